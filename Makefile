@@ -1,0 +1,49 @@
+# `make demo` and `make test` set up everything themselves: they need python3 (3.11 or later, with venv) and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+export PYTHONDONTWRITEBYTECODE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test ui lint bench lock clean
+
+help:  ## list the targets
+	@echo "Release Pipeline. The targets:"
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Python 3.11 or later is needed and $(PYTHON) is not that: install it, or name one with 'make PYTHON=python3.12 ...'." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv: install the package python3-venv (apt-get install python3-venv), then run make again." >&2; exit 1; }
+	@echo "Setting up $(VENV) with the locked dependencies (once; about a minute) ..."
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(READY)
+
+demo: $(READY)  ## protect one wave of the RAND Health Insurance Experiment and show what was done
+	@$(BIN)/release-pipeline demo
+
+test: $(READY)  ## run all tests, slow and statistical ones included
+	$(BIN)/pytest
+
+ui: $(READY)  ## the Dagster UI of this folder, at http://127.0.0.1:3000
+	$(BIN)/dagster dev -w workspace.yaml
+
+lint: $(READY)  ## style, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(READY)  ## measure speed and memory as ratios against named baselines
+	$(BIN)/python -m benchmarks
+
+lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 \
+	  --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
+
+clean:  ## remove what make made
+	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis

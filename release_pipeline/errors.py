@@ -1,0 +1,61 @@
+"""One base error: what is wrong, where, and what to do. Never a cell value.
+
+Every error that a person may see derives from `ReleasePipelineError`. Its parts are written by us from declared names
+(columns, files, options) and from counts; text of a library's exception never goes in, because DuckDB, Arrow and
+NumPy fill theirs with cells of the data.
+"""
+
+from __future__ import annotations
+
+
+class ReleasePipelineError(Exception):
+    """What is wrong, where, and the remedy, in words for a person.
+
+    `exit_code` is what the command line returns: 1 for refused or failed, 2 for wrong usage.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        super().__init__(what, where, remedy)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{text} {self.remedy}" if self.remedy else text
+
+
+class InvalidArgument(ReleasePipelineError, ValueError):
+    """A function of the core was called with a value outside its admissible range."""
+
+
+class InvalidType(ReleasePipelineError, TypeError):
+    """A function of the core was called with a value of the wrong type (floats where only integers are exact)."""
+
+
+class WrongUsage(ReleasePipelineError):
+    """The command line was called wrongly."""
+
+    exit_code = 2
+
+
+class SourceError(ReleasePipelineError):
+    """An input file or table cannot be read as what it should be."""
+
+
+class DataRefused(ReleasePipelineError):
+    """The data are readable and do not meet the policy. `findings` has one sentence per reason."""
+
+    def __init__(self, what: str, *, findings: tuple[str, ...], where: str = "", remedy: str = "") -> None:
+        self.findings = findings
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class PolicyInvalid(ReleasePipelineError):
+    """A policy file has errors; `problems` has all of them, each with its place."""
+
+    def __init__(self, what: str, *, problems: tuple[str, ...], where: str = "", remedy: str = "") -> None:
+        self.problems = problems
+        super().__init__(what, where=where, remedy=remedy)

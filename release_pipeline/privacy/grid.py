@@ -1,0 +1,130 @@
+"""From declared domain and grid to exact integers, and back after the noise.
+
+Everything that carries a claim is integer arithmetic (methods.md section 0; MIR12 shows what happens otherwise): each value
+is clamped to the declared domain and snapped to the declared grid *before* anything is summed, and mapped back only
+*after* the noise, which costs nothing. Domain and grid are declared, never learned from data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument, InvalidType
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+Number: TypeAlias = "Decimal | Fraction | str | int | float"
+
+MAX_WIDTH = 2**52  # grid units: every one of them, and its neighbour, is a float64
+_CHUNK = 1 << 16
+_FLOAT_SLACK = Fraction(8, 2**53)  # a domain given in floats may miss the grid by this much, relatively
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The declared domain [lo, hi] in steps: value = lo + q * step for q in 0..width."""
+
+    lo: Fraction
+    step: Fraction
+    width: int
+
+    @classmethod
+    def declare(cls, domain: tuple[Number, Number], step: Number) -> Grid:
+        """The grid of a declared domain; (hi - lo) / step must be a whole number from 1 to 2^52.
+
+        Text, integers, Decimal and Fraction are taken exactly. A float is taken as the shortest decimal that prints
+        as it; when such a domain misses a whole number of steps by rounding error alone, the nearest one is meant.
+
+        >>> Grid.declare((0, "0.3"), "0.1").width, Grid.declare((0, 1.5 * 14.2), 0.05).width
+        (3, 426)
+        """
+        lo, hi, g = (_fraction(number) for number in (*domain, step))
+        if g <= 0:
+            raise InvalidArgument("the grid is not positive.", remedy="Name the step between two values, like 1 or 0.01.")
+        if hi <= lo:
+            raise InvalidArgument("the domain is empty: its upper end is not above its lower end.")
+        steps = (hi - lo) / g
+        width = round(steps)
+        slack = _FLOAT_SLACK * (abs(lo) + abs(hi)) / g if any(isinstance(x, float) for x in (*domain, step)) else 0
+        if abs(steps - width) > slack or width < 1:
+            raise InvalidArgument(
+                "the domain is not a whole number of grid steps wide.",
+                remedy="Choose domain and grid so that (upper - lower) / grid is a whole number.",
+            )
+        if width > MAX_WIDTH:
+            raise InvalidArgument(
+                "the domain has more than 2^52 grid steps, which numbers of this size cannot carry exactly.",
+                remedy="Choose a coarser grid or a narrower domain.",
+            )
+        return cls(lo, g, width)
+
+    @property
+    def hi(self) -> Fraction:
+        """The upper end of the domain."""
+        return self.lo + self.width * self.step
+
+    def quantise(self, values: npt.NDArray[Any]) -> IntArray:
+        """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.
+
+        A fixed function of each value alone, whatever its rounding in the last bit: that is all the claims need.
+        Only correctly rounded operations are used, so every processor gives the same integers.
+        """
+        lo, hi = float(self.lo), float(self.hi)
+        numerator, denominator = float(self.step.numerator), float(self.step.denominator)
+        out = np.empty(len(values), dtype=np.int64)
+        for start in range(0, len(values), _CHUNK):
+            part = values[start : start + _CHUNK].astype(np.float64)
+            np.clip(part, lo, hi, out=part)
+            part -= lo
+            if denominator != 1.0:
+                part *= denominator
+            if numerator != 1.0:
+                part /= numerator
+            np.rint(part, out=part)
+            out[start : start + _CHUNK] = part
+        return np.clip(out, 0, self.width, out=out)
+
+    def restore(self, units: FloatArray) -> FloatArray:
+        """The values at `units` grid steps above lo; whole units give the float nearest to the exact decimal."""
+        common = self.lo.denominator * self.step.denominator
+        offset = float(self.lo.numerator * self.step.denominator)
+        factor = float(self.step.numerator * self.lo.denominator)
+        values = units * factor if factor != 1.0 else units.copy()
+        if offset != 0.0:
+            values += offset
+        if common != 1:
+            values /= float(common)
+        return values
+
+
+def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
+    """`values` as a one-dimensional array of finite numbers; anything else is refused, with counts only."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidArgument(f"{name} must have one dimension, not {array.ndim}.")
+    if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
+        raise InvalidType(f"{name} must be integers or float64, not {array.dtype.name}.")
+    if array.dtype.kind == "f":
+        bad = sum(
+            int(np.count_nonzero(~np.isfinite(array[start : start + _CHUNK]))) for start in range(0, len(array), _CHUNK)
+        )
+        if bad:
+            raise InvalidArgument(
+                f"{name} holds {bad:,} missing or infinite numbers.", remedy="Fill or remove them by a declared rule first."
+            )
+    return array
+
+
+def _fraction(number: Number) -> Fraction:
+    try:
+        if isinstance(number, float):
+            return Fraction(Decimal(repr(float(number))))
+        return Fraction(Decimal(number.strip())) if isinstance(number, str) else Fraction(number)
+    except (InvalidOperation, ValueError, OverflowError, TypeError):
+        raise InvalidArgument("domain and grid must be finite numbers.") from None

@@ -1,0 +1,247 @@
+"""The rank-based methods, end to end for one column: the masking kernel.
+
+`mask_column` is one pure function of (values, specification, secret, context): no I/O and no global state, so another engine
+can run it unchanged. The methods, each one line of the table in methods.md section 1:
+
+    laplace    every record on its own                  eps-DP     scale W / eps
+    dp-um      plain cluster sums                       eps-DP     scale W / eps                IR16, IDP24 Alg. 1
+    idp-ls     plain sums, local sensitivity            eps-iDP    IDP24 Prop. 8, or the column calibration
+    idp-cbls   trimmed sums, cluster-based sensitivity  eps-iDP    IDP24 Prop. 9, or the column calibration
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.budget import Epsilon, EpsilonLike
+from release_pipeline.privacy.clusters import RankClusters, rank_clusters
+from release_pipeline.privacy.consistency import choose_consistency, isotonic
+from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
+from release_pipeline.privacy.noise import SECRET_BYTES, Context, discrete_laplace, noise_stream
+from release_pipeline.privacy.sensitivity import (
+    Moves,
+    calibrate_column,
+    centroid_loss,
+    column_loss,
+    plain_moves,
+    prop8_sensitivity,
+    scales_for,
+    trimmed_moves,
+    trimmed_sums,
+)
+
+Method: TypeAlias = Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
+Scope: TypeAlias = Literal["centroid", "column"]
+Consistency: TypeAlias = Literal["isotonic", "none"]
+
+DEFINITION: dict[str, str] = {"laplace": "dp", "dp-um": "dp", "idp-ls": "idp", "idp-cbls": "idp"}
+LEAST_K = {"dp-um": 1, "idp-ls": 1, "idp-cbls": 3}  # laplace has no k
+SCOPES = ("centroid", "column")
+_SUM_LIMIT = 2**61
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is promised: `definition` dp or idp, its epsilon, and the scope that it covers. Never wider than proved."""
+
+    definition: str
+    epsilon: Epsilon
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """The exact part, before any noise: confidential throughout. Clusters ascend, except for `laplace` (record order)."""
+
+    grid: Grid
+    claim: Claim
+    consistency: str
+    clusters: RankClusters | None
+    cluster: npt.NDArray[np.intp]
+    size: IntArray
+    statistic: IntArray
+    scale: IntArray
+    loss: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedColumn:
+    """A masked column. `values` and `claim` may leave the confidential side; everything else describes the data.
+
+    values     released values in record order                 cluster    cluster index of each record, clusters ascending
+    statistic  exact (trimmed) sum per cluster, grid units above the domain's lower end
+    scale      noise scale of that sum per cluster (0: none)   size       records per cluster
+    loss       exact worst-case loss of each scope over all neighbours of these data, in absolute terms
+    """
+
+    values: FloatArray
+    cluster: npt.NDArray[np.intp]
+    size: IntArray
+    statistic: IntArray
+    scale: IntArray
+    claim: Claim
+    consistency: str
+    loss: dict[str, float]
+
+
+def mask_column(
+    values: npt.ArrayLike,
+    *,
+    domain: tuple[Number, Number],
+    grid: Number,
+    method: str,
+    epsilon: EpsilonLike,
+    k: int | None = None,
+    scope: str = "column",
+    consistency: str | None = None,
+    clamp: bool = True,
+    secret: bytes | None = None,
+    context: Sequence[Context] = (),
+) -> MaskedColumn:
+    """Mask one numeric column under the claim (definition of `method`, `epsilon`, `scope`).
+
+    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first. `k` is the cluster size
+    (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic where it is free; what would break the claim
+    is refused. `clamp=False` leaves released values where the noise put them. `secret` (32 bytes) must never mask two different
+    inputs; None takes a fresh one from the operating system. Distinct `context` (release, part, column, ...): independent noise.
+    """
+    if secret is None:
+        secret = secrets.token_bytes(SECRET_BYTES)
+    exact = compute_statistics(
+        values,
+        grid=Grid.declare(domain, grid),
+        method=method,
+        epsilon=epsilon,
+        k=k,
+        scope=scope,
+        consistency=consistency,
+        secret=secret,
+        context=context,
+    )
+    return add_noise(exact, clamp=clamp, secret=secret, context=context)
+
+
+def compute_statistics(
+    values: npt.ArrayLike,
+    *,
+    grid: Grid,
+    method: str,
+    epsilon: EpsilonLike,
+    k: int | None,
+    scope: str,
+    consistency: str | None,
+    secret: bytes,
+    context: Sequence[Context],
+) -> Statistics:
+    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret."""
+    claim = _claim(method, epsilon, scope)
+    consistency = choose_consistency(consistency, method=method, scope=scope)
+    _check_k(method, k)
+    numbers = as_numbers(values)
+    if len(numbers) == 0:
+        raise InvalidArgument("there are no records to mask.", where="values")
+    q = grid.quantise(numbers)
+    if k is None or method == "laplace":
+        return _statistics_per_record(q, grid, claim, consistency)
+
+    if (2 * k - 1) * grid.width >= _SUM_LIMIT:
+        raise InvalidArgument(
+            "cluster sums would not fit 64-bit integers.", remedy="Use a smaller k, a coarser grid or a narrower domain."
+        )
+    clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
+    del q
+    trimmed = method == "idp-cbls"
+    moves = trimmed_moves(clusters) if trimmed else plain_moves(clusters, grid.width)
+    return Statistics(
+        grid=grid,
+        claim=claim,
+        consistency=consistency,
+        clusters=clusters,
+        cluster=clusters.cluster,
+        size=clusters.size,
+        statistic=trimmed_sums(clusters) if trimmed else clusters.sums(),
+        scale=(scale := _scales(method, clusters, moves, grid, claim)),
+        loss=_losses(centroid_loss(moves, scale), column_loss(moves, scale)),
+    )
+
+
+def add_noise(exact: Statistics, *, clamp: bool, secret: bytes, context: Sequence[Context]) -> MaskedColumn:
+    """The second half: one discrete Laplace draw per sum, the order restored if asked, mapped back to each record."""
+    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, "noise"))
+    released = (exact.statistic + noise) / exact.size
+    if exact.consistency == "isotonic":
+        released = isotonic(released, exact.size)
+    released = exact.grid.restore(released)
+    if clamp:
+        released = np.clip(released, float(exact.grid.lo), float(exact.grid.hi), out=released)
+    return MaskedColumn(
+        values=released if exact.clusters is None else exact.clusters.spread(released),
+        cluster=exact.cluster,
+        size=exact.size,
+        statistic=exact.statistic,
+        scale=exact.scale,
+        claim=exact.claim,
+        consistency=exact.consistency,
+        loss=exact.loss,
+    )
+
+
+def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
+    if method not in DEFINITION:
+        raise InvalidArgument(f"the method is none of {', '.join(DEFINITION)}.", where="method")
+    if scope not in SCOPES:
+        raise InvalidArgument("the scope is neither 'centroid' nor 'column'.", where="scope")
+    budget = Epsilon.of(epsilon)
+    if budget.nano == 0:
+        raise InvalidArgument("epsilon must be above 0 (at least 0.000000001).", where="epsilon")
+    return Claim(DEFINITION[method], budget, scope)
+
+
+def _check_k(method: str, k: int | None) -> None:
+    if method == "laplace":
+        if k not in (None, 1):
+            raise InvalidArgument("laplace masks every record on its own and has no k.", where="k", remedy="Leave k out.")
+    elif k is None:
+        raise InvalidArgument(f"{method} needs k, the number of records per cluster.", where="k")
+    elif isinstance(k, bool) or not isinstance(cast(object, k), int | np.integer):
+        raise InvalidArgument("k is not a whole number.", where="k")
+    elif k < LEAST_K[method]:
+        raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
+
+
+def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str) -> Statistics:
+    """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
+    scale = scales_for(np.array([grid.width]), claim.epsilon)
+    reach = max(grid.width - int(q.min()), int(q.max()))
+    worst = Moves(np.array([reach]), np.array([0]))
+    return Statistics(
+        grid=grid,
+        claim=claim,
+        consistency=consistency,
+        clusters=None,
+        cluster=np.arange(len(q), dtype=np.intp),
+        size=np.ones(len(q), dtype=np.int64),
+        statistic=q,
+        scale=np.full(len(q), scale[0]),
+        loss=_losses(column_loss(worst, scale), column_loss(worst, scale)),
+    )
+
+
+def _scales(method: str, clusters: RankClusters, moves: Moves, grid: Grid, claim: Claim) -> IntArray:
+    if method == "dp-um":
+        return np.full(clusters.count, scales_for(np.array([grid.width]), claim.epsilon)[0])
+    if claim.scope == "column":
+        return calibrate_column(moves, clusters.size, claim.epsilon)
+    sensitivity = moves.worst if method == "idp-cbls" else prop8_sensitivity(clusters, grid.width)
+    return scales_for(sensitivity, claim.epsilon)
+
+
+def _losses(centroid: object, column: object) -> dict[str, float]:
+    return {"centroid": float(cast(float, centroid)), "column": float(cast(float, column))}

@@ -1,0 +1,188 @@
+"""How far one changed record can move the published sums, what that costs, and the scales that follow.
+
+All figures are integers in grid units of the cluster *sum*. Propositions 8 and 9 are IDP24's; the accountant and the
+least-error calibration are this project's (methods.md section 2), checked against brute force over all neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.budget import NANO, Epsilon
+from release_pipeline.privacy.clusters import RankClusters
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import MAX_SCALE
+
+_FEW = 64  # with so few different scales the loss is summed as exact fractions
+_HEADROOM = 2.0**-30  # aimed at below epsilon, so that rounding cannot carry the loss above it
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """The largest change of each published sum when a record moves up (or down) in the order, re-clustering included.
+
+    A record that moves up makes every cluster on its way lose its lowest value and gain the next one's lowest; the worst one
+    goes from the first rank to the upper end W, the worst downward one from the last rank to 0. Both directions change every
+    cluster by exactly these amounts at once, so the joint loss is a sum (the accountant), and each single one a maximum.
+    """
+
+    up: IntArray
+    down: IntArray
+
+    @property
+    def worst(self) -> IntArray:
+        """The larger of both, per cluster."""
+        return np.maximum(self.up, self.down)
+
+
+def plain_moves(clusters: RankClusters, width: int) -> Moves:
+    """Moves of plain cluster sums.
+
+    up_j = first value of cluster j+1 (W for the last) - first value of cluster j;
+    down_j = last value of cluster j - last value of cluster j-1 (0 for the first).
+    """
+    first, last = clusters.first(0), clusters.last(0)
+    return Moves(np.diff(first, append=width), np.diff(last, prepend=0))
+
+
+def trimmed_moves(clusters: RankClusters) -> Moves:
+    """Moves of trimmed cluster sums: the two expressions of IDP24 Prop. 9, for sorted values x_1..x_n of a cluster.
+
+    up = (x_n - x_2) + (x_3 - x_2) + (x_n - x_{n-1});  down = (x_{n-1} - x_1) + (x_{n-1} - x_{n-2}) + (x_2 - x_1).
+    Their maximum is the sensitivity D; it is 0 if and only if all values of the cluster are equal.
+    """
+    x1, x2, x3 = (clusters.first(i) for i in range(3))
+    y1, y2, y3 = (clusters.last(i) for i in range(3))
+    return Moves((y1 - x2) + (x3 - x2) + (y1 - y2), (y2 - x1) + (y2 - y3) + (x2 - x1))
+
+
+def prop8_sensitivity(clusters: RankClusters, width: int) -> IntArray:
+    """IDP24 Prop. 8: max(W - x_1, x_n), the most that one member's replacement changes the plain sum of its cluster."""
+    return np.maximum(width - clusters.first(0), clusters.last(0))
+
+
+def trimmed_sums(clusters: RankClusters) -> IntArray:
+    """Cluster sums with the smallest value replaced by the second smallest and the largest by the second largest."""
+    if int(clusters.size.min()) < 3:
+        raise InvalidArgument("trimmed sums need clusters of at least three records.", remedy="Set k to 3 or more.")
+    return clusters.sums() - clusters.first(0) + clusters.first(1) - clusters.last(0) + clusters.last(1)
+
+
+def scales_for(sensitivity: IntArray, epsilon: Epsilon) -> IntArray:
+    """t = ceil(sensitivity / epsilon), exactly; 0 where the sensitivity is 0.
+
+    A discrete Laplace of integer scale t changes its log-probability by at most d/t when its centre moves by d; t >= d/epsilon
+    makes that at most epsilon, and rounding up only adds privacy. With epsilon = a/b in lowest terms, d = q a + r:
+    t = q b + ceil(r b / a), which never leaves 64 bits where the result fits.
+
+    >>> scales_for(np.array([0, 1, 7]), Epsilon.of("0.7")).tolist()
+    [0, 2, 10]
+    """
+    a, b = epsilon.fraction.numerator, epsilon.fraction.denominator
+    if a == 0:
+        raise InvalidArgument("epsilon must be above 0 for noise to exist.")
+    if int(sensitivity.max()) * b > MAX_SCALE * a:
+        raise InvalidArgument(
+            "epsilon is too small for this domain and grid: the noise would not fit 64-bit integers.",
+            remedy="Use a larger epsilon, a coarser grid or a narrower domain.",
+        )
+    if (a - 1) * b >= 2**63:  # only for epsilon above 9 with nine decimals
+        return np.array([-(-int(d) * b // a) for d in sensitivity], dtype=np.int64)
+    whole, rest = np.divmod(sensitivity, a)
+    return whole * b + -(-(rest * b) // a)
+
+
+def centroid_loss(moves: Moves, scales: IntArray) -> Fraction | float:
+    """The worst loss of one published sum on its own, re-clustering included: max_j max(up_j, down_j) / t_j."""
+    worst = moves.worst
+    if np.any((scales == 0) & (worst > 0)):
+        return np.inf
+    if not scales.any():
+        return Fraction(0)
+    ratio = np.divide(worst, scales, out=np.zeros(len(scales)), where=scales > 0)
+    j = int(ratio.argmax())  # correctly rounded ratios are monotone: no other one is larger by more than its last bit
+    return Fraction(int(worst[j]), int(scales[j]))
+
+
+def column_loss(moves: Moves, scales: IntArray) -> Fraction | float:
+    """The accountant: max(sum_j up_j/t_j, sum_j down_j/t_j), where 0/0 counts as 0 and x/0 is infinite.
+
+    Exact when at most 64 different scales occur (as for one common scale); else an upper bound within 2^-40 of the truth.
+    """
+    return max(_sum_of_ratios(moves.up, scales), _sum_of_ratios(moves.down, scales))
+
+
+def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArray:
+    """Scales of the cluster sums whose *joint* loss is at most epsilon, with nearly the least expected error.
+
+    With L_j = A_j/|C_j| and b_j = t_j/|C_j|, Lagrange's condition for the least sum |C_j| b_j^2 under sum L_j/b_j <= epsilon is
+    |C_j| b_j^3 proportional to L_j. Hence (methods.md section 2)
+
+        b_j = (L_j/|C_j|)^(1/3) * sum_i L_i^(2/3) |C_i|^(1/3) / epsilon,    then  b <- b * (loss / epsilon)
+
+    where the last step uses up what max(ups, downs) leaves, the loss being homogeneous of degree -1. The real numbers aim at
+    epsilon (1 - 2^-30), are rounded up, and the sum of the integer ratios is verified to stay at or under epsilon.
+    """
+    worst = moves.worst
+    moving = worst > 0
+    scales = np.zeros(len(worst), dtype=np.int64)
+    if not moving.any():
+        return scales
+    size, reach = sizes[moving].astype(np.float64), worst[moving].astype(np.float64)
+    share = reach / size
+    eps = float(epsilon) * (1 - _HEADROOM)
+    wanted = np.cbrt(share / size) * float(np.sum(np.cbrt(share * share * size))) / eps * size
+    ups, downs = moves.up[moving].astype(np.float64), moves.down[moving].astype(np.float64)
+    wanted *= max(float(np.sum(ups / wanted)), float(np.sum(downs / wanted))) / eps
+    while True:
+        if wanted.max() > MAX_SCALE:
+            raise InvalidArgument(
+                "epsilon is too small for this domain and grid: the noise would not fit 64-bit integers.",
+                remedy="Use a larger epsilon, a coarser grid or a narrower domain.",
+            )
+        scales[moving] = np.ceil(wanted)
+        if column_loss(moves, scales) <= epsilon.fraction:
+            return scales
+        wanted *= 1 + _HEADROOM
+
+
+def _sum_of_ratios(changes: IntArray, scales: IntArray) -> Fraction | float:
+    moving = changes > 0
+    c, t = changes[moving], scales[moving]
+    if not t.all():
+        return np.inf
+    if len(t) == 0:
+        return Fraction(0)
+    if int(t.min()) == int(t.max()):
+        return Fraction(sum(int(part) for part in _int_sums(c)), int(t[0]))
+    if len(t) <= _FEW:
+        return sum((Fraction(int(a), int(b)) for a, b in zip(c, t, strict=True)), Fraction(0))
+    return Fraction(_ceil_sum(c, t, bits := _fraction_bits(c, t)), 1 << bits)
+
+
+def _int_sums(numbers: IntArray) -> npt.NDArray[np.int64]:
+    """Sums of blocks so short that none overflows."""
+    return np.add.reduceat(numbers, np.arange(0, len(numbers), 256))
+
+
+def _fraction_bits(c: IntArray, t: IntArray) -> int:
+    """Fraction bits for which the sum of all ratios stays within 62 bits."""
+    return max(60 - int(np.sum(c / t)).bit_length(), 8)
+
+
+def _ceil_sum(c: IntArray, t: IntArray, bits: int) -> int:
+    """sum_j ceil(c_j 2^bits / t_j), by long division, as many bits at a time as t leaves room for."""
+    step = 63 - int(t.max()).bit_length()
+    whole, rest = np.divmod(c, t)
+    total, done = int(whole.sum()), 0
+    while done < bits:
+        now = min(step, bits - done)
+        digit, rest = np.divmod(rest << now, t)
+        total = (total << now) + int(digit.sum())
+        done += now
+    return total + int(np.count_nonzero(rest))
