@@ -143,7 +143,7 @@ def compute_statistics(
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret."""
     claim = _claim(method, epsilon, scope)
     consistency = choose_consistency(consistency, method=method, scope=scope)
-    _check_k(method, k)
+    check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon)
     numbers = as_numbers(values)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
@@ -151,10 +151,6 @@ def compute_statistics(
     if k is None or method == "laplace":
         return _statistics_per_record(q, grid, claim, consistency)
 
-    if (2 * k - 1) * grid.width >= _SUM_LIMIT:
-        raise InvalidArgument(
-            "cluster sums would not fit 64-bit integers.", remedy="Use a smaller k, a coarser grid or a narrower domain."
-        )
     clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
     trimmed = method == "idp-cbls"
@@ -204,7 +200,8 @@ def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
     return Claim(DEFINITION[method], budget, scope)
 
 
-def _check_k(method: str, k: int | None) -> None:
+def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> None:
+    """Refuse what cannot be computed exactly whatever the data: a k that the method does not take, sums or noise beyond 64 bits."""
     if method == "laplace":
         if k not in (None, 1):
             raise InvalidArgument("laplace masks every record on its own and has no k.", where="k", remedy="Leave k out.")
@@ -214,6 +211,11 @@ def _check_k(method: str, k: int | None) -> None:
         raise InvalidArgument("k is not a whole number.", where="k")
     elif k < LEAST_K[method]:
         raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
+    if (2 * (k or 1) - 1) * grid.width >= _SUM_LIMIT:
+        raise InvalidArgument(
+            "cluster sums would not fit 64-bit integers.", remedy="Use a smaller k, a coarser grid or a narrower domain."
+        )
+    scales_for(np.array([grid.width]), epsilon)
 
 
 def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str) -> Statistics:

@@ -1,0 +1,280 @@
+"""From the text of a policy file to a `Policy`, or to all of its errors at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path as FilePath
+from typing import Any, cast, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.policy.model import (
+    Column,
+    DropColumn,
+    Gates,
+    KeepColumn,
+    NoiseColumn,
+    Person,
+    Policy,
+    Protect,
+    Publish,
+    Review,
+    Source,
+    Suppress,
+    canonical_name,
+)
+from release_pipeline.policy.rules import Parts, Problem, find_contradictions
+from release_pipeline.policy.text import Document, Path, read_yaml
+
+MAX_BYTES = 1_000_000
+_COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
+_MODELS: dict[str, type[BaseModel]] = {
+    "source": Source,
+    "person": Person,
+    "protect": Protect,
+    "suppress": Suppress,
+    "gates": Gates,
+    "review": Review,
+    "publish": Publish,
+}
+_COLUMN_MODELS: dict[str, type[BaseModel]] = {"drop": DropColumn, "keep": KeepColumn, "noise": NoiseColumn}
+
+
+def load_policy(file: FilePath) -> Policy:
+    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any."""
+    return parse_policy(_read_text(file), name=str(file))
+
+
+def parse_policy(text: str, *, name: str) -> Policy:
+    """The policy in `text`; `name` is how messages call the file."""
+    document = read_yaml(text)
+    problems: list[Problem] = list(document.problems)
+    policy: Policy | None = None
+    if not isinstance(document.value, dict):
+        if not problems:
+            problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))
+    else:
+        raw = cast(dict[str, Any], document.value)
+        parts = _validate_parts(raw, problems)
+        problems += find_contradictions(parts)
+        if not problems:
+            policy = Policy.model_validate(raw)
+    if policy is None:
+        raise _invalid(document, problems, name)
+    return policy
+
+
+def _read_text(file: FilePath) -> str:
+    try:
+        if file.is_dir():
+            raise WrongUsage("this is a directory.", where=str(file), remedy="Name the policy file in it.")
+        if file.stat().st_size > MAX_BYTES:
+            raise PolicyInvalid("this is too large for a policy (over 1 MB).", problems=(), where=str(file))
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise WrongUsage("there is no such policy file.", where=str(file), remedy="Check the path.") from None
+    except UnicodeDecodeError:
+        raise PolicyInvalid("this is not UTF-8 text.", problems=(), where=str(file)) from None
+    except OSError as error:
+        raise WrongUsage(f"the policy cannot be read: {error.strerror}.", where=str(file)) from None
+
+
+def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
+    """Every part that is valid by itself; what is wrong with the others goes to `problems`."""
+    fields = Policy.model_fields
+    for key in raw:
+        if key not in fields:
+            problems.append(((key,), f"'{key}' is not part of a policy.", _suggest(key, fields)))
+    valid: dict[str, Any] = {}
+    for key, info in fields.items():
+        if key not in raw:
+            if info.is_required():
+                problems.append(((), f"'{key}' is missing.", ""))
+        elif key != "columns":
+            valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
+    columns, names = _validate_columns(raw, problems)
+    return Parts(
+        source=valid.get("source"),
+        person=valid.get("person"),
+        releases=valid.get("releases"),
+        protect=valid.get("protect") or _without_faults(raw.get("protect"), problems),
+        suppress=valid.get("suppress"),
+        gates=valid.get("gates"),
+        drop=valid.get("drop") or (),
+        columns=columns,
+        names=names,
+        complete=len(columns) == len(names) > 0,
+    )
+
+
+@lru_cache
+def _adapter(key: str) -> TypeAdapter[Any]:
+    return TypeAdapter(get_type_hints(Policy, include_extras=True)[key])
+
+
+def _without_faults(protect: Any, problems: list[Problem]) -> Protect | None:
+    """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
+    what else it contradicts. None if method or k are among the faults."""
+    faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
+    if not isinstance(protect, dict) or faults & {"method", "k"}:
+        return None
+    rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
+    try:
+        return Protect.model_validate({"epsilon": 1, **rest})
+    except ValidationError:
+        return None
+
+
+def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The columns that are valid by themselves, and the names of all."""
+    declared = raw.get("columns")
+    if "columns" not in raw:
+        return {}, ()
+    if not isinstance(declared, dict) or not declared:
+        problems.append((("columns",), "columns must be a mapping from column names to what is done with them.", ""))
+        return {}, ()
+    columns: dict[str, Any] = {}
+    for name, column in cast(dict[str, Any], declared).items():
+        found = _validate(_COLUMN, column, ("columns", name), raw, problems)
+        if found is not None:
+            columns[canonical_name(name)] = found
+    return columns, tuple(canonical_name(name) for name in cast(dict[str, Any], declared))
+
+
+def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, Any], problems: list[Problem]) -> Any:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        problems += _explain(error.errors(include_url=False, include_context=True), path, raw)
+        return None
+
+
+def _explain(errors: Iterable[ErrorDetails], path: Path, raw: dict[str, Any]) -> Iterator[Problem]:
+    """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
+    told: set[Path] = set()
+    for error in sorted(errors, key=_is_wrong_branch):
+        where = _real_path((*path, *error["loc"]), raw, error["type"])
+        better_told = _is_wrong_branch(error) and any(place[: len(where)] == where for place in told)
+        if where not in told and not better_told:
+            told.add(where)
+            what, remedy = _in_words(error, where, raw)
+            yield where, what, remedy
+
+
+def _is_wrong_branch(error: ErrorDetails) -> bool:
+    """Whether this error is of the branch of a union that the steward cannot have meant."""
+    structured = isinstance(error["input"], dict | list)
+    return structured if error["type"] == "literal_error" else error["type"] in ("model_type", "tuple_type") and not structured
+
+
+def _real_path(location: tuple[str | int, ...], raw: Any, kind: str) -> Path:
+    """The path in the file: pydantic adds the names of union branches, which no steward wrote."""
+    here, path = raw, list[str | int]()
+    for place, step in enumerate(location):
+        inside: Any = cast(Any, here)
+        if (isinstance(inside, dict) and step in inside) or (
+            isinstance(inside, list) and isinstance(step, int) and step < len(cast(list[Any], inside))
+        ):
+            here = inside[step]
+            path.append(step)
+        elif kind == "missing" and place == len(location) - 1:
+            path.append(step)
+    return tuple(path)
+
+
+def _in_words(error: ErrorDetails, where: Path, raw: dict[str, Any]) -> tuple[str, str]:
+    name = str(where[-1]) if where else ""
+    context = error.get("ctx", {})
+    got = _quote(error["input"])
+    match error["type"]:
+        case "missing" if len(where) > 1 and where[-2] == "domain":
+            return "the domain must be [lower, upper].", ""
+        case "missing":
+            return f"'{name}' is missing.", _expected(where, raw)
+        case "extra_forbidden":
+            return f"'{name}' is not known here.", _suggest(name, _known(where[:-1], raw))
+        case "literal_error":
+            return f"{got} is not allowed for {name}.", f"Allowed: {context.get('expected', '')}."
+        case "union_tag_not_found":
+            return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
+        case "union_tag_invalid":
+            return f"{_quote(error['input'].get('do'))} is not something to do.", f"Allowed: {', '.join(_COLUMN_MODELS)}."
+        case "string_pattern_mismatch":
+            return f"{got} is not a name.", "Use letters, digits and hyphens (policy, people: lower case), a letter first."
+        case "string_type":
+            return f"{got} is not a text.", "Put it in quotes if it is meant as one."
+        case "int_type":
+            return f"{got} is not a whole number.", ""
+        case "greater_than_equal":
+            return f"{got} is too small.", f"The least allowed is {context.get('ge')}."
+        case "greater_than":
+            return f"{got} is too small.", f"It must be above {context.get('gt')}."
+        case "less_than_equal":
+            return f"{got} is too large.", f"The most allowed is {context.get('le')}."
+        case "tuple_type" | "too_long":
+            return f"{name} must be a list" + (" of two." if error["type"] == "too_long" else "."), ""
+        case "too_short" | "string_too_short":
+            return f"{name} is empty.", ""
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"{name} must be a mapping.", _expected(where, raw, inside=True)
+        case "value_error":
+            return f"{got}: {error['msg'].removeprefix('Value error, ').rstrip('.')}.", ""
+        case _:
+            return f"{got}: {error['msg']}.", ""
+
+
+def _quote(value: Any) -> str:
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"'{value}'"
+
+
+def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
+    """The keys that may stand in the mapping at `where`."""
+    if where[:1] == ("columns",) and len(where) >= 2:
+        column = raw["columns"][where[1]]
+        model = _COLUMN_MODELS.get(str(column.get("do")), DropColumn)
+    else:
+        model = _MODELS.get(str(where[0]), Policy) if where else Policy
+    return model.model_fields
+
+
+def _expected(where: Path, raw: dict[str, Any], *, inside: bool = False) -> str:
+    examples = {
+        "why": "Say in a few words where this comes from.",
+        "domain": "Declare [lower, upper] from what is known of the variable, not from the data.",
+        "grid": "Declare the step between two values, like 1 or 0.01.",
+        "outside": "Say clamp or fail for values outside the domain.",
+        "values": "List the categories that may occur.",
+        "role": "Say identifier, quasi or confidential.",
+        "epsilon": "There is no default.",
+    }
+    if inside:
+        return f"With: {', '.join(_known(where, raw))}."
+    return examples.get(str(where[-1]), "")
+
+
+def _suggest(key: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(key, names, n=1)
+    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}."
+
+
+def _invalid(document: Document, problems: list[Problem], name: str) -> PolicyInvalid:
+    located = sorted((document.place_of(path), path, what, remedy) for path, what, remedy in problems)
+    lines = [
+        f"{name}:{place.line}:{place.column}: {_dotted(path)}{what}{' ' + remedy if remedy else ''}"
+        for place, path, what, remedy in located
+    ]
+    return PolicyInvalid(
+        f"the policy has {len(lines)} error{'s' if len(lines) != 1 else ''}.",
+        problems=tuple(dict.fromkeys(lines)),
+        where=name,
+    )
+
+
+def _dotted(path: Path) -> str:
+    shown = ".".join(str(step) for step in path)
+    return f"{shown}: " if shown else ""

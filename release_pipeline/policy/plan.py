@@ -1,0 +1,245 @@
+"""What a policy will do, before any data is touched: the claim in words, epsilon per column, how large the noise can be.
+
+Everything here follows from declared facts (domain, grid, k, epsilon, the least number of rows) and may be public. Where the
+scales depend on the data, the worst case over all data is named, not what these data would get.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from release_pipeline.policy.model import Column, DropColumn, KeepColumn, NoiseColumn, Person, Policy
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.privacy.sensitivity import scales_for
+
+DEFINITION_NAME = {"dp": "eps-DP", "idp": "eps-iDP (individual differential privacy)"}
+_SHORT_NAME = {"dp": "DP", "idp": "iDP"}
+METHOD_NAME = {
+    "laplace": "Laplace noise on every record",
+    "dp-um": "individual ranking in clusters of k, noise for the whole domain (IR16, IDP24 Alg. 1)",
+    "idp-ls": "individual ranking in clusters of k, noise by local sensitivity (IDP24 Prop. 8)",
+    "idp-cbls": "individual ranking in clusters of k, trimmed means, noise by cluster sensitivity (IDP24 Prop. 9)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """One noise column: its epsilon, and the mean absolute noise of a released value before clamping and consistency.
+
+    `noise` is exact (for a cluster of k) when `worst_case` is false, else an upper bound; None when the bound needs the number
+    of rows. `share` is the noise as a share of the domain's width.
+    """
+
+    name: str
+    epsilon: Epsilon
+    noise: float | None
+    share: float | None
+    worst_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The claim of a release, its reach, and each column's part."""
+
+    policy: Policy
+    rows: int | None
+    columns: tuple[ColumnPlan, ...]
+
+    @property
+    def clusters(self) -> int | None:
+        """How many rank clusters `rows` records make."""
+        k = self.policy.protect.k
+        return None if self.rows is None or k is None else max(self.rows // k, 1)
+
+
+def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
+    """The plan of one release of `policy` for `rows` records (default: the least that the policy lets through)."""
+    rows = rows if rows is not None else policy.gates.min_rows
+    clusters = None if rows is None or policy.protect.k is None else max(rows // policy.protect.k, 1)
+    parts = (
+        _plan_column(policy, name, column, policy.column_epsilon[name], clusters)
+        for name, column in policy.noise_columns.items()
+    )
+    return Plan(policy, rows, tuple(parts))
+
+
+def describe_claim(policy: Policy) -> str:
+    """The epsilon of a release with what it is of: never a number alone.
+
+    "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
+    """
+    parts = policy.column_epsilon
+    total = policy.protect.epsilon.times(policy.records_per_person)
+    if len(parts) == 1:
+        split = f"all for the column {next(iter(parts))}"
+    elif len({part.nano for part in parts.values()}) == 1:
+        split = f"{next(iter(parts.values()))} for each of {len(parts)} columns"
+    else:
+        split = ", ".join(f"{name} {part}" for name, part in parts.items())
+    if policy.records_per_person > 1:
+        split += f"; times {policy.records_per_person} records per person"
+    covers = "for the column lists" if policy.protect.scope == "column" else "for each centroid on its own"
+    return (
+        f"epsilon {total} in all ({split}), {_SHORT_NAME[DEFINITION[policy.protect.method]]}, {covers}; {describe_table(policy)}"
+    )
+
+
+def describe_table(policy: Policy) -> str:
+    """What is known of the widest scope: everything that a reader of the table sees."""
+    if table_is_covered(policy):
+        return "whole table: covered with the same epsilon"
+    return "whole table: not bounded"
+
+
+def table_is_covered(policy: Policy) -> bool:
+    """Only `laplace` with nothing else kept: its rows leave shuffled and share no value pattern (methods.md section 2)."""
+    return policy.protect.method == "laplace" and not policy.kept_columns
+
+
+def describe_plan(plan: Plan) -> Iterator[str]:
+    """The plan in lines for a person."""
+    policy = plan.policy
+    protect = policy.protect
+    yield f"policy      {policy.policy} (population {policy.population}, steward {policy.steward})"
+    yield f"hash        {policy.canonical_hash()}"
+    yield f"source      {policy.source.path}" + _release_words(policy)
+    yield f"person      {_person_words(policy)}"
+    yield f"method      {protect.method}: {METHOD_NAME[protect.method]}" + (f", k = {protect.k}" if protect.k else "")
+    yield f"definition  {DEFINITION_NAME[DEFINITION[protect.method]]}, neighbours differ in one record; groups are not covered"
+    yield f"claim       {describe_claim(policy)}"
+    yield from _wider_scopes(plan)
+    yield f"consistency {_consistency(policy)}"
+    yield ""
+    yield from _column_table(plan)
+    yield ""
+    yield from _after_masking(policy)
+
+
+def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilon, clusters: int | None) -> ColumnPlan:
+    protect, grid = policy.protect, column.exact_grid
+    k = protect.k or 1
+    step = float(grid.step)
+    worst_case = DEFINITION[protect.method] == "idp"
+    if not worst_case or (protect.scope == "centroid" and protect.method == "idp-ls"):
+        scale = int(scales_for(np.array([grid.width]), epsilon)[0])
+        noise = _mean_magnitude(scale) * step / k
+    elif protect.scope == "centroid":
+        noise = _reach(protect.method, k) * grid.width / float(epsilon) * step / k
+    elif clusters is None:
+        noise = None
+    else:
+        noise = _worst_calibrated(protect.method, k, clusters) * grid.width / float(epsilon) * step / k
+    share = None if noise is None else noise / (grid.width * step)
+    return ColumnPlan(name, epsilon, noise, share, worst_case)
+
+
+def _mean_magnitude(scale: int) -> float:
+    """E|Z| = 1 / sinh(1/t) of the discrete Laplace."""
+    return 1 / math.sinh(1 / scale)
+
+
+def _reach(method: str, k: int) -> int:
+    """The most that the moves A_j of all clusters can add up to, in domain widths W.
+
+    idp-ls: the ups add up to at most W, the downs too, and A_j = max(up_j, down_j): 2. idp-cbls: D_j is at most twice the
+    cluster's range (three times when k = 3, all three trimmed values being the median), and the ranges add up to at most W.
+    """
+    return 3 if method == "idp-cbls" and k == 3 else 2
+
+
+def _worst_calibrated(method: str, k: int, clusters: int) -> float:
+    """The largest k b_j / (W / eps) that the column calibration can give a centroid, over all data.
+
+    With sum A_i <= B (`_reach`), sizes >= k and b_j as in `calibrate_column`: k b_j eps <= A_j^(1/3) sum_i A_i^(2/3), which for
+    A_j = x B and the rest equal is B (x + x^(1/3) (1-x)^(2/3) (p-1)^(1/3)); other rests are smaller, the power being concave.
+    """
+    x = np.linspace(0, 1, 2001)
+    return _reach(method, k) * float(np.max(x + np.cbrt(x * (1 - x) ** 2 * (clusters - 1)))) * 1.001
+
+
+def _release_words(policy: Policy) -> str:
+    if isinstance(policy.releases, str):
+        return ", released once"
+    return f", {len(policy.releases)} release{'s' if len(policy.releases) > 1 else ''}: {', '.join(policy.releases)}"
+
+
+def _person_words(policy: Policy) -> str:
+    if not isinstance(policy.person, Person):
+        return "each row is a person of its own"
+    records = policy.person.records_per_release
+    return f"column {policy.person.column}, at most {records} record{'s' if records > 1 else ''} per release"
+
+
+def _wider_scopes(plan: Plan) -> Iterator[str]:
+    protect = plan.policy.protect
+    if protect.scope == "centroid" and DEFINITION[protect.method] == "idp":
+        if plan.clusters is None:
+            yield "wider       column lists: at most the number of clusters (rows / k) times epsilon; public before any data is read"
+        else:
+            bound = protect.epsilon.times(plan.clusters)
+            yield (
+                f"wider       column lists: at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters times epsilon), "
+                "which is what the ledger charges at column scope"
+            )
+    elif protect.scope == "centroid":
+        yield "wider       column lists: the same epsilon (the ups and downs of one change add up to at most the domain)"
+    if not table_is_covered(plan.policy):
+        yield (
+            "            whole table: not bounded, because equal values and the columns kept beside them show which records were "
+            "ranked together, and that pattern follows from the data"
+            if protect.method != "laplace"
+            else "            whole table: not bounded, because columns are kept as they are"
+        )
+
+
+def _consistency(policy: Policy) -> str:
+    from release_pipeline.privacy.consistency import choose_consistency
+
+    chosen = choose_consistency(policy.protect.consistency, method=policy.protect.method, scope=policy.protect.scope)
+    return "isotonic: released values keep the order of the clusters, at no cost" if chosen == "isotonic" else "none"
+
+
+def _column_table(plan: Plan) -> Iterator[str]:
+    width = max([6, *(len(name) for name in plan.policy.columns)])
+    yield f"{'column':<{width}}  {'role':<12}  {'do':<5}  what"
+    by_name = {part.name: part for part in plan.columns}
+    for name, column in plan.policy.columns.items():
+        yield f"{name:<{width}}  {column.role:<12}  {column.do:<5}  {_column_words(column, by_name.get(name))}"
+    if plan.policy.drop:
+        yield f"{'':<{width}}  {'':<12}  drop   {len(plan.policy.drop)} further columns, by name"
+    if any(part.worst_case for part in plan.columns):
+        rows = f" of {plan.rows:,} rows" if plan.rows is not None else ""
+        yield f"noise: mean absolute error of a released value from noise alone, the worst over all data{rows}; usually far less"
+    else:
+        yield "noise: mean absolute error of a released value from noise alone, before order and domain are restored"
+
+
+def _column_words(column: Column, part: ColumnPlan | None) -> str:
+    if isinstance(column, DropColumn):
+        return "read for the rules, never released" if column.role == "identifier" else "never released"
+    if isinstance(column, KeepColumn):
+        return f"released as it is: one of {len(column.values)} declared values; {column.why}"
+    low, high = (format(bound, "f") for bound in column.domain)
+    words = f"domain {low} to {high} by {column.grid:f}, {column.outside} outside; {column.why}"
+    if part is None:
+        return words
+    if part.noise is None or part.share is None:
+        return f"epsilon {part.epsilon}; noise depends on the number of rows (name it with --rows); {words}"
+    bound = "at most " if part.worst_case else ""
+    return f"epsilon {part.epsilon}; noise {bound}{part.noise:,.4g} ({part.share:.1%} of the domain); {words}"
+
+
+def _after_masking(policy: Policy) -> Iterator[str]:
+    if policy.suppress:
+        at_most = policy.suppress.at_most * 100
+        yield f"suppress    groups of released quasi-identifiers below {policy.suppress.quasi_groups_below}, at most {at_most:g}% of rows"
+    gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
+    gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
+    yield f"gates       {'; '.join(gates) or 'none declared'}"
+    embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
+    yield f"review      {policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"

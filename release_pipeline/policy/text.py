@@ -1,0 +1,112 @@
+"""YAML as a person wrote it: plain values and the place of each, so that every error can name its line.
+
+Narrower than YAML 1.1 on purpose: `no`, `on` and `12:30` are texts, a number with a point is an exact Decimal, keys are texts,
+duplicate keys and anchors are errors.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import yaml
+
+Path: TypeAlias = tuple[str | int, ...]
+
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")
+_NULL = ("", "null", "~")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """Line and column in the file, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class Document:
+    """The values of a file, the place of every key and entry, and what is wrong with the text itself."""
+
+    value: Any = None
+    places: dict[Path, Place] = field(default_factory=dict[Path, Place])
+    problems: list[tuple[Path, str, str]] = field(default_factory=list[tuple[Path, str, str]])
+
+    def place_of(self, path: Path) -> Place:
+        """The place of `path`, or of the nearest thing around it that is in the file."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, Place(1, 1))
+
+
+def read_yaml(text: str) -> Document:
+    """The document in `text`. Problems of the text are collected in it, not raised."""
+    document = Document()
+    try:
+        _find_anchors(text, document)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        document.places[()] = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+        document.problems.append(((), f"this is not readable as YAML: {error.problem}.", "Check indentation, colons and quotes."))
+        return document
+    except yaml.YAMLError:
+        document.problems.append(((), "this is not readable as YAML: it holds characters that are no text.", ""))
+        return document
+    if node is None:
+        document.problems.append(((), "the file is empty.", ""))
+        return document
+    document.value = _build(node, (), document)
+    return document
+
+
+def _find_anchors(text: str, document: Document) -> None:
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            path: Path = (f"line {event.start_mark.line + 1}",)
+            document.places[path] = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+            document.problems.append((path, "anchors and aliases (& and *) are not allowed here.", "Write the value out."))
+
+
+def _build(node: yaml.Node, path: Path, document: Document) -> Any:
+    document.places.setdefault(path, Place(node.start_mark.line + 1, node.start_mark.column + 1))
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_build(item, (*path, i), document) for i, item in enumerate(node.value)]
+    result: dict[str, Any] = {}
+    for key, item in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            document.problems.append((path, "a key must be a plain text.", ""))
+            continue
+        name = str(key.value)
+        here = (*path, name)
+        place = Place(key.start_mark.line + 1, key.start_mark.column + 1)
+        if name in result:
+            first = document.places[here].line
+            twice = (*path, f"{name} (line {place.line})")
+            document.places[twice] = place
+            document.problems.append((twice, f"'{name}' stands here a second time (first in line {first}).", "Remove one."))
+            continue
+        document.places[here] = place
+        result[name] = _build(item, here, document)
+    return result
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text = str(node.value)
+    if node.style is not None:  # quoted or block: a text
+        return text
+    if text.lower() in _NULL:
+        return None
+    if text in ("true", "false"):
+        return text == "true"
+    if _INT.fullmatch(text):
+        return int(text)
+    if _DECIMAL.fullmatch(text):
+        return Decimal(text)
+    return text
