@@ -11,7 +11,7 @@ from typing import Any, cast, get_type_hints
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy.model import (
     Column,
     DropColumn,
@@ -54,11 +54,12 @@ def parse_policy(text: str, *, name: str) -> Policy:
     document = read_yaml(text)
     problems: list[Problem] = list(document.problems)
     policy: Policy | None = None
-    if not isinstance(document.value, dict):
+    raw: Any = document.value
+    if not isinstance(raw, dict):
         if not problems:
             problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))
     else:
-        raw = cast(dict[str, Any], document.value)
+        raw = cast(dict[str, Any], raw)
         parts = _validate_parts(raw, problems)
         problems += find_contradictions(parts)
         if not problems:
@@ -175,15 +176,18 @@ def _real_path(location: tuple[str | int, ...], raw: Any, kind: str) -> Path:
     """The path in the file: pydantic adds the names of union branches, which no steward wrote."""
     here, path = raw, list[str | int]()
     for place, step in enumerate(location):
-        inside: Any = cast(Any, here)
-        if (isinstance(inside, dict) and step in inside) or (
-            isinstance(inside, list) and isinstance(step, int) and step < len(cast(list[Any], inside))
-        ):
-            here = inside[step]
+        if _has(here, step):
+            here = here[step]
             path.append(step)
         elif kind == "missing" and place == len(location) - 1:
             path.append(step)
     return tuple(path)
+
+
+def _has(value: Any, step: str | int) -> bool:
+    if isinstance(value, list):
+        return isinstance(step, int) and step < len(cast(list[Any], value))
+    return isinstance(value, dict) and step in value
 
 
 def _in_words(error: ErrorDetails, where: Path, raw: dict[str, Any]) -> tuple[str, str]:
@@ -202,9 +206,15 @@ def _in_words(error: ErrorDetails, where: Path, raw: dict[str, Any]) -> tuple[st
         case "union_tag_not_found":
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
         case "union_tag_invalid":
-            return f"{_quote(error['input'].get('do'))} is not something to do.", f"Allowed: {', '.join(_COLUMN_MODELS)}."
+            return (
+                f"{_quote(error['input'].get('do'))} is not something to do.",
+                f"Allowed: {', '.join(_COLUMN_MODELS)}.",
+            )
         case "string_pattern_mismatch":
-            return f"{got} is not a name.", "Use letters, digits and hyphens (policy, people: lower case), a letter first."
+            return (
+                f"{got} is not a name.",
+                "Use letters, digits and hyphens (policy, people: lower case), a letter first.",
+            )
         case "string_type":
             return f"{got} is not a text.", "Put it in quotes if it is meant as one."
         case "int_type":

@@ -225,7 +225,10 @@ class Review(_Frozen):
 class Publish(_Frozen):
     """The formats of the data in the package, and the embargo before which it may not go out."""
 
-    formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(_unique)] = ("parquet", "csv")
+    formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(_unique)] = (
+        "parquet",
+        "csv",
+    )
     not_before: Instant | None = None
 
 

@@ -7,13 +7,16 @@ scales depend on the data, the worst case over all data is named, not what these
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from release_pipeline.policy.model import Column, DropColumn, KeepColumn, NoiseColumn, Person, Policy
 from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.sensitivity import scales_for
 
@@ -62,8 +65,7 @@ def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
     rows = rows if rows is not None else policy.gates.min_rows
     clusters = None if rows is None or policy.protect.k is None else max(rows // policy.protect.k, 1)
     parts = (
-        _plan_column(policy, name, column, policy.column_epsilon[name], clusters)
-        for name, column in policy.noise_columns.items()
+        _plan_column(policy, name, column, policy.column_epsilon[name], clusters) for name, column in policy.noise_columns.items()
     )
     return Plan(policy, rows, tuple(parts))
 
@@ -101,23 +103,63 @@ def table_is_covered(policy: Policy) -> bool:
     return policy.protect.method == "laplace" and not policy.kept_columns
 
 
-def describe_plan(plan: Plan) -> Iterator[str]:
+def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
     """The plan in lines for a person."""
-    policy = plan.policy
-    protect = policy.protect
-    yield f"policy      {policy.policy} (population {policy.population}, steward {policy.steward})"
-    yield f"hash        {policy.canonical_hash()}"
-    yield f"source      {policy.source.path}" + _release_words(policy)
-    yield f"person      {_person_words(policy)}"
-    yield f"method      {protect.method}: {METHOD_NAME[protect.method]}" + (f", k = {protect.k}" if protect.k else "")
-    yield f"definition  {DEFINITION_NAME[DEFINITION[protect.method]]}, neighbours differ in one record; groups are not covered"
-    yield f"claim       {describe_claim(policy)}"
-    yield from _wider_scopes(plan)
-    yield f"consistency {_consistency(policy)}"
+    for label, text in _paragraphs(plan):
+        yield from textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
     yield ""
     yield from _column_table(plan)
     yield ""
-    yield from _after_masking(policy)
+    for label, text in _after_masking(plan.policy):
+        yield from textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
+
+
+def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
+    policy = plan.policy
+    protect = policy.protect
+    definition = DEFINITION[protect.method]
+    yield "policy", f"{policy.policy} (population {policy.population}, steward {policy.steward})"
+    yield "hash", policy.canonical_hash()
+    yield "source", policy.source.path + _release_words(policy)
+    yield "person", _person_words(policy)
+    yield "method", f"{protect.method}: {METHOD_NAME[protect.method]}" + (f", k = {protect.k}" if protect.k else "")
+    yield "definition", f"{DEFINITION_NAME[definition]}; neighbours differ in one record; groups are not covered"
+    yield "claim", describe_claim(policy)
+    if protect.scope == "centroid":
+        yield "wider", f"column lists: {_column_bound(plan)}"
+    if not table_is_covered(policy):
+        yield (
+            "not covered",
+            "the columns that are kept as they are, and with them the whole table"
+            if protect.method == "laplace"
+            else "the whole table: equal values, and the columns kept beside them, show which records were ranked together, "
+            "and that pattern follows from the data",
+        )
+    chosen = choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
+    yield (
+        "consistency",
+        "isotonic: released values keep the order of the clusters, at no cost" if chosen == "isotonic" else "none",
+    )
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan for a script."""
+    policy = plan.policy
+    return {
+        "policy": policy.policy,
+        "hash": policy.canonical_hash(),
+        "method": policy.protect.method,
+        "k": policy.protect.k,
+        "definition": DEFINITION[policy.protect.method],
+        "scope": policy.protect.scope,
+        "epsilon": str(policy.protect.epsilon.times(policy.records_per_person)),
+        "claim": describe_claim(policy),
+        "rows": plan.rows,
+        "columns": [
+            {"name": c.name, "epsilon": str(c.epsilon), "noise": c.noise, "noise_is_worst_case": c.worst_case}
+            for c in plan.columns
+        ],
+    }
 
 
 def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilon, clusters: int | None) -> ColumnPlan:
@@ -175,33 +217,18 @@ def _person_words(policy: Policy) -> str:
     return f"column {policy.person.column}, at most {records} record{'s' if records > 1 else ''} per release"
 
 
-def _wider_scopes(plan: Plan) -> Iterator[str]:
+def _column_bound(plan: Plan) -> str:
+    """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
     protect = plan.policy.protect
-    if protect.scope == "centroid" and DEFINITION[protect.method] == "idp":
-        if plan.clusters is None:
-            yield "wider       column lists: at most the number of clusters (rows / k) times epsilon; public before any data is read"
-        else:
-            bound = protect.epsilon.times(plan.clusters)
-            yield (
-                f"wider       column lists: at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters times epsilon), "
-                "which is what the ledger charges at column scope"
-            )
-    elif protect.scope == "centroid":
-        yield "wider       column lists: the same epsilon (the ups and downs of one change add up to at most the domain)"
-    if not table_is_covered(plan.policy):
-        yield (
-            "            whole table: not bounded, because equal values and the columns kept beside them show which records were "
-            "ranked together, and that pattern follows from the data"
-            if protect.method != "laplace"
-            else "            whole table: not bounded, because columns are kept as they are"
-        )
-
-
-def _consistency(policy: Policy) -> str:
-    from release_pipeline.privacy.consistency import choose_consistency
-
-    chosen = choose_consistency(policy.protect.consistency, method=policy.protect.method, scope=policy.protect.scope)
-    return "isotonic: released values keep the order of the clusters, at no cost" if chosen == "isotonic" else "none"
+    if DEFINITION[protect.method] == "dp":
+        return "the same epsilon (the moves of one change add up to at most the domain)"
+    if protect.method == "idp-ls":
+        bound = Epsilon(math.ceil(protect.epsilon.nano * (1 + math.log(2))))
+        return f"at most {bound} in all (1 + ln 2 times epsilon)"
+    if plan.clusters is None:
+        return "at most the number of clusters (rows / k) times epsilon"
+    bound = protect.epsilon.times(plan.clusters)
+    return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters times epsilon)"
 
 
 def _column_table(plan: Plan) -> Iterator[str]:
@@ -213,7 +240,7 @@ def _column_table(plan: Plan) -> Iterator[str]:
     if plan.policy.drop:
         yield f"{'':<{width}}  {'':<12}  drop   {len(plan.policy.drop)} further columns, by name"
     if any(part.worst_case for part in plan.columns):
-        rows = f" of {plan.rows:,} rows" if plan.rows is not None else ""
+        rows = f" of {plan.rows:,} rows (--rows for another number)" if plan.rows is not None else ""
         yield f"noise: mean absolute error of a released value from noise alone, the worst over all data{rows}; usually far less"
     else:
         yield "noise: mean absolute error of a released value from noise alone, before order and domain are restored"
@@ -234,12 +261,15 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
     return f"epsilon {part.epsilon}; noise {bound}{part.noise:,.4g} ({part.share:.1%} of the domain); {words}"
 
 
-def _after_masking(policy: Policy) -> Iterator[str]:
+def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     if policy.suppress:
-        at_most = policy.suppress.at_most * 100
-        yield f"suppress    groups of released quasi-identifiers below {policy.suppress.quasi_groups_below}, at most {at_most:g}% of rows"
+        at_most = float(policy.suppress.at_most * 100)
+        yield (
+            "suppress",
+            f"groups of kept quasi-identifiers below {policy.suppress.quasi_groups_below}, at most {at_most:g}% of rows",
+        )
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
-    yield f"gates       {'; '.join(gates) or 'none declared'}"
+    yield "gates", "; ".join(gates) or "none declared"
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
-    yield f"review      {policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"
+    yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"

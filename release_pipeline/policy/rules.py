@@ -109,7 +109,11 @@ def _person(parts: Parts) -> Iterator[Problem]:
             "Add it there with {role: identifier, do: drop}.",
         )
     elif column is not None and column.role != "identifier":
-        yield ("person", "column"), f"'{parts.person.column}' must have the role identifier.", "Set its role, with do: drop."
+        yield (
+            ("person", "column"),
+            f"'{parts.person.column}' must have the role identifier.",
+            "Set its role, with do: drop.",
+        )
     if parts.protect and DEFINITION[parts.protect.method] == "idp" and parts.person.records_per_release > 1:
         yield (
             ("person", "records_per_release"),
@@ -123,13 +127,21 @@ def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
         if protect.k is not None:
             yield ("protect", "k"), "laplace masks every record on its own and has no k.", "Remove k."
     elif protect.k is None:
-        yield ("protect",), f"k is missing: {protect.method} needs the number of records per cluster.", "Add k, like k: 25."
+        yield (
+            ("protect",),
+            f"k is missing: {protect.method} needs the number of records per cluster.",
+            "Add k, like k: 25.",
+        )
     try:
         choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
     except ReleasePipelineError as error:
         yield ("protect", "consistency"), error.what, error.remedy
     if parts.complete and not parts.noise:
-        yield ("columns",), "no column has do: noise, so there is nothing to protect with noise.", "Declare at least one."
+        yield (
+            ("columns",),
+            "no column has do: noise, so there is nothing to protect with noise.",
+            "Declare at least one.",
+        )
     for name in protect.weights:
         if parts.complete and name not in parts.noise:
             yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", "Remove the weight."

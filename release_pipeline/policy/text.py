@@ -7,9 +7,10 @@ duplicate keys and anchors are errors.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import yaml
 
@@ -18,6 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")
 _NULL = ("", "null", "~")
+_yaml: Any = yaml  # its functions have no types
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,7 +50,7 @@ def read_yaml(text: str) -> Document:
     document = Document()
     try:
         _find_anchors(text, document)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = cast(yaml.Node | None, _yaml.compose(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         document.places[()] = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
@@ -65,7 +67,7 @@ def read_yaml(text: str) -> Document:
 
 
 def _find_anchors(text: str, document: Document) -> None:
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    for event in cast(Iterator[yaml.Event], _yaml.parse(text, Loader=yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             path: Path = (f"line {event.start_mark.line + 1}",)
             document.places[path] = Place(event.start_mark.line + 1, event.start_mark.column + 1)

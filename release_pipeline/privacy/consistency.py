@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument
@@ -27,7 +29,9 @@ def choose_consistency(wanted: str | None, *, method: str, scope: str) -> str:
         raise InvalidArgument("consistency is neither 'isotonic' nor 'none'.", where="consistency")
     if wanted == "isotonic" and forbidden:
         raise InvalidArgument(
-            f"{forbidden}.", where="consistency", remedy="Set consistency to none, or use scope column with a cluster method."
+            f"{forbidden}.",
+            where="consistency",
+            remedy="Set consistency to none, or use scope column with a cluster method.",
         )
     return wanted
 
@@ -38,6 +42,7 @@ def isotonic(centroids: FloatArray, sizes: IntArray) -> FloatArray:
     >>> isotonic(np.array([1.0, 4.0, 2.0]), np.array([1, 1, 1])).tolist()
     [1.0, 3.0, 3.0]
     """
-    from scipy.optimize import isotonic_regression  # 0.3 s to import: only where it is used
+    import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]  # 0.3 s to import: only where it is used
 
-    return isotonic_regression(centroids, weights=sizes.astype(np.float64)).x
+    optimize: Any = scipy.optimize
+    return cast(FloatArray, optimize.isotonic_regression(centroids, weights=sizes.astype(np.float64)).x)

@@ -111,12 +111,11 @@ def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
         raise InvalidType(f"{name} must be integers or float64, not {array.dtype.name}.")
     if array.dtype.kind == "f":
-        bad = sum(
-            int(np.count_nonzero(~np.isfinite(array[start : start + _CHUNK]))) for start in range(0, len(array), _CHUNK)
-        )
+        bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + _CHUNK]))) for start in range(0, len(array), _CHUNK))
         if bad:
             raise InvalidArgument(
-                f"{name} holds {bad:,} missing or infinite numbers.", remedy="Fill or remove them by a declared rule first."
+                f"{name} holds {bad:,} missing or infinite numbers.",
+                remedy="Fill or remove them by a declared rule first.",
             )
     return array
 

@@ -201,7 +201,7 @@ def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
 
 
 def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> None:
-    """Refuse what cannot be computed exactly whatever the data: a k that the method does not take, sums or noise beyond 64 bits."""
+    """Refuse what cannot be exact whatever the data: a k that the method does not take, sums or noise beyond 64 bits."""
     if method == "laplace":
         if k not in (None, 1):
             raise InvalidArgument("laplace masks every record on its own and has no k.", where="k", remedy="Leave k out.")
@@ -213,7 +213,8 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> 
         raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
     if (2 * (k or 1) - 1) * grid.width >= _SUM_LIMIT:
         raise InvalidArgument(
-            "cluster sums would not fit 64-bit integers.", remedy="Use a smaller k, a coarser grid or a narrower domain."
+            "cluster sums would not fit 64-bit integers.",
+            remedy="Use a smaller k, a coarser grid or a narrower domain.",
         )
     scales_for(np.array([grid.width]), epsilon)
 

@@ -21,10 +21,11 @@ Addressing: attempt a of draw i reads three words at place 3 i of the stream's a
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -90,8 +91,8 @@ class NoiseStream:
         encryptor = Cipher(ChaCha20(self._key, nonce), mode=None).encryptor()
         if skip:
             encryptor.update(bytes(skip))
-        encryptor.update_into(_zeros(out.nbytes), memoryview(out).cast("B"))
-        if np.little_endian is False:  # pragma: no cover  (the same words on every processor)
+        encryptor.update_into(_zeros(out.nbytes), out.view(np.uint8).data)
+        if sys.byteorder == "big":  # the same words on every processor
             out.byteswap(inplace=True)
 
     def _check_process(self) -> None:
@@ -119,7 +120,7 @@ def noise_stream(secret: bytes, *context: Context) -> NoiseStream:
 
 def derive_key(secret: bytes, *context: Context) -> bytes:
     """32 bytes that depend on the secret and on every part of the context (HKDF-SHA256, RFC 5869)."""
-    if not isinstance(secret, bytes) or len(secret) != SECRET_BYTES:
+    if not isinstance(cast(object, secret), bytes) or len(secret) != SECRET_BYTES:
         raise InvalidArgument("the secret must be 32 bytes.", remedy="Take secrets.token_bytes(32).")
     encoded = b"".join(_encode(part) for part in context)
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"release-pipeline/1" + encoded).derive(secret)
@@ -138,6 +139,13 @@ def discrete_laplace(scales: npt.ArrayLike, stream: NoiseStream) -> IntArray:
         stop = min(start + _LANES, len(t))
         _draw_chunk(t[start:stop], stream, first + start, out[start:stop])
     return out
+
+
+def shuffled_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
+    """A keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of 10^7)."""
+    words = np.empty(count, dtype=np.uint64)
+    stream.words(0, _WORDS * stream.take_lanes(-(-count // _WORDS)), words)
+    return np.argsort(words, kind="stable")
 
 
 class PositionMixer:
@@ -274,9 +282,7 @@ def _excess_bits(t: WordArray) -> WordArray:
     return excess + rest  # rest is now 0 or 1
 
 
-def _geometric(
-    bits: WordArray, stream: NoiseStream, lanes: npt.NDArray[np.intp], attempt: int
-) -> WordArray:
+def _geometric(bits: WordArray, stream: NoiseStream, lanes: npt.NDArray[np.intp], attempt: int) -> WordArray:
     """V with P[V >= v] = exp(-v): how many of exp(-1), exp(-2), ... lie above the uniform number that starts with 63 `bits`."""
     v = np.zeros(len(bits), dtype=np.uint64)
     places = np.arange(len(bits))

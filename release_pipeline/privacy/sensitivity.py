@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.budget import NANO, Epsilon
+from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import MAX_SCALE

@@ -1,0 +1,191 @@
+"""The tool `mask`: the method of a policy on a file, for scripts and benchmarks. It has no ledger, and says so.
+
+Whatever comes out of it is *not a release*: nobody added up what the same people were exposed to, small groups were not
+suppressed and nobody reviewed it. The evidence carries that stamp.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline import __version__
+from release_pipeline.errors import DataRefused, WrongUsage
+from release_pipeline.flow.files import check_output, write_private_json, write_table
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
+from release_pipeline.policy.plan import describe_claim
+from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
+from release_pipeline.stages.mask import ColumnEvidence, mask_numbers
+from release_pipeline.stages.validate import Facts, Verdict, judge, match_header
+from release_pipeline.store.source import SourceFile, SourceTable, find_source, open_table
+
+STAMP = "not a release"
+NOT_APPLIED = ("ledger", "suppress", "gates on error", "review", "publish")
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedTable:
+    """A masked table, shuffled, and the internal evidence of it."""
+
+    table: pa.Table
+    records: int
+    claim: str
+    columns: dict[str, ColumnEvidence]
+    warnings: tuple[str, ...]
+    policy_hash: str
+    release: str | None
+    definition: str = field(default="")
+
+    def evidence(self) -> dict[str, Any]:
+        """What was done, in figures for the confidential side only."""
+        return {
+            "stamp": STAMP,
+            "why": "made by `mask --unaccounted`: no ledger added up the exposure of the people in it",
+            "not_applied": list(NOT_APPLIED),
+            "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
+            "tool": f"release-pipeline {__version__}",
+            "policy_hash": self.policy_hash,
+            "release": self.release,
+            "records": self.records,
+            "claim": self.claim,
+            "definition": self.definition,
+            "columns": {name: column.to_json() for name, column in self.columns.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def mask_file(
+    policy: Policy,
+    file: Path,
+    output: Path,
+    *,
+    release: str | None = None,
+    evidence: Path | None = None,
+    overwrite: bool = False,
+    progress: Progress = lambda _: None,
+) -> MaskedTable:
+    """Mask the records of `file` (of one `release` where the policy has several) into `output`, all of it or nothing."""
+    check_output(output, endings=(".csv", ".parquet"), overwrite=overwrite)
+    if evidence is not None:
+        check_output(evidence, endings=(".json",), overwrite=overwrite)
+    for path in (output, evidence):
+        if path is not None and file.exists() and path.exists() and path.samefile(file):
+            raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
+    masked = mask_table(policy, file, release=release, progress=progress)
+    progress(f"writing {output}")
+    if evidence is not None:
+        write_private_json(evidence, masked.evidence())
+    write_table(output, masked.table)
+    return masked
+
+
+def mask_table(policy: Policy, file: Path, *, release: str | None = None, progress: Progress = lambda _: None) -> MaskedTable:
+    """The masked table of `file`, with a secret of its own that nobody keeps."""
+    release = _check_release(policy, release)
+    progress(f"reading {file}")
+    source = find_source(file, expected=policy.declared)
+    names, refusals = match_header(source.header, policy)
+    if refusals:
+        raise _refused(file, refusals)
+    needed = {name: names[name] for name in policy.columns if _is_needed(policy, name)}
+    with open_table(source, needed, where=_release_filter(policy, names, release)) as table:
+        progress("checking types, domains, categories and persons")
+        verdict = _validate(policy, source, table, release)
+        return _mask(policy, table, release, verdict, progress)
+
+
+def _mask(policy: Policy, table: SourceTable, release: str | None, verdict: Verdict, progress: Progress) -> MaskedTable:
+    secret = secrets.token_bytes(SECRET_BYTES)
+    records = table.count_records()
+    context = (policy.canonical_hash(), release or "once", 0)
+    order = shuffled_positions(records, noise_stream(secret, *context, "shuffle"))
+    columns: dict[str, pa.Array] = {}
+    evidence: dict[str, ColumnEvidence] = {}
+    noisy = list(policy.noise_columns)
+    for name, column in policy.columns.items():
+        if isinstance(column, NoiseColumn):
+            progress(f"masking {name} ({noisy.index(name) + 1} of {len(noisy)}, {records:,} records)")
+            values, evidence[name] = mask_numbers(policy, name, table.numbers(name), secret=secret, context=context)
+            columns[name] = pa.array(values[order])
+        elif isinstance(column, KeepColumn):
+            columns[name] = _kept(column, table.categories(name), order)
+    return MaskedTable(
+        table=pa.table(columns),
+        records=records,
+        claim=describe_claim(policy),
+        columns=evidence,
+        warnings=tuple(verdict.warnings),
+        policy_hash=policy.canonical_hash(),
+        release=release,
+        definition=DEFINITION[policy.protect.method],
+    )
+
+
+def _kept(column: KeepColumn, entries: pa.ChunkedArray, order: npt.NDArray[np.intp]) -> pa.Array:
+    if isinstance(column.missing, MissingCategory):
+        entries = entries.fill_null(str(column.missing.category))
+    shuffled = entries.take(pa.array(order)).combine_chunks()
+    return shuffled.cast(pa.int64()) if column.integers else shuffled
+
+
+def _validate(policy: Policy, source: SourceFile, table: SourceTable, release: str | None) -> Verdict:
+    records = table.count_records()
+    if records == 0:
+        of = f" of release {release}" if release is not None else ""
+        raise _refused(source.path, [f"there are no records{of}."])
+    counts: dict[str, Mapping[str, int]] = {}
+    for name, column in policy.columns.items():
+        if isinstance(column, NoiseColumn):
+            if table.kinds[name] in ("text", "number"):
+                low, high = (float(bound) for bound in column.domain)
+                counts[name] = table.count_numbers(name, low=low, high=high)
+        elif isinstance(column, KeepColumn):
+            counts[name] = table.count_categories(name, [str(value) for value in column.values])
+        elif isinstance(policy.person, Person) and name == policy.person.column:
+            counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
+    verdict = judge(Facts(records, counts, table.kinds), policy)
+    if verdict.refusals:
+        raise _refused(source.path, verdict.refusals)
+    return verdict
+
+
+def _check_release(policy: Policy, release: str | None) -> str | None:
+    if isinstance(policy.releases, str):
+        if release is not None:
+            raise WrongUsage(
+                f"policy {policy.policy} is released once; it has no release {release}.", remedy="Leave --release out."
+            )
+        return None
+    if release is None and len(policy.releases) == 1:
+        return policy.releases[0]
+    if release not in policy.releases:
+        known = ", ".join(policy.releases)
+        what = f"there is no release {release}." if release is not None else f"policy {policy.policy} has several releases."
+        raise WrongUsage(what, remedy=f"Name one with --release: {known}.")
+    return release
+
+
+def _release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> tuple[str, str] | None:
+    column = policy.source.release_column
+    return (names[column], release) if column is not None and release is not None else None
+
+
+def _is_needed(policy: Policy, name: str) -> bool:
+    is_person = isinstance(policy.person, Person) and policy.person.column == name
+    return is_person or policy.columns[name].do != "drop"
+
+
+def _refused(path: Path, findings: list[str]) -> DataRefused:
+    count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"
+    return DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=os.fspath(path))

@@ -1,0 +1,1 @@
+SELECT count(*) AS records FROM raw;
