@@ -49,6 +49,11 @@ def load_policy(file: FilePath) -> Policy:
     return parse_policy(_read_text(file), name=str(file))
 
 
+def list_policies(site: FilePath) -> list[FilePath]:
+    """The policy files of a site, valid or not, by name."""
+    return sorted((site / "policies").glob("*.yaml"))
+
+
 def parse_policy(text: str, *, name: str) -> Policy:
     """The policy in `text`; `name` is how messages call the file."""
     document = read_yaml(text)

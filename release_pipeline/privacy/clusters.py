@@ -40,7 +40,9 @@ class RankClusters:
         return self.spread(np.arange(self.count, dtype=np.intp))
 
     def sums(self) -> IntArray:
-        """The exact integer sum of each cluster."""
+        """The exact integer sum of each cluster; refused where one could leave 64 bits."""
+        if max(abs(int(self.ordered[0])), abs(int(self.ordered[-1]))) * int(self.size.max()) >= 2**63:
+            raise InvalidArgument("cluster sums would not fit 64-bit integers.", remedy="Use a smaller k or a coarser grid.")
         return np.add.reduceat(self.ordered, self.start)
 
     def first(self, place: int) -> IntArray:

@@ -1,0 +1,47 @@
+"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from benchmarks import machine, memory, table
+from benchmarks.figures import Figure, with_growth
+from benchmarks.masking import laplace, masking
+from benchmarks.sampler import sampler
+
+BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {"sampler": sampler, "masking": masking, "laplace": laplace}
+SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (10**4, 4 * 10**4)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print machine facts and one line per figure as it is measured; write all of it to the JSON file if one is named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=f"Run the benchmarks {', '.join(BENCHMARKS)}.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (all)")
+    parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, not how fast")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in BENCHMARKS]:
+        parser.error(f"no such benchmark: {', '.join(unknown)} (there are {', '.join(BENCHMARKS)})")
+
+    facts = machine.facts()
+    print(table.machine_lines(facts))
+    if options.quick:
+        print("\nQuick run: at these sizes fixed costs count; the targets are meant for 100,000 records and more.")
+    if not memory.measurable():
+        print("\nPeak memory is measured on Linux only.")
+    print("\n" + table.heading(), flush=True)
+    figures: list[Figure] = []
+    for name in options.names or BENCHMARKS:
+        for figure in with_growth(BENCHMARKS[name](QUICK_SIZES if options.quick else SIZES)):
+            print(table.row(figure), flush=True)
+            figures.append(figure)
+    if options.json is not None:
+        content = {"machine": facts, "quick": options.quick, "figures": [figure.as_json() for figure in figures]}
+        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

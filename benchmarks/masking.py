@@ -1,0 +1,44 @@
+"""`masking` and `laplace`: CPU time of mask_column in stable argsorts of the same column, peak memory in copies of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from benchmarks import memory
+from benchmarks.clock import cpu_seconds, runs_for
+from benchmarks.columns import Masking, lognormal_column, warm_up
+from benchmarks.figures import Figure, Target
+
+CLUSTER_METHODS = tuple(Masking(method, scope) for method in ("dp-um", "idp-ls", "idp-cbls") for scope in ("centroid", "column"))
+TIME, COPIES = Target("at most", 3), Target("at most", 12)
+
+
+def masking(sizes: Sequence[int]) -> Iterator[Figure]:
+    """Every cluster method in both scopes, held to at most 3 sorts and 12 copies."""
+    for mask in CLUSTER_METHODS:
+        yield from _figures("masking", mask, sizes, TIME, COPIES)
+
+
+def laplace(sizes: Sequence[int]) -> Iterator[Figure]:
+    """Method laplace, which sorts nothing and makes no clusters: for context."""
+    yield from _figures("laplace", Masking("laplace", "column"), sizes, None, None)
+
+
+def _figures(benchmark: str, mask: Masking, sizes: Sequence[int], time: Target | None, copies: Target | None) -> Iterator[Figure]:
+    warm_up(mask)
+    for n in sizes:
+        seconds, ratio = _in_sorts(mask, n)
+        yield Figure(benchmark, str(mask), n, "CPU time", seconds, ratio, "stable argsorts", time)
+        if memory.measurable():
+            peak = memory.peak_bytes(mask, n)
+            yield Figure(benchmark, str(mask), n, "peak memory", peak, peak / (8 * n), "copies of the column", copies)
+
+
+def _in_sorts(mask: Masking, n: int) -> tuple[float, float]:
+    """CPU seconds of masking n values, and how many stable argsorts of them that is."""
+    values = lognormal_column(n)
+    masked, sort = cpu_seconds(partial(mask, values), partial(np.argsort, values, kind="stable"), runs=runs_for(n))
+    return masked, masked / sort

@@ -1,0 +1,1 @@
+"""What Dagster shows. The only folder that imports it."""

@@ -1,0 +1,103 @@
+"""The one way through: privacy <- policy <- {stages, store, report} <- flow <- {dagster_app, experiments, cli}."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "release_pipeline"
+
+INSIDE = {  # what of the package each folder may import; errors and the version belong to everybody
+    "privacy": {"privacy"},
+    "policy": {"policy", "privacy"},
+    "stages": {"stages", "policy", "privacy"},
+    "store": {"store", "policy", "privacy"},
+    "report": {"report", "policy", "privacy"},
+    "flow": {"flow", "stages", "store", "report", "policy", "privacy"},
+    "dagster_app": {"dagster_app", "flow", "policy", "privacy"},
+    "experiments": {"experiments", "flow", "stages", "policy", "privacy"},
+    "cli.py": {"flow", "policy", "experiments", "dagster_app"},
+    "analyst.py": {"privacy"},
+    "errors.py": set[str](),
+    "__init__.py": set[str](),
+}
+OUTSIDE = {  # third-party modules each folder may import
+    "privacy": {"numpy", "scipy", "numba", "cryptography"},
+    "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
+    "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
+    "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql"},
+    "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
+    "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
+    "dagster_app": {"dagster"},
+    "experiments": {"numpy", "pyarrow", "matplotlib", "sklearn"},
+    "cli.py": set[str](),
+    "analyst.py": {"numpy", "scipy"},
+    "errors.py": set[str](),
+    "__init__.py": set[str](),
+}
+ONLY_IN = {
+    "dagster": "dagster_app/",
+    "great_expectations": "stages/validate",
+    "duckdb": "store/",
+    "cryptography": ("privacy/noise", "flow/"),
+}
+
+
+def _imports(file: Path) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(ast.parse(file.read_text(), filename=str(file))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: relative imports hide where a thing lives"
+            found += [(node.lineno, node.module or "")]
+    return found
+
+
+def _files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", _files(), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_imports_point_to_the_left(file: Path) -> None:
+    """Each file imports only what its folder may; the message names the file, the line and the rule."""
+    relative = file.relative_to(PACKAGE)
+    room = relative.parts[0]
+    assert room in INSIDE, f"{relative}: no rule for this place; house.md says which folders there are"
+    for line, module in _imports(file):
+        top, *rest = module.split(".")
+        if top == "release_pipeline":
+            target = rest[0] if rest else "__init__"
+            allowed = INSIDE[room] | {"errors", "__init__"}
+            assert target in allowed, f"{relative}:{line}: {room} may import {sorted(allowed)}, not {target}"
+        elif top not in sys.stdlib_module_names:
+            assert top in OUTSIDE[room], f"{relative}:{line}: {room} may use {sorted(OUTSIDE[room])}, not {top}"
+            place = ONLY_IN.get(top)
+            assert place is None or str(relative).startswith(place), f"{relative}:{line}: {top} is imported in {place} alone"
+
+
+def test_importing_the_core_loads_nothing_else() -> None:
+    """After `import release_pipeline.privacy` no data engine, model library or orchestrator is in sys.modules."""
+    program = (
+        "import sys, release_pipeline.privacy\n"
+        "heavy = {'pandas', 'dagster', 'duckdb', 'pydantic', 'pyarrow', 'yaml', 'great_expectations', 'scipy.optimize'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_command_line_starts_light() -> None:
+    """`--help` needs neither NumPy nor a database."""
+    program = (
+        "import sys, contextlib, io\nfrom release_pipeline.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n    main(['--help'])\n"
+        "print(sorted({'numpy', 'duckdb', 'pydantic', 'dagster'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,51 @@
+"""Shared fixtures. Reference data are found through RELEASE_PIPELINE_REFERENCE_DATA; in CI their absence is a failure."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, settings
+
+Columns: TypeAlias = dict[str, tuple[npt.NDArray[np.float64], Decimal]]
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """The folder of reference data (see README: where to get it)."""
+    named = os.environ.get("RELEASE_PIPELINE_REFERENCE_DATA")
+    folder = Path(named) if named else None
+    if folder is not None and (folder / "census.csv").is_file():
+        return folder
+    reason = "RELEASE_PIPELINE_REFERENCE_DATA does not name a folder with census.csv and wine_white.csv"
+    if os.environ.get("CI"):
+        pytest.fail(f"in CI the reference data are required: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def reference_columns(reference_data: Path) -> Callable[[str], Columns]:
+    """Columns of a reference table by name, each with the resolution of its numbers (at most six decimals)."""
+
+    def load(name: str) -> Columns:
+        with (reference_data / f"{name}.csv").open(newline="") as file:
+            header, *rows = csv.reader(file)
+        texts = {column: [row[i] for row in rows] for i, column in enumerate(header)}
+        return {column: (np.array(text, dtype=np.float64), _resolution(text)) for column, text in texts.items()}
+
+    return load
+
+
+def _resolution(texts: list[str]) -> Decimal:
+    decimals = max(len(text.partition(".")[2].rstrip("0")) for text in texts)
+    return Decimal(1).scaleb(-min(decimals, 6))

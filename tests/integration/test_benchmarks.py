@@ -1,0 +1,73 @@
+"""`python -m benchmarks` runs and reports; how fast is for a reader to judge, not for a test."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+METHODS = ("dp-um", "idp-ls", "idp-cbls")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def quick_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """What one quick run of all benchmarks printed, and the JSON that it wrote."""
+    written = tmp_path_factory.mktemp("benchmarks") / "figures.json"
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(written)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout, json.loads(written.read_text(encoding="utf-8"))
+
+
+def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict[str, Any]]:
+    return [figure for figure in quick_run[1]["figures"] if figure["benchmark"] == benchmark]
+
+
+@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace"])
+def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
+    figures = _figures(quick_run, benchmark)
+    assert figures
+    for figure in figures:
+        assert math.isfinite(figure["amount"])
+        assert math.isfinite(figure["ratio"])
+        assert figure["amount"] >= 0
+        assert figure["ratio"] >= 0
+        assert figure["verdict"] in ({"ok", "MISSED"} if figure["target"] else {"context"})
+
+
+def test_masking_covers_every_cluster_method_and_scope(quick_run: tuple[str, dict[str, Any]]) -> None:
+    wanted = {f"{method}, {scope}" for method in METHODS for scope in ("centroid", "column")}
+    figures = _figures(quick_run, "masking")
+    assert {figure["case"] for figure in figures if figure["measure"] == "CPU time"} == wanted
+    if sys.platform == "linux":
+        assert {figure["case"] for figure in figures if figure["measure"] == "peak memory"} == wanted
+
+
+def test_growth_is_reported_between_sizes(quick_run: tuple[str, dict[str, Any]]) -> None:
+    assert any(figure["growth"] is not None for figure in _figures(quick_run, "masking"))
+
+
+def test_the_table_has_one_line_per_figure(quick_run: tuple[str, dict[str, Any]]) -> None:
+    printed, written = quick_run
+    _, _, rows = printed.partition("-" * 9)
+    assert len(rows.splitlines()) - 1 == len(written["figures"])
+
+
+def test_the_machine_is_described_without_its_name(quick_run: tuple[str, dict[str, Any]]) -> None:
+    assert set(quick_run[1]["machine"]) == {"system", "processor", "cpus", "load", "python", "numpy", "simd"}
+
+
+def test_an_unknown_benchmark_is_named() -> None:
+    command = [sys.executable, "-m", "benchmarks", "nonsense"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "no such benchmark: nonsense" in done.stderr

@@ -1,0 +1,161 @@
+"""The accountant, Proposition 9 and the column calibration against brute force over all neighbours."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from release_pipeline.privacy import Epsilon, MaskedColumn, mask_column, rank_clusters
+from release_pipeline.privacy.sensitivity import prop8_sensitivity, trimmed_moves
+from tests.oracles import brute_force
+
+WIDTH = 1000
+METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")
+
+
+def _table(kind: str, n: int, chance: random.Random) -> list[int]:
+    draw = {
+        "spread": lambda: chance.randint(0, WIDTH),
+        "ties": lambda: chance.choice((0, 3, 3, 500, WIDTH)),
+        "zeros": lambda: 0 if chance.random() < 0.7 else chance.randint(0, WIDTH),
+        "heavy tail": lambda: min(WIDTH, int(chance.paretovariate(0.7))),
+        "narrow": lambda: chance.randint(400, 404),
+        "constant": lambda: 7,
+    }[kind]
+    return [draw() for _ in range(n)]
+
+
+def _mask(values: list[int], *, method: str, k: int, scope: str, epsilon: str = "0.7", width: int = WIDTH) -> MaskedColumn:
+    return mask_column(
+        values,
+        domain=(0, width),
+        grid=1,
+        method=method,
+        epsilon=epsilon,
+        k=None if method == "laplace" else k,
+        scope=scope,
+        secret=bytes(32),
+    )
+
+
+@pytest.mark.parametrize("scope", ["centroid", "column"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["spread", "ties", "zeros", "heavy tail", "narrow", "constant"])
+def test_loss_equals_brute_force_over_all_neighbours(kind: str, method: str, scope: str) -> None:
+    """`.loss` of both scopes is the worst case over every record and new value, re-clustering included, to 1e-9."""
+    chance = random.Random(f"{kind} {method} {scope}")  # noqa: S311
+    for n, k in [(3, 3), (7, 3), (12, 4), (17, 5), (23, 11), (60, 6)]:
+        values = _table(kind, n, chance)
+        masked = _mask(values, method=method, k=k, scope=scope)
+        centroid, column = brute_force.losses(values, masked.scale.tolist(), method=method, k=k, width=WIDTH)
+        assert column < brute_force.INFINITE
+        assert masked.loss["centroid"] == pytest.approx(float(centroid), abs=1e-9)
+        assert masked.loss["column"] == pytest.approx(float(column), abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_statistics_equal_the_plain_ones(method: str) -> None:
+    """Sums, sizes and membership are those of the definition, ties and a longer last cluster included."""
+    chance = random.Random(method)  # noqa: S311
+    for n, k in [(3, 3), (5, 3), (29, 3), (30, 4), (41, 20)]:
+        values = _table("ties", n, chance)
+        masked = _mask(values, method=method, k=k, scope="column")
+        assert masked.statistic.tolist() == brute_force.statistics(values, method=method, k=k)
+        members = [[v for v, c in zip(values, masked.cluster, strict=True) if c == j] for j in range(len(masked.size))]
+        assert [len(cluster) for cluster in members] == masked.size.tolist()
+        if method != "laplace":
+            assert [sorted(cluster) for cluster in members] == brute_force.cut(sorted(values), k)
+
+
+def test_proposition_9_is_the_worst_replacement_within_a_cluster() -> None:
+    """D = the largest change of the trimmed sum when one member takes any value of the domain; 0 only for equal values."""
+    chance = random.Random(9)  # noqa: S311
+    for _ in range(300):
+        width = chance.choice((1, 5, 40))
+        cluster = [chance.choice((0, width, chance.randint(0, width))) for _ in range(chance.randint(3, 9))]
+        before = brute_force.trimmed_sum(cluster)
+        worst = max(
+            abs(brute_force.trimmed_sum([*cluster[:i], new, *cluster[i + 1 :]]) - before)
+            for i in range(len(cluster))
+            for new in range(-3 * width, 4 * width + 1)
+        )
+        found = trimmed_moves(rank_clusters(cluster, len(cluster))).worst
+        assert found.tolist() == [worst]
+        assert (worst == 0) == (len(set(cluster)) == 1)
+
+
+def test_proposition_9_known_answers() -> None:
+    """{0,5,5,5,9}: up 8, down 10 (9 becomes 0: 25 falls to 15), so D = 10; in {3,3,3,4,5,6,6} the second smallest is 3."""
+    moves = trimmed_moves(rank_clusters([0, 5, 5, 5, 9], 5))
+    assert (moves.up.tolist(), moves.down.tolist(), moves.worst.tolist()) == ([8], [10], [10])
+    assert _mask([3, 3, 3, 4, 5, 6, 6], method="idp-cbls", k=7, scope="centroid").statistic.tolist() == [
+        3 + 3 + 3 + 4 + 5 + 6 + 6
+    ]
+    assert _mask([5, 1, 9], method="idp-cbls", k=3, scope="centroid").statistic.tolist() == [15]
+
+
+def test_proposition_8_is_the_worst_replacement_within_a_cluster() -> None:
+    """max(W - x_1, x_n), per cluster."""
+    clusters = rank_clusters([1, 2, 3, 7, 8, 10], 3)
+    assert prop8_sensitivity(clusters, 10).tolist() == [9, 10]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("epsilon", ["0.01", "0.7", "1", "3.141592653", "25"])
+def test_column_scope_never_exceeds_epsilon_and_uses_it_up(method: str, epsilon: str) -> None:
+    """The exact rational loss at scope column is at most epsilon, and at least 0.999 of it where scales are large."""
+    chance = random.Random(f"{method} {epsilon}")  # noqa: S311
+    eps = Epsilon.of(epsilon).fraction
+    for kind in ("spread", "ties", "zeros", "heavy tail"):
+        values = [v * 10**6 for v in _table(kind, 60, chance)]
+        masked = _mask(values, method=method, k=4, scope="column", epsilon=epsilon, width=WIDTH * 10**6)
+        exact = _exact_loss(masked, values, method, WIDTH * 10**6, 4)
+        assert exact <= eps
+        assert masked.loss["column"] <= float(eps)
+        if method in ("idp-ls", "idp-cbls"):
+            assert exact >= eps * Fraction(999, 1000)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7])
+def test_column_scope_holds_where_scales_are_tiny(width: int) -> None:
+    """Rounding up only adds privacy: on the coarsest grids and with a large epsilon the exact loss stays at or under epsilon."""
+    chance = random.Random(width)  # noqa: S311
+    for _ in range(200):
+        values = [chance.randint(0, width) for _ in range(chance.randint(6, 30))]
+        for method in METHODS:
+            masked = _mask(values, method=method, k=3, scope="column", epsilon="9.87654321", width=width)
+            assert _exact_loss(masked, values, method, width, 3) <= Fraction("9.87654321")
+
+
+def test_dp_um_column_loss_is_below_epsilon_in_absolute_terms() -> None:
+    """The known answer of the issue: dp-um at epsilon 0.7 has a column loss of at most 0.7, with the bound met when x_1 = 0."""
+    loss = _mask(list(range(0, 1001, 10)), method="dp-um", k=5, scope="column", width=1000).loss["column"]
+    assert loss == pytest.approx(1000 / math.ceil(1000 / 0.7), abs=1e-12)
+    assert loss <= 0.7
+
+
+def test_idp_cbls_at_centroid_scope_exposes_the_column_many_times() -> None:
+    """methods.md section 2: an advertised 0.01 at centroid scope with n = 1080, k = 5 costs more than 1 for the list."""
+    values = np.random.default_rng(1).lognormal(10, 1, 1080)
+    masked = mask_column(values, domain=(0, 10**6), grid=1, method="idp-cbls", epsilon="0.01", k=5, scope="centroid")
+    assert masked.loss["centroid"] <= 0.01
+    assert 0.5 * 216 * 0.01 <= masked.loss["column"] <= 216 * 0.01
+
+
+def _exact_loss(masked: MaskedColumn, values: list[int], method: str, width: int, k: int) -> Fraction:
+    """The accountant's sum once more in fractions, from the definition of the worst two moves."""
+    if method == "laplace":
+        return Fraction(max(max(values), width - min(values)), int(masked.scale[0]))
+    ordered = sorted(values)
+    ends = ([*ordered[1:], width], [0, *ordered[:-1]])
+    before = brute_force.statistics(values, method=method, k=k)
+    totals = [Fraction(0), Fraction(0)]
+    for side, moved in enumerate(ends):
+        for now, then, t in zip(before, brute_force.statistics(moved, method=method, k=k), masked.scale.tolist(), strict=True):
+            assert now == then or t > 0
+            totals[side] += Fraction(abs(now - then), t) if t else 0
+    return max(totals)
