@@ -6,7 +6,6 @@ suppressed and nobody reviewed it. The evidence carries that stamp.
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,8 +25,8 @@ from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
 from release_pipeline.stages.mask import ColumnEvidence, mask_numbers
-from release_pipeline.stages.validate import Facts, Verdict, judge, match_header
-from release_pipeline.store.source import SourceFile, SourceTable, find_source, open_table
+from release_pipeline.stages.validate import Check, Facts, check_facts, match_header, refusals, warn
+from release_pipeline.store.source import SourceTable, find_source, open_table
 
 STAMP = "not a release"
 NOT_APPLIED = ("ledger", "suppress", "gates on error", "review", "publish")
@@ -95,17 +94,20 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     release = _check_release(policy, release)
     progress(f"reading {file}")
     source = find_source(file, expected=policy.declared)
-    names, refusals = match_header(source.header, policy)
-    if refusals:
-        raise _refused(file, refusals)
+    names, header_checks = match_header(source.header, policy)
+    _refuse(file, header_checks)
     needed = {name: names[name] for name in policy.columns if _is_needed(policy, name)}
     with open_table(source, needed, where=_release_filter(policy, names, release)) as table:
         progress("checking types, domains, categories and persons")
-        verdict = _validate(policy, source, table, release)
-        return _mask(policy, table, release, verdict, progress)
+        facts = _collect_facts(policy, table)
+        if facts.records == 0:
+            of = f" of release {release}" if release is not None else ""
+            raise DataRefused(f"there are no records{of}.", findings=(), where=str(file))
+        _refuse(file, check_facts(facts, policy))
+        return _mask(policy, table, release, tuple(warn(facts, policy)), progress)
 
 
-def _mask(policy: Policy, table: SourceTable, release: str | None, verdict: Verdict, progress: Progress) -> MaskedTable:
+def _mask(policy: Policy, table: SourceTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:
     secret = secrets.token_bytes(SECRET_BYTES)
     records = table.count_records()
     context = (policy.canonical_hash(), release or "once", 0)
@@ -125,7 +127,7 @@ def _mask(policy: Policy, table: SourceTable, release: str | None, verdict: Verd
         records=records,
         claim=describe_claim(policy),
         columns=evidence,
-        warnings=tuple(verdict.warnings),
+        warnings=warnings,
         policy_hash=policy.canonical_hash(),
         release=release,
         definition=DEFINITION[policy.protect.method],
@@ -139,11 +141,7 @@ def _kept(column: KeepColumn, entries: pa.ChunkedArray, order: npt.NDArray[np.in
     return shuffled.cast(pa.int64()) if column.integers else shuffled
 
 
-def _validate(policy: Policy, source: SourceFile, table: SourceTable, release: str | None) -> Verdict:
-    records = table.count_records()
-    if records == 0:
-        of = f" of release {release}" if release is not None else ""
-        raise _refused(source.path, [f"there are no records{of}."])
+def _collect_facts(policy: Policy, table: SourceTable) -> Facts:
     counts: dict[str, Mapping[str, int]] = {}
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):
@@ -154,10 +152,7 @@ def _validate(policy: Policy, source: SourceFile, table: SourceTable, release: s
             counts[name] = table.count_categories(name, [str(value) for value in column.values])
         elif isinstance(policy.person, Person) and name == policy.person.column:
             counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
-    verdict = judge(Facts(records, counts, table.kinds), policy)
-    if verdict.refusals:
-        raise _refused(source.path, verdict.refusals)
-    return verdict
+    return Facts(table.count_records(), counts, table.kinds)
 
 
 def _check_release(policy: Policy, release: str | None) -> str | None:
@@ -186,6 +181,8 @@ def _is_needed(policy: Policy, name: str) -> bool:
     return is_person or policy.columns[name].do != "drop"
 
 
-def _refused(path: Path, findings: list[str]) -> DataRefused:
-    count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"
-    return DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=os.fspath(path))
+def _refuse(path: Path, checks: list[Check]) -> None:
+    findings = refusals(checks)
+    if findings:
+        count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"
+        raise DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=str(path))

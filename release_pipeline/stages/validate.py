@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from release_pipeline.policy.model import (
     KeepColumn,
@@ -27,16 +27,31 @@ class Facts:
     kinds: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class Verdict:
-    """What stops a release, and what only deserves a word."""
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must not occur: how often it did, and what to say of it. A release needs `count` 0 everywhere."""
 
-    refusals: list[str] = field(default_factory=list[str])
-    warnings: list[str] = field(default_factory=list[str])
+    family: str
+    column: str
+    fact: str
+    count: int
+    message: str
 
 
-def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[str]]:
-    """The declared columns by the name they have in the file, and what is wrong with the header.
+FAMILIES = {
+    "schema": "The source has exactly the declared columns, each once.",
+    "roles": "Only columns that are released go on: no identifier, no dropped and no undeclared column.",
+    "types": "Every number is a finite number.",
+    "domains": "No number lies outside a declared domain whose policy is fail.",
+    "missing": "Nothing is missing where missing is fail.",
+    "person_unit": "Every record has a person, and nobody has more records than declared.",
+    "categories": "Every category is declared, and no column holds one value only.",
+    "size": "There are enough records.",
+}
+
+
+def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
+    """The declared columns by the name they have in the file, and the checks of the header.
 
     Names are compared in NFC. A column of the file is named in a message only when the declared ones are mostly there: a file
     without a header would show its first record otherwise.
@@ -45,74 +60,118 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
     missing = sorted(policy.declared - names.keys())
     extra = [name for name in names if name not in policy.declared]
     if len(missing) > len(policy.declared) / 2:
-        return {}, [
+        what = (
             f"{len(missing)} of {len(policy.declared)} declared columns are not in the file. Is this the right file, "
             "and does it have a header?"
-        ]
-    refusals = list(_twins(header))
-    refusals += [f"column {name}: declared, but not in the file." for name in missing]
-    refusals += [f"column {name}: in the file, but not declared. Add it to columns, or to drop." for name in extra]
-    return {name: names[name] for name in names if name in policy.declared}, refusals
+        )
+        return {}, [Check("schema", "", "header", len(missing), what)]
+    checks = [Check("schema", "", "columns", 0, "")]
+    checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
+    checks += [Check("schema", name, "absent", 1, f"column {name}: declared, but not in the file.") for name in missing]
+    checks += [
+        Check("schema", name, "undeclared", 1, f"column {name}: in the file, but not declared. Add it to columns, or to drop.")
+        for name in extra
+    ]
+    return {name: names[name] for name in names if name in policy.declared}, checks
 
 
-def judge(facts: Facts, policy: Policy) -> Verdict:
-    """Everything that the counts say against releasing these data under this policy."""
-    verdict = Verdict()
-    if facts.records == 0:
-        verdict.refusals.append("there are no records.")
-        return verdict
-    verdict.refusals += _too_few(facts.records, policy)
+def check_facts(facts: Facts, policy: Policy) -> list[Check]:
+    """Every check of the counts against the policy, those that found nothing included."""
+    checks = [_enough_records(facts.records, policy)]
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):
-            verdict.refusals += _judge_numbers(name, column, facts)
-            verdict.warnings += _warn_of_numbers(name, column, facts)
+            checks += _check_numbers(name, column, facts)
         elif isinstance(column, KeepColumn):
-            verdict.refusals += _judge_categories(name, column, facts)
+            checks += _check_categories(name, column, facts)
     if isinstance(policy.person, Person):
-        verdict.refusals += _judge_persons(policy.person, facts)
-    return verdict
+        checks += _check_persons(policy.person, facts)
+    return checks
 
 
-def _twins(header: Sequence[str]) -> Iterator[str]:
+def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
+    """One check per column that goes on after validation: it must be one that the policy releases."""
+    released = policy.noise_columns.keys() | policy.kept_columns.keys()
+    return [
+        Check("roles", name, "not_released", int(name not in released), f"column {name}: goes on without being released.")
+        for name in going_on
+    ]
+
+
+def refusals(checks: Sequence[Check]) -> list[str]:
+    """What to say of the checks that found something."""
+    return [check.message for check in checks if check.count]
+
+
+def warn(facts: Facts, policy: Policy) -> list[str]:
+    """What stops nothing and deserves a word: clamped and filled records, heavy ties."""
+    warnings: list[str] = []
+    for name, column in policy.noise_columns.items():
+        warnings += _warn_of_numbers(name, column, facts)
+    return warnings
+
+
+def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
     seen: dict[str, str] = {}
     for position, name in enumerate(header, start=1):
         key = look_alike_key(name)
         if not key:
-            yield f"column number {position} has no name."
+            yield "", f"column number {position} has no name."
         elif key not in seen:
             seen[key] = name
         elif canonical_name(seen[key]) == canonical_name(name):
-            yield f"column {name}: stands in the header twice."
+            yield name, f"column {name}: stands in the header twice."
         else:
-            yield f"columns {seen[key]} and {name}: look alike."
+            yield name, f"columns {seen[key]} and {name}: look alike."
 
 
-def _too_few(records: int, policy: Policy) -> Iterator[str]:
+def _enough_records(records: int, policy: Policy) -> Check:
     least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0))
-    if records < least:
-        yield f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k)."
+    message = f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k)."
+    return Check("size", "", "records_too_few", max(least - records, 0), message)
 
 
-def _judge_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[str]:
+def _check_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[Check]:
     kind = facts.kinds[name]
     if kind not in ("text", "number"):
-        yield f"column {name}: is of type {kind}, not a number."
+        yield Check("types", name, "of_another_type", facts.records, f"column {name}: is of type {kind}, not a number.")
         return
     counts = facts.columns[name]
-    if counts["missing"] and isinstance(column.missing, str):
-        yield f"column {name}: {_records(counts['missing'])} without a value, and missing is fail."
-    if counts["not_a_number"]:
-        yield f"column {name}: {_records(counts['not_a_number'])} where something else than a number stands."
-    if counts["not_finite"]:
-        yield f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number."
+    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=isinstance(column.missing, str)))
+    yield Check(
+        "types",
+        name,
+        "not_a_number",
+        counts["not_a_number"],
+        f"column {name}: {_records(counts['not_a_number'])} where something else than a number stands.",
+    )
+    yield Check(
+        "types",
+        name,
+        "not_finite",
+        counts["not_finite"],
+        f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number.",
+    )
     outside = counts["below"] + counts["above"]
-    if outside and column.outside == "fail":
-        yield (
-            f"column {name}: {_records(outside)} outside the declared domain "
-            f"({counts['below']:,} below, {counts['above']:,} above), and outside is fail."
-        )
-    if counts["different"] == 1 and not (counts["missing"] or counts["not_a_number"]):
-        yield f"column {name}: all records have the same value; publish it in the documentation and drop the column."
+    yield Check(
+        "domains",
+        name,
+        "outside",
+        outside if column.outside == "fail" else 0,
+        f"column {name}: {_records(outside)} outside the declared domain "
+        f"({counts['below']:,} below, {counts['above']:,} above), and outside is fail.",
+    )
+    constant = counts["different"] == 1 and not (counts["missing"] or counts["not_a_number"])
+    yield Check(
+        "categories",
+        name,
+        "constant",
+        int(constant),
+        f"column {name}: all records have the same value; publish it in the documentation and drop the column.",
+    )
+
+
+def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
+    return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
 
 
 def _warn_of_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[str]:
@@ -126,25 +185,44 @@ def _warn_of_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[s
         yield f"column {name}: heavy ties; at least half of the records share one value, so many clusters are constant."
 
 
-def _judge_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[str]:
+def _check_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
-    if counts["missing"] and not isinstance(column.missing, MissingCategory):
-        yield f"column {name}: {_records(counts['missing'])} without a value, and missing is fail."
-    if counts["undeclared"]:
-        yield f"column {name}: {_records(counts['undeclared'])} with a category that values does not list."
-    if counts["different"] == 1 and len(column.values) > 1 and not counts["missing"]:
-        yield f"column {name}: all records have the same value; declare that one alone if it may be public, or drop the column."
+    fails = not isinstance(column.missing, MissingCategory)
+    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=fails))
+    yield Check(
+        "categories",
+        name,
+        "undeclared",
+        counts["undeclared"],
+        f"column {name}: {_records(counts['undeclared'])} with a category that values does not list.",
+    )
+    constant = counts["different"] == 1 and len(column.values) > 1 and not counts["missing"]
+    yield Check(
+        "categories",
+        name,
+        "constant",
+        int(constant),
+        f"column {name}: all records have the same value; declare that one alone if it may be public, or drop the column.",
+    )
 
 
-def _judge_persons(person: Person, facts: Facts) -> Iterator[str]:
+def _check_persons(person: Person, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[person.column]
-    if counts["missing"]:
-        yield f"column {person.column}: {_records(counts['missing'])} without a person."
-    if counts["too_often"]:
-        yield (
-            f"column {person.column}: {counts['too_often']:,} persons have more than the {person.records_per_release} "
-            "declared records (records_per_release)."
-        )
+    yield Check(
+        "person_unit",
+        person.column,
+        "without_person",
+        counts["missing"],
+        f"column {person.column}: {_records(counts['missing'])} without a person.",
+    )
+    yield Check(
+        "person_unit",
+        person.column,
+        "too_often",
+        counts["too_often"],
+        f"column {person.column}: {counts['too_often']:,} persons have more than the {person.records_per_release} "
+        "declared records (records_per_release).",
+    )
 
 
 def _records(count: int) -> str:
