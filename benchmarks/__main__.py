@@ -26,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
         parser.error(f"no such benchmark: {', '.join(unknown)} (there are {', '.join(BENCHMARKS)})")
 
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)  # before minutes of measuring, not after
+
     facts = machine.facts()
     print(table.machine_lines(facts))
     if options.quick:

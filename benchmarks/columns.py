@@ -35,7 +35,7 @@ class Masking:
 
 
 def lognormal_column(n: int) -> npt.NDArray[np.float64]:
-    """n lognormal values, median e^10, like incomes in cents; made in place, so that no larger memory peak came before."""
+    """n lognormal values, median e^10, like incomes to the cent; made in place, so that no larger memory peak came before."""
     values = np.empty(n)
     np.random.default_rng(n).standard_normal(out=values)
     values += 10

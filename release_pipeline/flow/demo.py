@@ -12,7 +12,7 @@ import numpy.typing as npt
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.mask import MaskedTable, Progress, mask_file
 from release_pipeline.policy import Policy, load_policy
-from release_pipeline.store.source import find_source, open_table
+from release_pipeline.store.source import find_file, open_raw
 
 _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
 
@@ -63,7 +63,7 @@ def _compare(policy: Policy, masked: MaskedTable, data: Path, release: str) -> I
     names = {name: name for name in policy.noise_columns}
     column_of_release = policy.source.release_column
     where = (column_of_release, release) if column_of_release else None
-    with open_table(find_source(data, expected=policy.declared), names, where=where) as source:
+    with open_raw(find_file(data, expected=policy.declared), names, release=where) as source:
         for name, evidence in masked.columns.items():
             before, after = source.numbers(name), masked.table.column(name).to_numpy()
             pairs = "   ".join(f"{_short(float(f(before)))} {_short(float(f(after)))}" for f in (np.mean, np.median, _ninetieth))

@@ -26,7 +26,8 @@ from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
 from release_pipeline.stages.mask import ColumnEvidence, mask_numbers
 from release_pipeline.stages.validate import Check, Facts, check_facts, match_header, refusals, warn
-from release_pipeline.store.source import SourceTable, find_source, open_table
+from release_pipeline.store.raw import RawTable
+from release_pipeline.store.source import find_file, open_raw
 
 STAMP = "not a release"
 NOT_APPLIED = ("ledger", "suppress", "gates on error", "review", "publish")
@@ -93,11 +94,11 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     """The masked table of `file`, with a secret of its own that nobody keeps."""
     release = _check_release(policy, release)
     progress(f"reading {file}")
-    source = find_source(file, expected=policy.declared)
+    source = find_file(file, expected=policy.declared)
     names, header_checks = match_header(source.header, policy)
     _refuse(file, header_checks)
     needed = {name: names[name] for name in policy.columns if _is_needed(policy, name)}
-    with open_table(source, needed, where=_release_filter(policy, names, release)) as table:
+    with open_raw(source, needed, release=_release_filter(policy, names, release)) as table:
         progress("checking types, domains, categories and persons")
         facts = _collect_facts(policy, table)
         if facts.records == 0:
@@ -107,7 +108,7 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
         return _mask(policy, table, release, tuple(warn(facts, policy)), progress)
 
 
-def _mask(policy: Policy, table: SourceTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:
+def _mask(policy: Policy, table: RawTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:
     secret = secrets.token_bytes(SECRET_BYTES)
     records = table.count_records()
     context = (policy.canonical_hash(), release or "once", 0)
@@ -141,7 +142,7 @@ def _kept(column: KeepColumn, entries: pa.ChunkedArray, order: npt.NDArray[np.in
     return shuffled.cast(pa.int64()) if column.integers else shuffled
 
 
-def _collect_facts(policy: Policy, table: SourceTable) -> Facts:
+def _collect_facts(policy: Policy, table: RawTable) -> Facts:
     counts: dict[str, Mapping[str, int]] = {}
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):

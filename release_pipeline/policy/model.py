@@ -22,6 +22,7 @@ from pydantic import (
     PlainSerializer,
     StrictInt,
     StrictStr,
+    model_validator,
 )
 
 from release_pipeline.privacy import Epsilon, Grid
@@ -123,10 +124,31 @@ class _Frozen(BaseModel):
 
 
 class Source(_Frozen):
-    """Where the confidential table is: a CSV or Parquet file, and the column (compared as text) that tells releases apart."""
+    """Where the confidential table is, and the column (compared as text) that tells releases apart.
 
-    path: Text
+    `path` names a CSV or Parquet file, or with `table` a DuckDB file; `postgres` an address, with `table`. ${NAME} in path or
+    address is taken from the environment when the source is read, so that no password stands in a policy.
+    """
+
+    path: Text | None = None
+    postgres: Text | None = None
+    table: Text | None = None
     release_column: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Source:
+        if (self.path is None) == (self.postgres is None):
+            raise ValueError("a source has either a path or a postgres address")
+        if self.postgres is not None and self.table is None:
+            raise ValueError("a postgres source needs its table")
+        return self
+
+    @property
+    def words(self) -> str:
+        """The source as it may be shown: never the address of a server."""
+        if self.path is None:
+            return f"Postgres table {self.table}"
+        return self.path if self.table is None else f"{self.path} table {self.table}"
 
 
 class Person(_Frozen):

@@ -120,7 +120,7 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     definition = DEFINITION[protect.method]
     yield "policy", f"{policy.policy} (population {policy.population}, steward {policy.steward})"
     yield "hash", policy.canonical_hash()
-    yield "source", policy.source.path + _release_words(policy)
+    yield "source", policy.source.words + _release_words(policy)
     yield "person", _person_words(policy)
     yield "method", f"{protect.method}: {METHOD_NAME[protect.method]}" + (f", k = {protect.k}" if protect.k else "")
     yield "definition", f"{DEFINITION_NAME[definition]}; neighbours differ in one record; groups are not covered"

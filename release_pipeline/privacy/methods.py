@@ -63,7 +63,6 @@ class Statistics:
     grid: Grid
     claim: Claim
     consistency: str
-    clusters: RankClusters | None
     cluster: npt.NDArray[np.intp]
     size: IntArray
     statistic: IntArray
@@ -125,7 +124,17 @@ def mask_column(
         secret=secret,
         context=context,
     )
-    return add_noise(exact, clamp=clamp, secret=secret, context=context)
+    released = add_noise(exact, clamp=clamp, secret=secret, context=context)
+    return MaskedColumn(
+        values=released if method == "laplace" else released[exact.cluster],
+        cluster=exact.cluster,
+        size=exact.size,
+        statistic=exact.statistic,
+        scale=exact.scale,
+        claim=exact.claim,
+        consistency=exact.consistency,
+        loss=exact.loss,
+    )
 
 
 def compute_statistics(
@@ -155,38 +164,26 @@ def compute_statistics(
     del q
     trimmed = method == "idp-cbls"
     moves = trimmed_moves(clusters) if trimmed else plain_moves(clusters, grid.width)
-    return Statistics(
-        grid=grid,
-        claim=claim,
-        consistency=consistency,
-        clusters=clusters,
-        cluster=clusters.cluster,
-        size=clusters.size,
-        statistic=trimmed_sums(clusters) if trimmed else clusters.sums(),
-        scale=(scale := _scales(method, clusters, moves, grid, claim)),
-        loss=_losses(centroid_loss(moves, scale), column_loss(moves, scale)),
-    )
+    statistic = trimmed_sums(clusters) if trimmed else clusters.sums()
+    scale = _scales(method, clusters, moves, grid, claim)
+    loss = _losses(centroid_loss(moves, scale), column_loss(moves, scale))
+    return Statistics(grid, claim, consistency, clusters.cluster, clusters.size, statistic, scale, loss)
 
 
-def add_noise(exact: Statistics, *, clamp: bool, secret: bytes, context: Sequence[Context]) -> MaskedColumn:
-    """The second half: one discrete Laplace draw per sum, the order restored if asked, mapped back to each record."""
-    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, "noise"))
+def add_noise(
+    exact: Statistics, *, clamp: bool = True, secret: bytes, context: Sequence[Context], purpose: str = "noise"
+) -> FloatArray:
+    """The second half: the released value of each cluster.
+
+    One discrete Laplace draw per sum, the order restored if asked, mapped back to the domain. Another `purpose` draws other,
+    independent noise of the same law: for an expected error that does not look at the noise that is released.
+    """
+    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, purpose))
     released = (exact.statistic + noise) / exact.size
     if exact.consistency == "isotonic":
         released = isotonic(released, exact.size)
     released = exact.grid.restore(released)
-    if clamp:
-        released = np.clip(released, float(exact.grid.lo), float(exact.grid.hi), out=released)
-    return MaskedColumn(
-        values=released if exact.clusters is None else exact.clusters.spread(released),
-        cluster=exact.cluster,
-        size=exact.size,
-        statistic=exact.statistic,
-        scale=exact.scale,
-        claim=exact.claim,
-        consistency=exact.consistency,
-        loss=exact.loss,
-    )
+    return np.clip(released, float(exact.grid.lo), float(exact.grid.hi), out=released) if clamp else released
 
 
 def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
@@ -228,7 +225,6 @@ def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: s
         grid=grid,
         claim=claim,
         consistency=consistency,
-        clusters=None,
         cluster=np.arange(len(q), dtype=np.intp),
         size=np.ones(len(q), dtype=np.int64),
         statistic=q,

@@ -1,7 +1,6 @@
-"""The door to a confidential input file: its header, counts about its columns, and one column at a time.
+"""The doors to confidential sources: CSV and Parquet files, DuckDB tables, Postgres through ADBC.
 
-DuckDB's exceptions quote lines of the file, so none of them leaves this module: they become a `SourceError` of our own words,
-with at most a line number.
+Each tells its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
 """
 
 from __future__ import annotations
@@ -9,162 +8,235 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import SourceError
-from release_pipeline.store.sql import statement
+from release_pipeline.policy.model import Source
+from release_pipeline.store.connections import open_memory, source_errors
+from release_pipeline.store.raw import RawTable
+from release_pipeline.store.sql import Qualified, statement
 
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 1 << 20
-_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
-_MACROS = ("number_of_text", "number_of_number", "entry_of_text", "entry_of_number", "entry_of_other")
+
+Columns = Mapping[str, str]  # the name wanted -> the name in the source
+ReleaseFilter = tuple[str, str]  # the column of the source, and the text that it must have
+
+
+class SourceDoor(Protocol):
+    """A readable source."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        ...
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns' names, in order, as written."""
+        ...
+
+    def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
+        """Create the table `raw` with these columns of the records of one release (of all: None), in source order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A readable file: its format, and its columns' names in order as written (for CSV: at this delimiter)."""
+class FileSource:
+    """A CSV or Parquet file."""
 
     path: Path
     format: str
     header: tuple[str, ...]
     delimiter: str = ","
 
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
 
-class SourceTable:
-    """The needed columns of a source, loaded. Counts leave it freely; cells only through `numbers` and `categories`."""
+    def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
+        """See `SourceDoor`."""
+        with source_errors(self.path):
+            relation = self._scan(into)
+            if release is not None:
+                compared = duckdb.ColumnExpression(release[0]).cast("VARCHAR")
+                relation = relation.filter(duckdb.FunctionExpression("trim", compared) == duckdb.ConstantExpression(release[1]))
+            relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items())).create("raw")
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, kinds: Mapping[str, str], path: Path) -> None:
-        self._connection = connection
-        self._path = path
-        self.kinds = kinds  # text, number or the name of another type, per column
-
-    def count_records(self) -> int:
-        """How many records there are."""
-        return self._counts("facts/count_records")["records"]
-
-    def count_numbers(self, column: str, *, low: float, high: float) -> dict[str, int]:
-        """missing, not_a_number, not_finite, below, above, most_frequent (its number of records), different."""
-        names = {"column": column, "number": self._number(column), "entry": self._entry(column)}
-        return self._counts("facts/count_numbers", names, {"low": low, "high": high})
-
-    def count_categories(self, column: str, declared: Sequence[str]) -> dict[str, int]:
-        """missing, undeclared, different."""
-        names = {"column": column, "entry": self._entry(column)}
-        return self._counts("facts/count_categories", names, {"declared": list(declared)})
-
-    def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
-        """missing, persons, too_often (persons with more records than allowed)."""
-        names = {"column": column, "entry": self._entry(column)}
-        return self._counts("facts/count_persons", names, {"allowed": allowed})
-
-    def numbers(self, column: str) -> npt.NDArray[np.float64]:
-        """One numeric column in source order; NaN where missing."""
-        query = statement("stages/read_numbers", column=column, number=self._number(column))
-        with _private_errors(self._path):
-            table: pa.Table = self._connection.sql(query).to_arrow_table()
-        return table.column("value").to_numpy()
-
-    def categories(self, column: str) -> pa.ChunkedArray:
-        """One categorical column in source order, as text."""
-        query = statement("stages/read_categories", column=column, entry=self._entry(column))
-        with _private_errors(self._path):
-            return self._connection.sql(query).to_arrow_table().column("value")
-
-    def _number(self, column: str) -> str:
-        return "number_of_text" if self.kinds[column] == "text" else "number_of_number"
-
-    def _entry(self, column: str) -> str:
-        return {"text": "entry_of_text", "number": "entry_of_number"}.get(self.kinds[column], "entry_of_other")
-
-    def _counts(
-        self, name: str, names: Mapping[str, str] | None = None, values: Mapping[str, Any] | None = None
-    ) -> dict[str, int]:
-        with _private_errors(self._path):
-            result = self._connection.execute(statement(name, **(names or {})), dict(values or {}))
-            labels = [str(item[0]) for item in result.description or ()]
-            [row] = result.fetchall()
-        return dict(zip(labels, (int(count) for count in row), strict=True))
+    def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+        if self.format == "parquet":
+            return connection.read_parquet(str(self.path))
+        return connection.read_csv(
+            str(self.path),
+            header=True,
+            delimiter=self.delimiter,
+            quotechar='"',
+            escapechar='"',
+            columns=dict.fromkeys(self.header, "VARCHAR"),
+            auto_detect=False,
+            strict_mode=True,
+        )
 
 
-def find_source(path: Path, *, expected: frozenset[str]) -> SourceFile:
-    """The file at `path`, its format told by its ending; of a CSV's possible delimiters, the one that finds `expected` names."""
-    if path.is_dir():
-        raise SourceError("this is a directory, not a file.", where=str(path), remedy="Name the CSV or Parquet file in it.")
-    if not path.exists():
-        raise SourceError("there is no such file.", where=str(path), remedy="Check the path.")
+@dataclass(frozen=True, slots=True)
+class DuckdbSource:
+    """A table of another DuckDB file, opened read-only."""
+
+    path: Path
+    table: str
+    header: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The path and the table."""
+        return f"{self.path} table {self.table}"
+
+    def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
+        """See `SourceDoor`."""
+        with source_errors(self.name), duckdb.connect(str(self.path), read_only=True) as connection:
+            query, values = _selection(self.table, columns, release)
+            _create_raw(into, connection.sql(query, params=values).to_arrow_reader(), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSource:
+    """A table in Postgres, read through ADBC. The address may hold a password: it is in no message."""
+
+    address: str
+    table: str
+    header: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The table."""
+        return f"Postgres table {self.table}"
+
+    def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
+        """See `SourceDoor`."""
+        with source_errors(self.name), _postgres(self.address, self.table) as cursor:
+            query, values = _selection(self.table, columns, release)
+            cursor.execute(query, values or None)
+            _create_raw(into, cursor.fetch_record_batch(), columns)
+
+
+def find_source(declared: Source, *, folder: Path, values: Mapping[str, str], expected: frozenset[str]) -> SourceDoor:
+    """The door to the source that a policy declares.
+
+    Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
+    delimiters, the one that finds `expected` names is used.
+    """
+    if declared.postgres is not None and declared.table is not None:
+        return _find_postgres(expand(declared.postgres, values), declared.table)
+    path = folder / expand(declared.path or "", values)
+    return find_file(path, expected=expected) if declared.table is None else _find_duckdb(path, declared.table)
+
+
+def find_file(path: Path, *, expected: frozenset[str]) -> FileSource:
+    """The CSV or Parquet file at `path`, its format told by its ending."""
+    _check_file(path)
     if path.suffix.lower() not in (".csv", ".tsv", ".parquet"):
         raise SourceError("the file is neither .csv nor .parquet.", where=str(path), remedy="Convert or rename it.")
     try:
-        if path.stat().st_size == 0:
-            raise SourceError("the file is empty.", where=str(path), remedy="Deliver it again.")
         if path.suffix.lower() == ".parquet":
-            return SourceFile(path, "parquet", _parquet_header(path))
+            return FileSource(path, "parquet", _parquet_header(path))
         return _csv_header(path, expected)
     except OSError as error:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
 
 
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """`text` with every ${NAME} replaced; a name without a value means that the source is missing."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise SourceError(
+                f"the source is missing: {match[1]} is not set.", remedy=f"Set the environment variable {match[1]}."
+            )
+        return values[match[1]]
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", replace, text)
+
+
 @contextmanager
-def open_table(source: SourceFile, columns: Mapping[str, str], *, where: tuple[str, str] | None = None) -> Iterator[SourceTable]:
-    """Load some columns of a source: `columns` maps the names wanted to the names in the file.
+def open_raw(source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None) -> Iterator[RawTable]:
+    """Some columns of a source, loaded in memory and never spilled to disk; for `mask`, which keeps nothing."""
+    with open_memory() as connection:
+        yield load_raw(connection, source, columns, release=release)
 
-    `where`, a column of the file and a text, keeps only the records that have it there. In memory, and never spilled to disk.
-    """
-    with _private_errors(source.path):
-        connection = duckdb.connect(
-            ":memory:",
-            config={
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-                "temp_directory": "",
-                "preserve_insertion_order": "true",
-            },
+
+def load_raw(
+    connection: duckdb.DuckDBPyConnection, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None
+) -> RawTable:
+    """Create the table `raw` in this database from some columns of a source."""
+    source.load(connection, columns, release)
+    return RawTable(connection, source.name)
+
+
+def _find_postgres(address: str, table: str) -> PostgresSource:
+    with _postgres(address, table) as cursor:
+        cursor.execute(statement("stages/select_no_records", table=Qualified(table)))
+        return PostgresSource(address, table, tuple(cursor.fetch_record_batch().schema.names))
+
+
+def _find_duckdb(path: Path, table: str) -> DuckdbSource:
+    _check_file(path)
+    with source_errors(path), duckdb.connect(str(path), read_only=True) as connection:
+        return DuckdbSource(
+            path, table, tuple(connection.sql(statement("stages/select_no_records", table=Qualified(table))).columns)
         )
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise SourceError("this is a directory, not a file.", where=str(path), remedy="Name the file in it.")
     try:
-        with _private_errors(source.path):
-            for macro in _MACROS:
-                connection.execute(statement(f"schema/create_{macro}"))
-            relation = _scan(connection, source)
-            if where is not None:
-                compared = duckdb.ColumnExpression(where[0]).cast("VARCHAR")
-                relation = relation.filter(duckdb.FunctionExpression("trim", compared) == duckdb.ConstantExpression(where[1]))
-            wanted = [duckdb.ColumnExpression(there).alias(here) for here, there in columns.items()]
-            relation.select(*wanted).create("raw")
-            loaded = connection.table("raw")
-            kinds = {name: _kind(str(kind)) for name, kind in zip(loaded.columns, loaded.types, strict=True)}
-        yield SourceTable(connection, kinds, source.path)
-    finally:
-        connection.close()
+        if path.stat().st_size == 0:
+            raise SourceError("the file is empty.", where=str(path), remedy="Deliver it again.")
+    except FileNotFoundError:
+        raise SourceError("there is no such file.", where=str(path), remedy="Check the path.") from None
+    except OSError as error:
+        raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
 
 
-def _scan(connection: duckdb.DuckDBPyConnection, source: SourceFile) -> duckdb.DuckDBPyRelation:
-    if source.format == "parquet":
-        return connection.read_parquet(str(source.path))
-    return connection.read_csv(
-        str(source.path),
-        header=True,
-        delimiter=source.delimiter,
-        quotechar='"',
-        escapechar='"',
-        columns=dict.fromkeys(source.header, "VARCHAR"),
-        auto_detect=False,
-        strict_mode=True,
-    )
+def _selection(table: str, columns: Columns, release: ReleaseFilter | None) -> tuple[str, list[str]]:
+    names = list(columns.values())
+    if release is None:
+        return statement("stages/select_source", columns=names, table=Qualified(table)), []
+    return statement("stages/select_source_release", columns=names, table=Qualified(table), release=release[0]), [release[1]]
 
 
-def _kind(type_name: str) -> str:
-    if type_name == "VARCHAR":
-        return "text"
-    return "number" if _NUMERIC.fullmatch(type_name) else type_name
+def _create_raw(into: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, columns: Columns) -> None:
+    relation = into.from_arrow(reader)
+    relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items())).create("raw")
+
+
+@contextmanager
+def _postgres(address: str, table: str) -> Iterator[Any]:
+    """A cursor on the server. ADBC's exceptions may quote the address and cells: they end here."""
+    try:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise SourceError(
+            "Postgres sources need adbc-driver-postgresql.", remedy="pip install 'release-pipeline[postgres]'"
+        ) from None
+    name = f"Postgres table {table}"
+    try:
+        with dbapi.connect(address) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+            yield cursor
+    except (Error, OSError):
+        raise SourceError(
+            "the server or the table cannot be read.", where=name, remedy="Check address, rights and table."
+        ) from None
 
 
 def _parquet_header(path: Path) -> tuple[str, ...]:
@@ -178,11 +250,12 @@ def _parquet_header(path: Path) -> tuple[str, ...]:
         ) from None
 
 
-def _csv_header(path: Path, expected: frozenset[str]) -> SourceFile:
+def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
     with path.open("rb") as file:
         start = file.read(_HEADER_BYTES)
+    complete = start if len(start) < _HEADER_BYTES else start[: start.rfind(b"\n") + 1]
     try:
-        text = start.decode("utf-8-sig") if len(start) < _HEADER_BYTES else start[: start.rfind(b"\n") + 1].decode("utf-8-sig")
+        text = complete.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SourceError("the file is not UTF-8 text.", where=str(path), remedy="Convert it to UTF-8.") from None
     if "\0" in text:
@@ -194,30 +267,7 @@ def _csv_header(path: Path, expected: frozenset[str]) -> SourceFile:
         except csv.Error:
             continue
         candidates.append((delimiter, tuple(name.strip() for name in first)))
-    if not candidates or not any(any(header) for _, header in candidates):
+    if not any(any(header) for _, header in candidates):
         raise SourceError("the first line has no column names.", where=str(path), remedy="Deliver it with a header.")
     delimiter, header = max(candidates, key=lambda one: len(expected.intersection(one[1])))
-    return SourceFile(path, "csv", header, delimiter)
-
-
-@contextmanager
-def _private_errors(path: Path) -> Iterator[None]:
-    """Turn DuckDB's exceptions, which quote the data, into words of our own with at most a line number."""
-    try:
-        yield
-    except duckdb.OutOfMemoryException:
-        raise SourceError("the table does not fit into memory.", where=str(path), remedy="Use a larger machine.") from None
-    except (duckdb.Error, RuntimeError, UnicodeDecodeError, pa.ArrowException) as error:
-        line = re.search(r"CSV Error on Line: (\d+)", str(error))
-        what = f"line {line[1]} cannot be read: {_csv_fault(str(error))}." if line else "the file cannot be read."
-        raise SourceError(what, where=str(path), remedy="Deliver it again, or repair it.") from None
-
-
-def _csv_fault(text: str) -> str:
-    if "Number of Columns" in text:
-        return "it has another number of fields than the header"
-    if "unterminated quote" in text:
-        return "a quoted field does not end"
-    if "unicode" in text or "utf-8" in text:
-        return "it is not UTF-8 text"
-    return "it does not follow the CSV format"
+    return FileSource(path, "csv", header, delimiter)

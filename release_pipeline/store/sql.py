@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 
 
-def statement(name: str, **identifiers: str) -> str:
-    """The statement in sql/`name`.sql with its {{placeholders}} replaced by quoted identifiers; all of them, and no other."""
+class Qualified(str):
+    """A name with its schema: parts between dots are quoted one by one."""
+
+    __slots__ = ()
+
+
+def statement(name: str, **identifiers: str | Sequence[str]) -> str:
+    """The statement in sql/`name`.sql with its {{placeholders}} replaced by quoted identifiers; all of them, and no other.
+
+    A sequence of names becomes a list with commas.
+    """
     text = _load(name)
     wanted = set(_PLACEHOLDER.findall(text))
     if wanted != set(identifiers):
         raise ValueError(f"sql/{name}.sql has the placeholders {sorted(wanted)}, given were {sorted(identifiers)}")
-    return _PLACEHOLDER.sub(lambda match: quote_identifier(identifiers[match[1]]), text)
+    return _PLACEHOLDER.sub(lambda match: _quote(identifiers[match[1]]), text)
 
 
 def quote_identifier(name: str) -> str:
-    """`name` as a DuckDB identifier, whatever characters it has."""
+    """`name` as an identifier of DuckDB or Postgres, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _quote(names: str | Sequence[str]) -> str:
+    if isinstance(names, Qualified):
+        return ".".join(quote_identifier(part) for part in names.split("."))
+    return quote_identifier(names) if isinstance(names, str) else ", ".join(quote_identifier(name) for name in names)
 
 
 @lru_cache

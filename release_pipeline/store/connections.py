@@ -1,0 +1,121 @@
+"""The one door to DuckDB: short connections, private files, waiting for a lock, and errors without cells.
+
+One process writes a DuckDB file at a time and a second cannot even read it meanwhile, so whoever finds it locked waits a while.
+DuckDB's exceptions quote lines and cells, so none of them leaves this folder: they become errors of our own words.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from release_pipeline.errors import ReleasePipelineError, SourceError
+
+WAIT_SECONDS = 30.0
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "preserve_insertion_order": "true",
+}
+
+
+class StoreBusy(ReleasePipelineError):
+    """Another process holds the database for longer than one waits."""
+
+
+class StoreError(ReleasePipelineError):
+    """The database cannot be read or written."""
+
+
+@contextmanager
+def open_memory() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database in memory that never spills to disk."""
+    connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": ""})
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database at `path`, made private (0600) when new; waits up to `wait` seconds while another process has it."""
+    connection = _connect(path, read_only=read_only, wait=wait)
+    try:
+        with private_errors(path):
+            yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing: rolled back when the block raises."""
+    connection.begin()
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+@contextmanager
+def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = StoreError, remedy: str = "") -> Iterator[None]:
+    """Turn exceptions of DuckDB and Arrow, which quote the data, into words of our own with at most a line number."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise error("the table does not fit into memory.", where=str(path), remedy="Use a larger machine.") from None
+    except (duckdb.Error, RuntimeError, UnicodeDecodeError, pa.ArrowException) as caught:
+        raise error(_describe(caught), where=str(path), remedy=remedy) from None
+
+
+@contextmanager
+def source_errors(path: Path | str) -> Iterator[None]:
+    """The same for a source that people deliver."""
+    with private_errors(path, error=SourceError, remedy="Deliver it again, or repair it."):
+        yield
+
+
+def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConnection:
+    deadline, pause = time.monotonic() + wait, 0.02
+    before = os.umask(0o077)
+    try:
+        while True:
+            try:
+                return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+            except duckdb.IOException as caught:
+                if "lock" not in str(caught).lower():
+                    raise StoreError("the database cannot be opened.", where=str(path)) from None
+                if time.monotonic() > deadline:
+                    raise StoreBusy(
+                        "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
+                    ) from None
+            except duckdb.Error:
+                raise StoreError("the database cannot be opened.", where=str(path)) from None
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.5)
+    finally:
+        os.umask(before)
+
+
+def _describe(caught: Exception) -> str:
+    text = str(caught)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    if line is None:
+        return "it cannot be read or written."
+    if "Number of Columns" in text:
+        return f"line {line[1]} cannot be read: it has another number of fields than the header."
+    if "unterminated quote" in text:
+        return f"line {line[1]} cannot be read: a quoted field does not end."
+    if "unicode" in text or "utf-8" in text:
+        return f"line {line[1]} cannot be read: it is not UTF-8 text."
+    return f"line {line[1]} cannot be read: it does not follow the CSV format."

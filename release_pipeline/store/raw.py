@@ -1,0 +1,83 @@
+"""The table `raw`: what a source delivered, as it was delivered. Counts leave it freely; cells only column by column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.store.connections import source_errors
+from release_pipeline.store.sql import statement
+
+_NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
+_MACROS = ("number_of_text", "number_of_number", "entry_of_text", "entry_of_number", "entry_of_other")
+
+
+class RawTable:
+    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql)."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+        with source_errors(name):
+            for macro in _MACROS:
+                connection.execute(statement(f"schema/create_{macro}"))
+            raw = connection.table("raw")
+            self.kinds = {column: _kind(str(kind)) for column, kind in zip(raw.columns, raw.types, strict=True)}
+
+    def count_records(self) -> int:
+        """How many records there are."""
+        return self._counts("facts/count_records", {}, {})["records"]
+
+    def count_numbers(self, column: str, *, low: float, high: float) -> dict[str, int]:
+        """missing, not_a_number, not_finite, below, above, most_frequent (its number of records), different."""
+        names = {"column": column, "number": self.number(column), "entry": self.entry(column)}
+        return self._counts("facts/count_numbers", names, {"low": low, "high": high})
+
+    def count_categories(self, column: str, declared: Sequence[str]) -> dict[str, int]:
+        """missing, undeclared, different."""
+        names = {"column": column, "entry": self.entry(column)}
+        return self._counts("facts/count_categories", names, {"declared": list(declared)})
+
+    def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
+        """missing, persons, too_often (persons with more records than allowed)."""
+        names = {"column": column, "entry": self.entry(column)}
+        return self._counts("facts/count_persons", names, {"allowed": allowed})
+
+    def numbers(self, column: str) -> npt.NDArray[np.float64]:
+        """One numeric column in source order; NaN where missing."""
+        return self._column("stages/read_numbers", column=column, number=self.number(column)).to_numpy()
+
+    def categories(self, column: str) -> pa.ChunkedArray:
+        """One categorical column in source order, as text."""
+        return self._column("stages/read_categories", column=column, entry=self.entry(column))
+
+    def number(self, column: str) -> str:
+        """The macro that reads this column as a number."""
+        return "number_of_text" if self.kinds[column] == "text" else "number_of_number"
+
+    def entry(self, column: str) -> str:
+        """The macro that reads this column as a text entry."""
+        return {"text": "entry_of_text", "number": "entry_of_number"}.get(self.kinds[column], "entry_of_other")
+
+    def _column(self, name: str, **names: str) -> pa.ChunkedArray:
+        with source_errors(self._name):
+            return self._connection.sql(statement(name, **names)).to_arrow_table().column("value")
+
+    def _counts(self, name: str, names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, int]:
+        with source_errors(self._name):
+            result = self._connection.execute(statement(name, **names), dict(values))
+            labels = [str(item[0]) for item in result.description or ()]
+            [row] = result.fetchall()
+        return dict(zip(labels, (int(count) for count in row), strict=True))
+
+
+def _kind(type_name: str) -> str:
+    if type_name == "VARCHAR":
+        return "text"
+    return "number" if _NUMERIC.fullmatch(type_name) else type_name

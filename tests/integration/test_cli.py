@@ -1,0 +1,289 @@
+"""The command line from outside: help, the plan of a policy, and real processes that end well or are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from release_pipeline import __version__
+from release_pipeline.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
+CLAIM = "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
+POLICY = """\
+policy: people
+steward: ana
+population: people
+source: {path: people.csv}
+person: {column: id}
+releases: once
+protect: {method: idp-cbls, epsilon: 2, k: 3}
+columns:
+  id: {role: identifier, do: drop}
+  income: {role: confidential, do: noise, domain: [0, 1000000], grid: 0.01, outside: fail, why: known}
+  rent: {role: confidential, do: noise, domain: [0, 1000000], grid: 0.01, outside: fail, why: known}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _signal_handler() -> Iterator[None]:
+    """The handler that `main` sets is put back."""
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with people.csv, large enough that masking it takes a while, few.csv, and people.yaml."""
+    folder = tmp_path_factory.mktemp("people")
+    numbers = random.Random(0)  # noqa: S311
+    rows = [f"zyx{i},{numbers.random() * 1e6:.2f},{numbers.random() * 1e6:.2f}\n" for i in range(300_000)]
+    (folder / "people.csv").write_text("id,income,rent\n" + "".join(rows))
+    (folder / "few.csv").write_text("id,income,rent\n" + "".join(rows[:5]))
+    (folder / "people.yaml").write_text(POLICY)
+    return folder
+
+
+def command(*arguments: str | Path) -> list[str | Path]:
+    """`release-pipeline` with these arguments in a process of its own."""
+    return [sys.executable, "-m", "release_pipeline.cli", *arguments]
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """--help names each command with what it does, and the exit codes."""
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    listed = {line.split()[0] for line in out.splitlines() if line.startswith("    ") and len(line.split()) > 1}
+    assert {"demo", "check", "mask"} <= listed
+    assert "0 fine, 1 refused or failed, 2 wrong usage" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("name", ["demo", "check", "mask"])
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """COMMAND --help shows the usage of that command."""
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: release-pipeline {name} ")
+
+
+def test_no_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command: the help, and exit code 2."""
+    assert main([]) == 2
+    assert capsys.readouterr().out.startswith("usage: release-pipeline ")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    """--version prints the program and its version."""
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert (stop.value.code, capsys.readouterr().out) == (0, f"release-pipeline {__version__}\n")
+
+
+@pytest.mark.parametrize("policy", SHIPPED, ids=lambda path: path.stem)
+def test_check_explains_the_shipped_policies(capsys: pytest.CaptureFixture[str], policy: Path) -> None:
+    """Both policies that ship have no errors, and their plan fits a terminal in its paragraphs."""
+    assert main(["check", str(policy)]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    labels = {line[:12].strip() for line in said.out.splitlines() if line[:1].isalpha()}
+    assert {"policy", "source", "person", "method", "definition", "claim", "not covered", "consistency", "review"} <= labels
+
+
+def test_two_policies_ship() -> None:
+    """The demo's and the one-off are there, so that the test above has something to check."""
+    assert {path.stem for path in SHIPPED} >= {"rand-hie", "census-once"}
+
+
+def test_check_says_what_epsilon_is_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """The claim stands in the plan, whole."""
+    main(["check", str(ROOT / "policies/rand-hie.yaml")])
+    assert CLAIM in " ".join(capsys.readouterr().out.split())
+
+
+def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """--json is one object with the plan's figures; epsilon is a text, so that it stays exact."""
+    assert main(["check", str(ROOT / "policies/rand-hie.yaml"), "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["valid"], plan["claim"], plan["epsilon"], plan["rows"]) == (True, CLAIM, "2", 1000)
+    assert [(column["name"], column["epsilon"]) for column in plan["columns"]] == [
+        ("income", "0.5"),
+        ("mhi", "0.5"),
+        ("mdvis", "0.5"),
+        ("outpdol", "0.5"),
+    ]
+
+
+def test_check_as_json_lists_all_errors(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A policy with errors gives exit code 1 and an object with all of them, one text each."""
+    file = tmp_path / "bad.yaml"
+    file.write_text(POLICY.replace("epsilon: 2, ", "").replace("steward: ana\n", ""))
+    assert main(["check", str(file), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["valid"] is False
+    assert [error.split(": ", 1)[1] for error in said["errors"]] == [
+        "'steward' is missing.",
+        "protect.epsilon: 'epsilon' is missing. There is no default.",
+    ]
+
+
+def test_check_plans_for_the_rows_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """--rows changes the number of rows, and with more clusters the worst case grows."""
+
+    def noise(*options: str) -> float:
+        assert main(["check", str(ROOT / "policies/rand-hie.yaml"), "--json", *options]) == 0
+        return json.loads(capsys.readouterr().out)["columns"][0]["noise"]
+
+    assert noise() == noise("--rows", "1000") < noise("--rows", "4000")
+
+
+def test_check_without_rows_says_what_it_needs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A policy without min_rows has no worst case until --rows names a number."""
+    file = tmp_path / "people.yaml"
+    file.write_text(POLICY)
+    assert main(["check", str(file)]) == 0
+    assert "noise depends on the number of rows (name it with --rows)" in capsys.readouterr().out
+    assert main(["check", str(file), "--rows", "1000"]) == 0
+    assert "noise at most" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "phrase"),
+    [
+        (["mask", "people.csv", "--policy", "people.yaml", "-o", "{out}", "--unaccounted"], 0, "not a release"),
+        (["mask", "few.csv", "--policy", "people.yaml", "-o", "{out}", "--unaccounted"], 1, "5 records are fewer than the 6"),
+        (["mask", "people.csv", "--policy", "people.yaml", "-o", "{out}"], 2, "Add --unaccounted"),
+        (["mask", "people.csv"], 2, "--policy"),
+    ],
+    ids=["fine", "refused", "wrong-usage", "arguments"],
+)
+@pytest.mark.slow
+def test_mask_in_a_process_of_its_own(people: Path, tmp_path: Path, arguments: list[str], code: int, phrase: str) -> None:
+    """The process ends with the exit code, says why, and has written the whole table or nothing."""
+    out = tmp_path / "out.csv"
+    filled = [argument.format(out=out) for argument in arguments]
+    process = subprocess.run(command(*filled), cwd=people, capture_output=True, text=True, check=False)
+    assert process.returncode == code, process.stderr
+    assert phrase in process.stdout + process.stderr
+    assert "zyx" not in process.stdout + process.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ([] if code else ["out.csv"])
+    if code == 0:
+        assert out.read_bytes().count(b"\n") == 300_001
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("step", "seconds"),
+    [
+        ("reading", 0.05),
+        ("checking", 0.02),
+        ("checking", 0.1),
+        ("masking income", 0),
+        ("masking rent", 0.05),
+        ("writing", 0),
+        ("writing", 0.03),
+        ("writing", 0.06),
+    ],
+)
+def test_a_stopped_process_leaves_nothing(people: Path, tmp_path: Path, step: str, seconds: float) -> None:
+    """SIGTERM at any step, and some time into it: no output, no partial file, and words that say so. (Or all of it, if done.)"""
+    out, evidence = tmp_path / "out.csv", tmp_path / "out.json"
+    arguments = ("mask", "people.csv", "--policy", "people.yaml", "-o", out, "--evidence", evidence, "--unaccounted")
+    process = subprocess.Popen(command(*arguments), cwd=people, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if step in line:
+            time.sleep(seconds)
+            process.send_signal(signal.SIGTERM)
+            break
+    rest, errors = process.communicate(timeout=60)
+    said += errors
+    assert step in said
+    assert "zyx" not in said + rest
+    if out.exists():  # it was done before the signal came
+        assert out.read_bytes().count(b"\n") == 300_001
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "out.json"]
+        return
+    assert list(tmp_path.iterdir()) == []
+    assert process.returncode not in (0, 2)
+    assert "stopped; nothing was written" in said
+    assert "Traceback" not in said
+    assert "internal error" not in said
+
+
+def test_a_closed_pipe_is_no_traceback() -> None:
+    """A reader that goes away (`| head`) ends the command in silence."""
+    process = subprocess.Popen(
+        command("check", ROOT / "policies/rand-hie.yaml"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (1, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_a_full_disk_behind_standard_output_is_told_in_words() -> None:
+    """What cannot be printed is a failure in words, not an internal error."""
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            command("check", ROOT / "policies/rand-hie.yaml"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert process.returncode == 1
+    assert "internal error" not in process.stderr
+    assert "Traceback" not in process.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
+def test_demo_masks_a_wave_and_says_where_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The demo fills its folder, tells claim and table, and when repeated replaces what it wrote."""
+    folder = tmp_path / "new" / "demo"
+    for _ in range(2):
+        assert main(["demo", "--folder", str(folder)]) == 0
+        out = capsys.readouterr().out
+        assert CLAIM in out
+        assert "(not 25-anonymity)" in out
+        assert sorted(path.name for path in folder.iterdir()) == ["rand-hie-1.csv", "rand-hie-1.evidence.json"]
+    for name in ("income", "mhi", "mdvis", "outpdol"):
+        [line] = [line for line in out.splitlines() if line.startswith(name)]
+        error = float(line.split()[3])
+        assert 0 < error < 1, line
+    lines = (folder / "rand-hie-1.csv").read_text().splitlines()
+    assert lines[0] == '"site","female","income","mhi","mdvis","outpdol"'
+    assert f"{len(lines) - 1:,} people" in out
+
+
+@pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
+def test_demo_refuses_a_wave_that_there_is_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """An unknown wave is wrong usage and names those there are."""
+    assert main(["demo", "--folder", str(tmp_path), "--release", "6"]) == 2
+    assert "there is no release 6. Name one with --release: 1, 2, 3, 4, 5." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
+def test_demo_refuses_a_folder_that_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A file where the folder should be is told in words and stays."""
+    file = tmp_path / "demo"
+    file.write_text("what was there")
+    assert main(["demo", "--folder", str(file)]) in (1, 2)
+    assert "internal error" not in capsys.readouterr().err
+    assert file.read_text() == "what was there"
