@@ -7,25 +7,27 @@ suppressed and nobody reviewed it. The evidence carries that stamp.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
+from release_pipeline.flow.evidence import ColumnEvidence, collect_evidence
 from release_pipeline.flow.files import check_output, write_private_json, write_table
+from release_pipeline.flow.reading import collect_facts, kept_entries, needed_columns, refuse, release_filter
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
+from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
-from release_pipeline.stages.mask import ColumnEvidence, mask_numbers
-from release_pipeline.stages.validate import Check, Facts, check_facts, match_header, refusals, warn
+from release_pipeline.stages.audit import column_error
+from release_pipeline.stages.mask import mask
+from release_pipeline.stages.microaggregate import fill_missing, microaggregate
+from release_pipeline.stages.validate import check_facts, match_header, warn
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -96,15 +98,15 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     progress(f"reading {file}")
     source = find_file(file, expected=policy.declared)
     names, header_checks = match_header(source.header, policy)
-    _refuse(file, header_checks)
-    needed = {name: names[name] for name in policy.columns if _is_needed(policy, name)}
-    with open_raw(source, needed, release=_release_filter(policy, names, release)) as table:
+    refuse(str(file), header_checks)
+    needed = {name: names[name] for name in needed_columns(policy)}
+    with open_raw(source, needed, release=release_filter(policy, names, release)) as table:
         progress("checking types, domains, categories and persons")
-        facts = _collect_facts(policy, table)
+        facts = collect_facts(policy, table)
         if facts.records == 0:
             of = f" of release {release}" if release is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=str(file))
-        _refuse(file, check_facts(facts, policy))
+        refuse(str(file), check_facts(facts, policy))
         return _mask(policy, table, release, tuple(warn(facts, policy)), progress)
 
 
@@ -119,10 +121,13 @@ def _mask(policy: Policy, table: RawTable, release: str | None, warnings: tuple[
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):
             progress(f"masking {name} ({noisy.index(name) + 1} of {len(noisy)}, {records:,} records)")
-            values, evidence[name] = mask_numbers(policy, name, table.numbers(name), secret=secret, context=context)
+            numbers = fill_missing(column, table.numbers(name))
+            exact = microaggregate(policy, name, numbers, secret=secret, context=context)
+            values = mask(exact, secret=secret, context=(*context, name))
+            evidence[name] = collect_evidence(exact, error=column_error(numbers, values))
             columns[name] = pa.array(values[order])
         elif isinstance(column, KeepColumn):
-            columns[name] = _kept(column, table.categories(name), order)
+            columns[name] = kept_entries(column, table.categories(name), order)
     return MaskedTable(
         table=pa.table(columns),
         records=records,
@@ -133,27 +138,6 @@ def _mask(policy: Policy, table: RawTable, release: str | None, warnings: tuple[
         release=release,
         definition=DEFINITION[policy.protect.method],
     )
-
-
-def _kept(column: KeepColumn, entries: pa.ChunkedArray, order: npt.NDArray[np.intp]) -> pa.Array:
-    if isinstance(column.missing, MissingCategory):
-        entries = entries.fill_null(str(column.missing.category))
-    shuffled = entries.take(pa.array(order)).combine_chunks()
-    return shuffled.cast(pa.int64()) if column.integers else shuffled
-
-
-def _collect_facts(policy: Policy, table: RawTable) -> Facts:
-    counts: dict[str, Mapping[str, int]] = {}
-    for name, column in policy.columns.items():
-        if isinstance(column, NoiseColumn):
-            if table.kinds[name] in ("text", "number"):
-                low, high = (float(bound) for bound in column.domain)
-                counts[name] = table.count_numbers(name, low=low, high=high)
-        elif isinstance(column, KeepColumn):
-            counts[name] = table.count_categories(name, [str(value) for value in column.values])
-        elif isinstance(policy.person, Person) and name == policy.person.column:
-            counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
-    return Facts(table.count_records(), counts, table.kinds)
 
 
 def _check_release(policy: Policy, release: str | None) -> str | None:
@@ -170,20 +154,3 @@ def _check_release(policy: Policy, release: str | None) -> str | None:
         what = f"there is no release {release}." if release is not None else f"policy {policy.policy} has several releases."
         raise WrongUsage(what, remedy=f"Name one with --release: {known}.")
     return release
-
-
-def _release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> tuple[str, str] | None:
-    column = policy.source.release_column
-    return (names[column], release) if column is not None and release is not None else None
-
-
-def _is_needed(policy: Policy, name: str) -> bool:
-    is_person = isinstance(policy.person, Person) and policy.person.column == name
-    return is_person or policy.columns[name].do != "drop"
-
-
-def _refuse(path: Path, checks: list[Check]) -> None:
-    findings = refusals(checks)
-    if findings:
-        count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"
-        raise DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=str(path))

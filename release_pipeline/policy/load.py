@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any, cast, get_type_hints
+from typing import Any, NoReturn, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -31,6 +31,7 @@ from release_pipeline.policy.rules import Parts, Problem, find_contradictions
 from release_pipeline.policy.text import Document, Path, read_yaml
 
 MAX_BYTES = 1_000_000
+Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
@@ -46,7 +47,7 @@ _COLUMN_MODELS: dict[str, type[BaseModel]] = {"drop": DropColumn, "keep": KeepCo
 
 def load_policy(file: FilePath) -> Policy:
     """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any."""
-    return parse_policy(_read_text(file), name=str(file))
+    return parse_policy(read_text(file), name=str(file))
 
 
 def list_policies(site: FilePath) -> list[FilePath]:
@@ -70,11 +71,11 @@ def parse_policy(text: str, *, name: str) -> Policy:
         if not problems:
             policy = Policy.model_validate(raw)
     if policy is None:
-        raise _invalid(document, problems, name)
+        raise_problems(document, problems, name, what="policy")
     return policy
 
 
-def _read_text(file: FilePath) -> str:
+def read_text(file: FilePath) -> str:
     try:
         if file.is_dir():
             raise WrongUsage("this is a directory.", where=str(file), remedy="Name the policy file in it.")
@@ -152,14 +153,25 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
 
 
 def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, Any], problems: list[Problem]) -> Any:
+    found, faults = explain_value(adapter, value, path, raw)
+    problems += faults
+    return found
+
+
+def explain_value(
+    adapter: TypeAdapter[Validated], value: Any, path: Path, raw: Any, *, known: Iterable[str] | None = None
+) -> tuple[Validated | None, list[Problem]]:
+    """The validated value at `path` of the document `raw`, or what is wrong with it in words.
+
+    `known`: the keys that a message may propose; None asks the policy's model.
+    """
     try:
-        return adapter.validate_python(value)
+        return adapter.validate_python(value), []
     except ValidationError as error:
-        problems += _explain(error.errors(include_url=False, include_context=True), path, raw)
-        return None
+        return None, list(_explain(error.errors(include_url=False, include_context=True), path, raw, known))
 
 
-def _explain(errors: Iterable[ErrorDetails], path: Path, raw: dict[str, Any]) -> Iterator[Problem]:
+def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
     """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
     told: set[Path] = set()
     for error in sorted(errors, key=_is_wrong_branch):
@@ -167,7 +179,7 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: dict[str, Any]) ->
         better_told = _is_wrong_branch(error) and any(place[: len(where)] == where for place in told)
         if where not in told and not better_told:
             told.add(where)
-            what, remedy = _in_words(error, where, raw)
+            what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw))
             yield where, what, remedy
 
 
@@ -195,7 +207,7 @@ def _has(value: Any, step: str | int) -> bool:
     return isinstance(value, dict) and step in value
 
 
-def _in_words(error: ErrorDetails, where: Path, raw: dict[str, Any]) -> tuple[str, str]:
+def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[str, str]:
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
     got = _quote(error["input"])
@@ -203,9 +215,9 @@ def _in_words(error: ErrorDetails, where: Path, raw: dict[str, Any]) -> tuple[st
         case "missing" if len(where) > 1 and where[-2] == "domain":
             return "the domain must be [lower, upper].", ""
         case "missing":
-            return f"'{name}' is missing.", _expected(where, raw)
+            return f"'{name}' is missing.", _expected(where)
         case "extra_forbidden":
-            return f"'{name}' is not known here.", _suggest(name, _known(where[:-1], raw))
+            return f"'{name}' is not known here.", _suggest(name, known)
         case "literal_error":
             return f"{got} is not allowed for {name}.", f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
@@ -235,7 +247,7 @@ def _in_words(error: ErrorDetails, where: Path, raw: dict[str, Any]) -> tuple[st
         case "too_short" | "string_too_short":
             return f"{name} is empty.", ""
         case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{name} must be a mapping.", _expected(where, raw, inside=True)
+            return f"{name} must be a mapping.", ""
         case "value_error":
             return f"{got}: {error['msg'].removeprefix('Value error, ').rstrip('.')}.", ""
         case _:
@@ -256,7 +268,7 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
     return model.model_fields
 
 
-def _expected(where: Path, raw: dict[str, Any], *, inside: bool = False) -> str:
+def _expected(where: Path) -> str:
     examples = {
         "why": "Say in a few words where this comes from.",
         "domain": "Declare [lower, upper] from what is known of the variable, not from the data.",
@@ -266,8 +278,6 @@ def _expected(where: Path, raw: dict[str, Any], *, inside: bool = False) -> str:
         "role": "Say identifier, quasi or confidential.",
         "epsilon": "There is no default.",
     }
-    if inside:
-        return f"With: {', '.join(_known(where, raw))}."
     return examples.get(str(where[-1]), "")
 
 
@@ -277,17 +287,15 @@ def _suggest(key: str, known: Iterable[str]) -> str:
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}."
 
 
-def _invalid(document: Document, problems: list[Problem], name: str) -> PolicyInvalid:
-    located = sorted((document.place_of(path), path, what, remedy) for path, what, remedy in problems)
+def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
+    """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
+    located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
     lines = [
-        f"{name}:{place.line}:{place.column}: {_dotted(path)}{what}{' ' + remedy if remedy else ''}"
-        for place, path, what, remedy in located
+        f"{name}:{place.line}:{place.column}: {_dotted(path)}{words}{' ' + remedy if remedy else ''}"
+        for place, path, words, remedy in located
     ]
-    return PolicyInvalid(
-        f"the policy has {len(lines)} error{'s' if len(lines) != 1 else ''}.",
-        problems=tuple(dict.fromkeys(lines)),
-        where=name,
-    )
+    count = f"{len(lines)} error{'s' if len(lines) != 1 else ''}"
+    raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(dict.fromkeys(lines)), where=name)
 
 
 def _dotted(path: Path) -> str:

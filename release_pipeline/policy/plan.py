@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from release_pipeline.policy.loss import column_bound, table_is_covered
 from release_pipeline.policy.model import Column, DropColumn, KeepColumn, NoiseColumn, Person, Policy
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.consistency import choose_consistency
@@ -96,11 +97,6 @@ def describe_table(policy: Policy) -> str:
     if table_is_covered(policy):
         return "whole table: covered with the same epsilon"
     return "whole table: not bounded"
-
-
-def table_is_covered(policy: Policy) -> bool:
-    """Only `laplace` with nothing else kept: its rows leave shuffled and share no value pattern (methods.md section 2)."""
-    return policy.protect.method == "laplace" and not policy.kept_columns
 
 
 def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
@@ -223,11 +219,10 @@ def _column_bound(plan: Plan) -> str:
     if DEFINITION[protect.method] == "dp":
         return "the same epsilon (the moves of one change add up to at most the domain)"
     if protect.method == "idp-ls":
-        bound = Epsilon(math.ceil(protect.epsilon.nano * (1 + math.log(2))))
-        return f"at most {bound} in all (1 + ln 2 times epsilon)"
-    if plan.clusters is None:
+        return f"at most {Epsilon(column_bound(plan.policy, protect.epsilon.nano, records=0))} in all (1 + ln 2 times epsilon)"
+    if plan.clusters is None or plan.rows is None:
         return "at most the number of clusters (rows / k) times epsilon"
-    bound = protect.epsilon.times(plan.clusters)
+    bound = Epsilon(column_bound(plan.policy, protect.epsilon.nano, records=plan.rows))
     return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters times epsilon)"
 
 

@@ -1,0 +1,64 @@
+"""The frozen folder that people sign: data, evidence, and a hash over all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+SUMS = "SHA256SUMS"
+
+
+def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any]) -> str:
+    """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes.
+
+    What was there of the same release before is replaced.
+    """
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    partial.mkdir(mode=0o700)
+    try:
+        if "parquet" in formats:
+            pyarrow.parquet.write_table(table, partial / "data.parquet", compression="zstd", store_schema=False)
+        if "csv" in formats:
+            pyarrow.csv.write_csv(table, partial / "data.csv", pyarrow.csv.WriteOptions(quoting_style="needed"))
+        (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        sums = "".join(f"{_digest(file)}  {file.name}\n" for file in sorted(partial.iterdir()))
+        (partial / SUMS).write_text(sums, encoding="utf-8")
+        for file in partial.iterdir():
+            file.chmod(0o600)
+            _sync(file)
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.replace(folder)
+        _sync(folder.parent)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return candidate_hash(folder)
+
+
+def candidate_hash(folder: Path) -> str:
+    """The hash of a candidate: SHA-256 of its list of sums, which cover every other file."""
+    return _digest(folder / SUMS)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,66 @@
+"""What `mask` and the governed pipeline read alike: which columns are needed, the counts about them, typed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.errors import DataRefused
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
+from release_pipeline.stages.validate import Check, Facts, refusals
+from release_pipeline.store.raw import RawTable
+from release_pipeline.store.source import ReleaseFilter
+
+
+def needed_columns(policy: Policy) -> list[str]:
+    """The columns of the source that are read at all: those that are released, and the person's."""
+    return [name for name in policy.columns if is_needed(policy, name)]
+
+
+def is_needed(policy: Policy, name: str) -> bool:
+    """Whether a column is released or says whose record it is."""
+    is_person = isinstance(policy.person, Person) and policy.person.column == name
+    return is_person or policy.columns[name].do != "drop"
+
+
+def release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> ReleaseFilter | None:
+    """What tells the records of one release from the others in the source, or None if all are of it."""
+    column = policy.source.release_column
+    return (names[column], release) if column is not None and release is not None else None
+
+
+def collect_facts(policy: Policy, table: RawTable) -> Facts:
+    """Counts about every column that a rule needs."""
+    counts: dict[str, Mapping[str, int]] = {}
+    for name, column in policy.columns.items():
+        if isinstance(column, NoiseColumn):
+            if table.kinds[name] in ("text", "number"):
+                low, high = (float(bound) for bound in column.domain)
+                counts[name] = table.count_numbers(name, low=low, high=high)
+        elif isinstance(column, KeepColumn):
+            counts[name] = table.count_categories(name, [str(value) for value in column.values])
+        elif isinstance(policy.person, Person) and name == policy.person.column:
+            counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
+    return Facts(table.count_records(), counts, table.kinds)
+
+
+def kept_entries(column: KeepColumn, entries: pa.ChunkedArray, order: npt.NDArray[np.intp] | None = None) -> pa.Array:
+    """A kept column in its declared type, missing entries in their declared category; reordered if asked."""
+    if isinstance(column.missing, MissingCategory):
+        entries = entries.fill_null(str(column.missing.category))
+    if order is not None:
+        entries = entries.take(pa.array(order))
+    whole = entries.combine_chunks()
+    return whole.cast(pa.int64()) if column.integers else whole
+
+
+def refuse(name: str, checks: Sequence[Check]) -> None:
+    """Raise `DataRefused` with a sentence for every check that found something."""
+    findings = refusals(checks)
+    if findings:
+        count = f"{len(findings)} reasons" if len(findings) > 1 else "one reason"
+        raise DataRefused(f"the data do not meet the policy, for {count}.", findings=tuple(findings), where=name)

@@ -1,0 +1,515 @@
+"""The way of one release from its source to the candidate, stage by stage. All I/O of the stages is here.
+
+Every stage opens the release's room in the vault, checks that the stage before it has run under the same policy, and writes its
+tables and its note in one transaction. Noise is drawn once per release: what was drawn is served again, never drawn anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline import __version__
+from release_pipeline.errors import DataRefused, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.candidate import freeze
+from release_pipeline.flow.evidence import collect_evidence
+from release_pipeline.flow.reading import collect_facts, kept_entries, needed_columns, refuse, release_filter
+from release_pipeline.flow.secret import SecretLost, forget_secret, make_secret, read_secret, secret_file
+from release_pipeline.flow.site import Site
+from release_pipeline.policy import Policy
+from release_pipeline.policy.loss import Account, Loss, release_loss, table_is_covered
+from release_pipeline.policy.model import KeepColumn
+from release_pipeline.policy.plan import describe_claim
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.methods import DEFINITION, Statistics
+from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
+from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
+from release_pipeline.stages.mask import mask
+from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
+from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
+from release_pipeline.stages.validate import Check, check_facts, check_roles, match_header, refusals, warn
+from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
+from release_pipeline.store.source import SourceDoor, find_source
+from release_pipeline.store.vault import ReleaseRoom, open_room
+
+STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
+RECORD = "release_pipeline_record"  # the row number of a record in source order, never released
+Progress = Callable[[str], None]
+
+
+class Blocked(ReleasePipelineError):
+    """A release that must not go on, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageResult:
+    """What a stage did. `facts` may be shown to anybody who sees Dagster's UI; `internal` only where the site allows it."""
+
+    stage: str
+    version: str
+    facts: dict[str, Any]
+    internal: dict[str, Any] = field(default_factory=dict[str, Any])
+    checks: tuple[Check, ...] = ()
+    gates: tuple[Gate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFlow:
+    """One release of one policy, and its stages as methods in the order of `STAGES`."""
+
+    site: Site
+    policy: Policy
+    id: ReleaseId
+    progress: Progress = lambda _: None
+
+    def ingest(self) -> StageResult:
+        """`raw`: the needed columns of this release's records, as the source delivered them."""
+        policy = self.policy
+        source = self._source()
+        names, checks = match_header(source.header, policy)
+        refuse(source.name, checks)
+        needed = {name: names[name] for name in needed_columns(policy)}
+        self.progress(f"ingesting {source.name}")
+        with self._room() as room:
+            raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
+            records = raw.count_records()
+            version = self._version([records, *(_fingerprint(room.read("raw", [name])) for name in needed)])
+            room.forget(["validated"])
+            room.write_note("ingested", self._note(version, records=records, source=source.name, header=list(source.header)))
+        facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
+        return StageResult("ingested", version, facts)
+
+    def collect_checks(self) -> tuple[list[Check], list[str]]:
+        """The checks of what was ingested, by counts alone, and the warnings. Makes `records`, which the roles check looks at."""
+        policy = self.policy
+        with self._room() as room:
+            note = self._previous(room, "ingested")
+            raw = room.raw(note["source"])
+            facts = collect_facts(policy, raw)
+            columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
+            for name, column in policy.noise_columns.items():
+                if raw.kinds[name] in ("text", "number"):
+                    columns[name] = pa.array(fill_missing(column, raw.numbers(name)), from_pandas=False)
+            for name in policy.kept_columns:
+                columns[name] = raw.categories(name)
+            room.write("records", pa.table(columns))
+            _, header = match_header(note["header"], policy)
+            going_on = [name for name in room.columns("records") if name != RECORD]
+            checks = [*header, *check_roles(going_on, policy), *check_facts(facts, policy)]
+        return checks, warn(facts, policy)
+
+    def accept(self, checks: Sequence[Check], warnings: Sequence[str]) -> StageResult:
+        """`records`: only what is released, typed. Refused, with nothing left of it, when any check found something."""
+        if any(check.count for check in checks):
+            with self._room() as room:
+                room.drop(["records"])
+                room.forget(["validated"])
+            self._set_blocked("; ".join(refusals(checks)))
+            refuse(str(self.id), checks)
+        with self._room() as room:
+            note = self._previous(room, "ingested")
+            for name, column in self.policy.kept_columns.items():
+                self._type_kept(room, name, column)
+            version = self._version([_fingerprint(room.read("records", [name])) for name in room.columns("records")])
+            room.drop(["raw"])
+            room.write_note("validated", self._note(version, records=note["records"], warnings=list(warnings)))
+        facts = {"rows": note["records"], "checks": len(checks), "warnings": len(warnings)}
+        return StageResult("validated", version, facts, checks=tuple(checks))
+
+    def microaggregate(self) -> StageResult:
+        """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
+        policy = self.policy
+        with self._room() as room:
+            note = self._previous(room, "validated")
+            drawn = room.note("masked")
+            if drawn is not None:
+                return self._serve(room, drawn, note, "microaggregated")
+            secret = self._reserve(note)
+            membership: dict[str, Any] = {}
+            parts: list[pa.Table] = []
+            evidence: dict[str, Any] = {}
+            for name in policy.noise_columns:
+                self.progress(f"clustering {name}")
+                numbers = room.read("records", [name]).column(name).to_numpy()
+                exact = microaggregate(policy, name, numbers, secret=secret, context=self._context)
+                expected = expect_error(exact, numbers, secret=secret, context=(*self._context, name))
+                membership[name] = pa.array(exact.cluster.astype(np.int32))
+                parts.append(_statistics_table(name, exact))
+                evidence[name] = {**collect_evidence(exact, error=expected).to_json(), "error": expected}
+            room.write("membership", pa.table(membership))
+            room.write("statistics", pa.concat_tables(parts))
+            version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
+            room.write_note("microaggregated", self._note(version, input=note["version"], columns=evidence))
+        return self._microaggregated(version, evidence)
+
+    def mask(self) -> StageResult:
+        """`masked`: noise on the statistics, rows shuffled; committed, noted as drawn, and then the secret is forgotten."""
+        policy = self.policy
+        with self._room() as room:
+            note = self._previous(room, "microaggregated")
+            drawn = room.note("masked")
+            if drawn is not None:
+                return self._masked(drawn)
+            secret = read_secret(self._secret_file)
+            if secret is None:
+                raise self._lost()
+            statistics, membership = room.read("statistics"), room.read("membership")
+            order = shuffled_positions(membership.num_rows, noise_stream(secret, *self._context, "shuffle"))
+            columns: dict[str, Any] = {RECORD: pa.array(order)}
+            for name in policy.noise_columns:
+                self.progress(f"masking {name}")
+                exact = _stored_statistics(policy, name, statistics, membership, note["columns"][name])
+                columns[name] = pa.array(mask(exact, secret=secret, context=(*self._context, name))[order])
+            for name in policy.kept_columns:
+                columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
+            table = pa.table(columns)
+            content = hashlib.sha256(
+                "".join(_fingerprint(table.select([name])) for name in table.column_names).encode()
+            ).hexdigest()
+            room.write("masked", table)
+            drawn = self._note(self._version([content]), input=note["input"], records=table.num_rows)
+            room.write_note("masked", drawn)
+        with open_registry(self.site.registry) as registry:
+            registry.set_state(self.id, "drawn", policy_hash=self._hash)
+        forget_secret(self._secret_file)
+        return self._masked(drawn)
+
+    def suppress(self) -> StageResult:
+        """`suppressed`: the masked records without small groups of kept quasi-identifiers, or blocked when that is too many."""
+        policy, rule = self.policy, self.policy.suppress
+        with self._room() as room:
+            note = self._previous(room, "masked")
+            table = room.read("masked")
+            quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
+            codes = encode([table.column(name) for name in quasi])
+            blanked, dropped, share = 0, 0, 0.0
+            if rule is not None:
+                done = suppress_small_groups(codes, rule.quasi_groups_below)
+                blanked, dropped, share = int(done.blank.sum()), int(done.dropped.sum()), done.share
+                for place, name in enumerate(quasi):
+                    column = table.column(name).combine_chunks()
+                    column = (
+                        pa.array(column.to_pylist(), column.type, mask=done.blank[:, place])
+                        if done.blank[:, place].any()
+                        else column
+                    )
+                    table = table.set_column(table.column_names.index(name), name, column)
+                table = table.filter(pa.array(~done.dropped))
+                codes = encode([table.column(name) for name in quasi])
+            anonymity = int(group_sizes(codes).min()) if quasi and table.num_rows else None
+            numbers = {"cells_blanked": blanked, "rows_dropped": dropped, "anonymity_k": anonymity, "rows": table.num_rows}
+            version = self._version([note["version"], blanked, dropped])
+            too_many = rule is not None and share > rule.at_most
+            if not too_many:
+                room.write("suppressed", table)
+                room.write_note("suppressed", self._note(version, **numbers))
+        if too_many and rule is not None:
+            limit = float(rule.at_most * 100)
+            self.block(f"{share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
+        return StageResult("suppressed", version, {**numbers, "share_suppressed": share})
+
+    def audit(self) -> StageResult:
+        """Figures of utility and risk, and the gates of the policy judged on the expected error."""
+        policy = self.policy
+        with self._room() as room:
+            suppressed = self._previous(room, "suppressed")
+            clusters = self._previous(room, "microaggregated")
+            names = list(policy.noise_columns)
+            original = room.read("records", names)
+            released = room.read("suppressed", [RECORD, *names])
+            own = released.column(RECORD).to_numpy()
+            x = np.stack([original.column(name).to_numpy()[own] for name in names], axis=1)
+            y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
+            everybody = np.stack([original.column(name).to_numpy() for name in names], axis=1)
+            errors = {name: column_error(x[:, i], y[:, i]) for i, name in enumerate(names)}
+            stream = noise_stream(bytes.fromhex(self.site.keyed_hash(str(self.id).encode())), "linkage sample")
+            linkage, tried = record_linkage(everybody, y, own, stream=stream)
+            expected = {name: clusters["columns"][name]["error"] for name in names}
+            gates = judge_expected_errors(expected, policy.gates.expected_error)
+            internal = {
+                "error": errors,
+                "expected_error": expected,
+                "sse_paper": sse_paper(x, y),
+                "record_linkage_percent": linkage,
+                "record_linkage_sample": tried,
+            }
+            version = self._version([suppressed["version"], "audit"])
+            room.write_note("audited", self._note(version, internal=internal, gates=[(g.name, g.value, g.limit) for g in gates]))
+        facts = {
+            "gates": len(gates),
+            "gates_passed": sum(gate.passed for gate in gates),
+            "anonymity_k": suppressed["anonymity_k"],
+        }
+        return StageResult("audited", version, facts, internal, gates=tuple(gates))
+
+    def freeze(self) -> StageResult:
+        """The candidate: a frozen folder with a hash over all of it. Refused unless every gate, re-read here, has passed."""
+        policy = self.policy
+        with self._room() as room:
+            audited = self._previous(room, "audited")
+            suppressed = self._previous(room, "suppressed")
+            validated = self._previous(room, "validated")
+            clusters = self._previous(room, "microaggregated")
+            failed = [gate.words for gate in (Gate(*parts) for parts in audited["gates"]) if not gate.passed]
+            released = [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
+            table = room.read("suppressed", released)
+        if failed:
+            self.block("; ".join(failed))
+        refuse(str(self.id), check_roles(table.column_names, policy))
+        facts = self._public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
+        evidence = {
+            "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
+            "tool": f"release-pipeline {__version__}",
+            "release": str(self.id),
+            "policy": json.loads(policy.canonical_json()),
+            "facts": facts,
+            "columns": clusters["columns"],
+            "audit": audited["internal"],
+            "gates": audited["gates"],
+            "warnings": validated["warnings"],
+        }
+        digest = freeze(self.site.candidate(str(self.id)), table, policy.publish.formats, evidence)
+        facts["candidate_hash"] = digest
+        with open_registry(self.site.registry) as registry:
+            registry.set_state(self.id, "candidate", policy_hash=self._hash, candidate_hash=digest, facts=facts)
+        return StageResult("candidate", digest, facts)
+
+    def run(self) -> StageResult:
+        """Every stage in order, judged by the plain checks; what `run` does without Dagster."""
+        self.ingest()
+        checks, warnings = self.collect_checks()
+        self.accept(checks, warnings)
+        for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
+            stage()
+        return self.freeze()
+
+    def block(self, reason: str) -> NoReturn:
+        """Note the release as blocked, with the reason, and raise."""
+        self._set_blocked(reason)
+        raise Blocked(reason, where=str(self.id))
+
+    def _set_blocked(self, reason: str) -> None:
+        with open_registry(self.site.registry) as registry:
+            registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
+
+    def _reserve(self, validated: Mapping[str, Any]) -> bytes:
+        """Charge the loss once, before anything random, and give the secret: a new one, or the one of an unfinished attempt."""
+        with open_registry(self.site.registry) as registry:
+            mine = [charge for charge in registry.charges(self.policy.population) if charge.id == self.id]
+            if not mine:
+                self._charge(registry, validated["records"])
+        if not mine:
+            return make_secret(self._secret_file)
+        if mine[0].policy_hash != self._hash:
+            raise Blocked(
+                "this release was charged under another policy, so its noise must not be drawn again.",
+                where=str(self.id),
+                remedy="Restore that policy, or open the next revision.",
+            )
+        secret = read_secret(self._secret_file)
+        if secret is None:
+            raise self._lost()
+        return secret
+
+    def _charge(self, registry: Registry, records: int) -> None:
+        """The plain cap check: the ledger's full protocol takes its place (one transaction here already)."""
+        loss = release_loss(self.policy, records=records)
+        account = self._account(registry)
+        if not account.admits(loss):
+            raise Blocked(
+                f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
+                f"{account.spent} is spent.",
+                where=str(self.id),
+                remedy="The cap is the privacy officer's: populations.yaml.",
+            )
+        registry.charge(self.policy.population, Charge(self.id, self._hash, loss))
+        registry.set_state(self.id, "reserved", policy_hash=self._hash)
+
+    def _account(self, registry: Registry) -> Account:
+        charges = registry.charges(self.policy.population)
+        return Account(self.policy.population, self.site.population(self.policy), tuple(charge.loss for charge in charges))
+
+    def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
+        """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
+        policy = self.policy
+        loss = release_loss(policy, records=rows_in)
+        definition = DEFINITION[policy.protect.method]
+        with open_registry(self.site.registry) as registry:
+            mine = [charge for charge in registry.charges(policy.population) if charge.id.policy == policy.policy]
+            account = self._account(registry)
+        series = [charge.loss.of(definition, policy.protect.scope) for charge in mine]
+        return {
+            "release": str(self.id),
+            "claim": describe_claim(policy),
+            "definition": definition,
+            "scope": policy.protect.scope,
+            "method": policy.protect.method,
+            "epsilon": float(policy.protect.epsilon.times(policy.records_per_person)),
+            "k": policy.protect.k,
+            "anonymity_k": suppressed["anonymity_k"],
+            "column_bound": _bound_words(loss, definition, "column"),
+            "table_bound": "covered" if table_is_covered(policy) else "not bounded",
+            "series_epsilon": float(Epsilon(sum(part or 0 for part in series))),
+            "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
+            "policy_hash": self._hash,
+            "rows_in": rows_in,
+            "rows_out": rows_out,
+            "cells_blanked": suppressed["cells_blanked"],
+        }
+
+    def _serve(self, room: ReleaseRoom, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str) -> StageResult:
+        """What an earlier attempt stored, if it was for the same input and policy."""
+        if drawn["policy_hash"] != self._hash or drawn["input"] != validated["version"]:
+            raise Blocked(
+                "noise was already drawn for this release, for other data or another policy; it is not drawn again.",
+                where=str(self.id),
+                remedy="Restore source and policy, or open the next revision.",
+            )
+        note = room.note(stage)
+        if note is None:
+            raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id))
+        return self._microaggregated(note["version"], note["columns"])
+
+    def _microaggregated(self, version: str, evidence: Mapping[str, Any]) -> StageResult:
+        facts = {"noise_columns": len(evidence), "method": self.policy.protect.method, "k": self.policy.protect.k}
+        internal = {"expected_error": {name: column["error"] for name, column in evidence.items()}}
+        return StageResult("microaggregated", version, facts, internal)
+
+    def _masked(self, drawn: Mapping[str, Any]) -> StageResult:
+        facts = {"rows": drawn["records"], "claim": describe_claim(self.policy)}
+        return StageResult("masked", drawn["version"], facts)
+
+    def _lost(self) -> SecretLost:
+        return SecretLost(
+            "the secret of this release is lost after it was charged, so its noise cannot be made again.",
+            where=str(self.id),
+            remedy="Open the next revision, which is charged anew.",
+        )
+
+    def _previous(self, room: ReleaseRoom, stage: str) -> dict[str, Any]:
+        """The note of a stage that must have run under this very policy."""
+        note = room.note(stage)
+        if note is None:
+            raise Blocked(
+                f"the stage '{stage}' has not been passed.", where=str(self.id), remedy="Run the release from its start."
+            )
+        if note["policy_hash"] != self._hash:
+            raise Blocked(
+                f"the stage '{stage}' was passed under another policy.",
+                where=str(self.id),
+                remedy="Run the release from its start.",
+            )
+        return note
+
+    def _type_kept(self, room: ReleaseRoom, name: str, column: KeepColumn) -> None:
+        table = room.read("records")
+        typed = kept_entries(column, table.column(name))
+        room.write("records", table.set_column(table.column_names.index(name), name, typed))
+
+    def _note(self, version: str, **content: Any) -> dict[str, Any]:
+        return {"policy_hash": self._hash, "version": version, **content}
+
+    def _version(self, parts: Sequence[object]) -> str:
+        return self.site.keyed_hash(json.dumps([self._hash, str(self.id), *parts]).encode())
+
+    def _source(self) -> SourceDoor:
+        return find_source(self.policy.source, folder=self.site.home, values=self.site.environment, expected=self.policy.declared)
+
+    @contextmanager
+    def _room(self) -> Iterator[ReleaseRoom]:
+        with open_room(self.site.vault, self.policy.population, str(self.id)) as room:
+            yield room
+
+    @property
+    def _hash(self) -> str:
+        return self.policy.canonical_hash()
+
+    @property
+    def _partition(self) -> str | None:
+        return None if isinstance(self.policy.releases, str) else self.id.release
+
+    @property
+    def _context(self) -> tuple[Context, ...]:
+        return (self._hash, str(self.id), 0)
+
+    @property
+    def _secret_file(self) -> Any:
+        return secret_file(self.site.vault, str(self.id))
+
+
+def open_release(site: Site, policy_name: str, release: str | None, *, progress: Progress = lambda _: None) -> ReleaseFlow:
+    """The flow of one release of a policy of the site; `release` may be left out where there is only one."""
+    policy = site.policy(policy_name)
+    names = partitions(policy)
+    if release is None and len(names) == 1:
+        release = names[0]
+    if release not in names:
+        what = f"policy {policy.policy} has no release {release}." if release else f"policy {policy.policy} has several releases."
+        raise WrongUsage(what, remedy=f"Name one with --release: {', '.join(names)}.")
+    return ReleaseFlow(site, policy, ReleaseId(policy.policy, release), progress)
+
+
+def partitions(policy: Policy) -> list[str]:
+    """The names of a policy's releases."""
+    return ["once"] if isinstance(policy.releases, str) else list(policy.releases)
+
+
+def _bound_words(loss: Loss, definition: str, scope: str) -> str:
+    nano = loss.of(definition, scope)
+    return "not bounded" if nano is None else f"at most {Epsilon(nano)}"
+
+
+def _statistics_table(name: str, exact: Statistics) -> pa.Table:
+    return pa.table(
+        {
+            "column_name": pa.array([name] * len(exact.size), pa.string()),
+            "size": pa.array(exact.size),
+            "statistic": pa.array(exact.statistic),
+            "scale": pa.array(exact.scale),
+        }
+    )
+
+
+def _stored_statistics(
+    policy: Policy, name: str, statistics: pa.Table, membership: pa.Table, evidence: Mapping[str, Any]
+) -> Statistics:
+    """The statistics of one column as `microaggregate` stored them: a retry must not calibrate anew (methods.md section 2)."""
+    from release_pipeline.privacy.consistency import choose_consistency
+    from release_pipeline.privacy.methods import Claim
+
+    protect = policy.protect
+    mine = statistics.filter(pa.array(np.array(statistics.column("column_name").to_pylist(), dtype=object) == name))
+    return Statistics(
+        grid=policy.noise_columns[name].exact_grid,
+        claim=Claim(DEFINITION[protect.method], policy.column_epsilon[name], protect.scope),
+        consistency=choose_consistency(protect.consistency, method=protect.method, scope=protect.scope),
+        cluster=membership.column(name).to_numpy().astype(np.intp),
+        size=mine.column("size").to_numpy(),
+        statistic=mine.column("statistic").to_numpy(),
+        scale=mine.column("scale").to_numpy(),
+        loss={"centroid": evidence["loss_centroid"], "column": evidence["loss_column"]},
+    )
+
+
+def _fingerprint(table: pa.Table) -> str:
+    """SHA-256 of the content of a table of one column: its type, its entries and where they are missing."""
+    column = table.column(0).combine_chunks()
+    digest = hashlib.sha256(str(column.type).encode())
+    digest.update(column.is_null().to_numpy(zero_copy_only=False).tobytes())
+    if pa.types.is_string(column.type):
+        digest.update(column.fill_null("").cast(pa.large_binary()).buffers()[1])
+        digest.update(column.fill_null("").cast(pa.large_binary()).buffers()[2] or b"")
+    else:
+        digest.update(str(column.type).encode())
+        digest.update(np.ascontiguousarray(column.fill_null(0).to_numpy(zero_copy_only=False)).tobytes())
+    return digest.hexdigest()
+
+
+__all__ = ["RECORD", "STAGES", "Blocked", "DataRefused", "ReleaseFlow", "StageResult", "open_release", "partitions"]

@@ -1,0 +1,124 @@
+"""A site: the folder with the policies, the vault, the registry and what is released."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.policy import Policy, load_policy
+from release_pipeline.policy.load import list_policies
+from release_pipeline.policy.populations import Population, find_population, load_populations
+
+HOME = "RELEASE_PIPELINE_HOME"
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The places of one site. `environment` is where ${NAME} in a source is looked up."""
+
+    home: Path
+    environment: Mapping[str, str]
+
+    @property
+    def populations_file(self) -> Path:
+        """Whose budget there is."""
+        return self.home / "populations.yaml"
+
+    @property
+    def vault(self) -> Path:
+        """The confidential side."""
+        return self.home / "vault"
+
+    @property
+    def registry(self) -> Path:
+        """Charges and states."""
+        return self.home / "registry.duckdb"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Dagster's own records of this site."""
+        return self.home / "dagster"
+
+    def candidate(self, release: str) -> Path:
+        """The frozen folder of a candidate (release: policy/partition/rN)."""
+        return self.vault / "candidates" / release
+
+    def policy_files(self) -> list[Path]:
+        """All policy files, valid or not."""
+        return list_policies(self.home)
+
+    def policy(self, name: str) -> Policy:
+        """The policy of that name, which must stand in the file of that name."""
+        file = self.home / "policies" / f"{name}.yaml"
+        if not file.is_file():
+            known = ", ".join(path.stem for path in self.policy_files()) or "none"
+            raise WrongUsage(f"this site has no policy '{name}'.", where=str(self.home), remedy=f"There are: {known}.")
+        return check_name(load_policy(file), file)
+
+    def population(self, policy: Policy) -> Population:
+        """The population whose budget the policy spends."""
+        return find_population(load_populations(self.populations_file), policy.population, file=self.populations_file)
+
+    def shows_internal_metrics(self) -> bool:
+        """Whether site.yaml says `internal_metrics_in_ui: true`: figures against the original may stand in Dagster's UI."""
+        file = self.home / "site.yaml"
+        if not file.is_file():
+            return False
+        try:
+            said = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        except (OSError, UnicodeDecodeError, yaml.YAMLError):
+            raise ReleasePipelineError("the file cannot be read.", where=str(file)) from None
+        if (
+            not isinstance(said, dict)
+            or set(said) - {"internal_metrics_in_ui"}
+            or not isinstance(next(iter(said.values()), False), bool)
+        ):
+            raise ReleasePipelineError("only 'internal_metrics_in_ui: true' or false may stand here.", where=str(file))
+        return bool(said.get("internal_metrics_in_ui", False))
+
+    def keyed_hash(self, content: bytes) -> str:
+        """A hash of confidential content that nobody without the vault's key can test guesses against (HMAC-SHA256)."""
+        return hmac.new(self._vault_key(), content, hashlib.sha256).hexdigest()
+
+    def _vault_key(self) -> bytes:
+        file = self.vault / "key"
+        if not file.exists():
+            self.vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+            partial = file.with_name(f".key.{secrets.token_hex(4)}")
+            with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
+                new.write(secrets.token_bytes(_KEY_BYTES))
+            try:
+                os.link(partial, file)  # the first process to come sets the key; the others take it
+            except FileExistsError:
+                pass
+            finally:
+                partial.unlink()
+        return file.read_bytes()
+
+
+def find_site(home: Path | None = None) -> Site:
+    """The site at `home`, at RELEASE_PIPELINE_HOME, or here if there is a `policies/`."""
+    named = home if home is not None else Path(os.environ[HOME]) if os.environ.get(HOME) else None
+    folder = (named or Path()).resolve()
+    if not (folder / "policies").is_dir():
+        how = "it has no folder 'policies'" if named else "this folder has no 'policies', and no site is named"
+        raise WrongUsage(f"this is not a site: {how}.", where=str(folder), remedy=f"Name one with --home or {HOME}.")
+    return Site(folder, dict(os.environ))
+
+
+def check_name(policy: Policy, file: Path) -> Policy:
+    """The policy, if its name is the file's."""
+    if policy.policy != file.stem:
+        raise ReleasePipelineError(
+            f"the policy calls itself '{policy.policy}'.", where=str(file), remedy="Name the file after the policy."
+        )
+    return policy

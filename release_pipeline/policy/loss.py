@@ -1,0 +1,105 @@
+"""What a release may cost at most: a bound from public facts, for each definition and scope. Never an exact loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.populations import Population
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.methods import DEFINITION
+
+LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Nano-epsilon for each definition and scope; None is infinity."""
+
+    dp_centroid: int | None
+    dp_column: int | None
+    dp_table: int | None
+    idp_centroid: int | None
+    idp_column: int | None
+    idp_table: int | None
+
+    def of(self, definition: str, scope: str) -> int | None:
+        """The bound for one definition and scope."""
+        return getattr(self, f"{definition}_{scope}")
+
+
+def release_loss(policy: Policy, *, records: int) -> Loss:
+    """The bound of one release of `policy` with `records` records: the number of records is public.
+
+    A DP release fills both definitions (every eps-DP release is also eps-iDP); an iDP release leaves DP infinite. At scope
+    `centroid` of the iDP methods the column costs more (methods.md section 2): idp-ls at most 1 + ln 2 times, idp-cbls the
+    number of clusters times.
+    """
+    protect = policy.protect
+    nano = protect.epsilon.times(policy.records_per_person).nano
+    table = nano if table_is_covered(policy) else None
+    if DEFINITION[protect.method] == "dp":
+        return Loss(nano, nano, table, nano, nano, table)
+    return Loss(None, None, None, nano, column_bound(policy, nano, records=records), None)
+
+
+def column_bound(policy: Policy, nano: int, *, records: int) -> int:
+    """The public bound on a column's whole list for an iDP release of `nano`."""
+    protect = policy.protect
+    if protect.scope == "column":
+        return nano
+    if protect.method == "idp-ls":
+        return math.ceil(nano * (1 + math.log(2)))
+    return nano * max(records // (protect.k or 1), 1)
+
+
+def table_is_covered(policy: Policy) -> bool:
+    """Only `laplace` with nothing else kept: its rows leave shuffled and share no value pattern (methods.md section 2)."""
+    return policy.protect.method == "laplace" and not policy.kept_columns
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A population's cap beside what is charged to it, in the cap's own definition and scope."""
+
+    population: str
+    cap: Population
+    charged: tuple[Loss, ...]
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        if self.cap.cap.epsilon is None:
+            return "releases"
+        return f"epsilon, {'DP' if self.cap.cap.definition == 'dp' else 'iDP'}, {self.cap.cap.scope}"
+
+    @property
+    def spent(self) -> str:
+        """What is charged so far."""
+        return self._words([self._of(loss) for loss in self.charged])
+
+    @property
+    def limit(self) -> str:
+        """The cap."""
+        return str(self.cap.cap.releases if self.cap.cap.epsilon is None else self.cap.cap.epsilon)
+
+    def after(self, loss: Loss) -> str:
+        """What would be charged with this loss too."""
+        return self._words([self._of(one) for one in (*self.charged, loss)])
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether this loss fits under the cap; an infinite one never does."""
+        parts = [self._of(one) for one in (*self.charged, loss)]
+        limit = self.cap.cap.releases if self.cap.cap.epsilon is None else self.cap.cap.epsilon.nano
+        return all(part is not None for part in parts) and sum(part or 0 for part in parts) <= (limit or 0)
+
+    def _of(self, loss: Loss) -> int | None:
+        cap = self.cap.cap
+        return 1 if cap.epsilon is None else loss.of(cap.definition or "dp", cap.scope or "column")
+
+    def _words(self, parts: list[int | None]) -> str:
+        if any(part is None for part in parts):
+            return "infinity"
+        total = sum(part or 0 for part in parts)
+        return str(total) if self.cap.cap.epsilon is None else str(Epsilon(total))

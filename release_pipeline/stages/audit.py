@@ -1,0 +1,74 @@
+"""Utility and risk of a masked table, first form. Figures against the original are internal: they inform, and gate nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
+
+LINKAGE_SAMPLE = 2_000
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A limit that the policy sets and what stands against it."""
+
+    name: str
+    value: float
+    limit: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value is within the limit (NaN is not)."""
+        return self.value <= self.limit
+
+    @property
+    def words(self) -> str:
+        """The gate in a sentence."""
+        return f"{self.name}: {self.value:.3g} where at most {self.limit:.3g} is allowed"
+
+
+def judge_expected_errors(expected: Mapping[str, float], limits: Mapping[str, Decimal]) -> list[Gate]:
+    """One gate per column with a limit; a column without a figure fails."""
+    return [Gate(f"expected error of {name}", expected.get(name, np.nan), float(limit)) for name, limit in limits.items()]
+
+
+def column_error(original: Numbers, released: Numbers) -> float:
+    """Mean squared difference over the variance of the original; 1.0 is no better than publishing the mean."""
+    variance = float(np.var(original))
+    return float(np.mean((original - released) ** 2)) / variance if variance > 0 else 0.0
+
+
+def sse_paper(original: Numbers, released: Numbers) -> float:
+    """IDP24's mean SSE over the columns of two matrices: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
+    variances = np.var(original, axis=0)
+    kept = variances > 0
+    scaled = (original[:, kept] - released[:, kept]) / variances[kept]
+    return float(np.mean(np.sum(scaled * scaled, axis=1))) / original.shape[1] ** 2
+
+
+def record_linkage(original: Numbers, released: Numbers, own: npt.NDArray[np.intp], *, stream: NoiseStream) -> tuple[float, int]:
+    """The percentage of released records whose own original is among the nearest ones (ties 1/|G|), and how many were tried.
+
+    KDP13's measure, Euclidean on z-scores of the original; `own[i]` is the original of released record i. Of more than 2,000
+    released records a random sample is tried.
+    """
+    from scipy.spatial import KDTree
+
+    deviation = np.std(original, axis=0)
+    deviation[deviation == 0] = 1
+    tried = shuffled_positions(len(released), stream)[:LINKAGE_SAMPLE]
+    tree = KDTree(original / deviation)
+    points = released[tried] / deviation
+    distances, _ = tree.query(points)
+    linked = 0.0
+    for nearest, mine in zip(tree.query_ball_point(points, distances * (1 + 1e-9)), own[tried], strict=True):
+        linked += 1 / len(nearest) if mine in nearest else 0.0
+    return 100 * linked / len(tried), len(tried)

@@ -1,0 +1,69 @@
+"""Small groups of released quasi-identifiers: cells are blanked where that suffices, records dropped otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Which cells of the quasi-identifiers are blank (`blank`, one column each) and which records are dropped."""
+
+    blank: Flags
+    dropped: Flags
+
+    @property
+    def records(self) -> int:
+        """How many records lost a cell or were dropped."""
+        return int(np.count_nonzero(self.blank.any(axis=1) | self.dropped))
+
+    @property
+    def share(self) -> float:
+        """The same as a share of all records."""
+        return self.records / len(self.dropped)
+
+
+def suppress_small_groups(codes: Codes, below: int) -> Suppression:
+    """Suppress so that every group of equal quasi-identifiers that is left has at least `below` records.
+
+    `codes`: one row per record, one column per quasi-identifier, in the order of the policy. Of the records in small groups those
+    go first that form large enough groups when one single cell is blank (trying the columns in order), then all of them
+    together with every cell blank if they are enough; who is left is dropped. A blank counts as a value of its own.
+    """
+    records, columns = codes.shape
+    blank = np.zeros((records, columns), dtype=np.bool_)
+    if columns == 0:
+        return Suppression(blank, np.zeros(records, dtype=np.bool_))
+    open_records = np.flatnonzero(group_sizes(codes) < below)
+    for column in range(columns):
+        rest = np.delete(codes[open_records], column, axis=1)
+        settled = open_records[group_sizes(rest) >= below]
+        blank[settled, column] = True
+        open_records = np.setdiff1d(open_records, settled, assume_unique=True)
+    if len(open_records) >= below:
+        blank[open_records] = True
+        open_records = open_records[:0]
+    dropped = np.zeros(records, dtype=np.bool_)
+    dropped[open_records] = True
+    return Suppression(blank, dropped)
+
+
+def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
+    """For each row, how many rows equal it; all of them where there is no column."""
+    if codes.shape[1] == 0:
+        return np.full(len(codes), len(codes), dtype=np.int64)
+    _, inverse, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    return counts[inverse.reshape(-1)]
+
+
+def encode(columns: list[Any]) -> Codes:
+    """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones -1; one column each."""
+    encoded = [column.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy() for column in columns]
+    return np.stack(encoded, axis=1).astype(np.int64) if encoded else np.zeros((0, 0), dtype=np.int64)

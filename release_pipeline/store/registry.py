@@ -1,0 +1,139 @@
+"""Between the confidential and the public side: what was charged to whom, and the states of all releases. No microdata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from release_pipeline.policy.loss import LOSSES, Loss
+from release_pipeline.store.connections import open_database, transaction
+from release_pipeline.store.sql import statement
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseId:
+    """policy/partition/rN."""
+
+    policy: str
+    release: str
+    revision: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.policy}/{self.release}/r{self.revision}"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one release costs at most."""
+
+    id: ReleaseId
+    policy_hash: str
+    loss: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseState:
+    """The present state of a release, why, and the public facts of its candidate."""
+
+    id: ReleaseId
+    state: str
+    reason: str
+    policy_hash: str
+    candidate_hash: str | None
+    facts: Mapping[str, Any]
+    noted: str
+
+
+class Registry:
+    """An open registry, inside one transaction."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def charges(self, population: str) -> list[Charge]:
+        """Every charge to a population."""
+        return [
+            Charge(
+                ReleaseId(row["policy"], row["release"], row["revision"]),
+                row["policy_hash"],
+                Loss(**{name: row[name] for name in LOSSES}),
+            )
+            for row in self._rows("ledger/list_charges", {"population": population})
+        ]
+
+    def charge(self, population: str, charge: Charge) -> None:
+        """Add a charge; there is no way to take one back."""
+        values = {name: getattr(charge.loss, name) for name in LOSSES}
+        self._connection.execute(
+            statement("ledger/insert_charge"),
+            {"population": population, **_id(charge.id), "policy_hash": charge.policy_hash, **values, "noted": _now()},
+        )
+
+    def states(self) -> list[ReleaseState]:
+        """The present state of every release that has one."""
+        return [
+            ReleaseState(
+                ReleaseId(row["policy"], row["release"], row["revision"]),
+                row["state"],
+                row["reason"],
+                row["policy_hash"],
+                row["candidate_hash"],
+                json.loads(row["facts"]),
+                row["noted"],
+            )
+            for row in self._rows("ledger/list_states", {})
+        ]
+
+    def set_state(
+        self,
+        release: ReleaseId,
+        state: str,
+        *,
+        policy_hash: str,
+        reason: str = "",
+        candidate_hash: str | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Append a state."""
+        self._connection.execute(
+            statement("ledger/insert_state"),
+            {
+                **_id(release),
+                "state": state,
+                "reason": reason,
+                "policy_hash": policy_hash,
+                "candidate_hash": candidate_hash,
+                "facts": json.dumps(facts or {}, sort_keys=True),
+                "noted": _now(),
+            },
+        )
+
+    def _rows(self, name: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        result = self._connection.execute(statement(name), dict(values))
+        labels = [str(item[0]) for item in result.description or ()]
+        return [dict(zip(labels, row, strict=True)) for row in result.fetchall()]
+
+
+@contextmanager
+def open_registry(path: Path) -> Iterator[Registry]:
+    """The registry at `path`, made when it does not exist, in one transaction."""
+    with open_database(path) as connection:
+        connection.execute(statement("ledger/create_charges"))
+        connection.execute(statement("ledger/create_states"))
+        with transaction(connection):
+            yield Registry(connection)
+
+
+def _id(release: ReleaseId) -> dict[str, Any]:
+    return {"policy": release.policy, "release": release.release, "revision": release.revision}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

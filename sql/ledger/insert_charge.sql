@@ -1,0 +1,4 @@
+INSERT INTO charges VALUES (
+    $population, $policy, $release, $revision, $policy_hash,
+    $dp_centroid, $dp_column, $dp_table, $idp_centroid, $idp_column, $idp_table, $noted
+);

@@ -1,0 +1,1 @@
+SELECT * FROM charges WHERE population = $population ORDER BY policy, release, revision;

@@ -1,0 +1,1 @@
+SELECT note FROM notes WHERE stage = $stage;

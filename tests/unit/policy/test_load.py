@@ -1,0 +1,951 @@
+"""Loading a policy: all errors at once, each at its place and in words with a remedy; exact values; a hash of the meaning."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.policy import Policy, load_policy, parse_policy
+from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
+from release_pipeline.policy.text import read_yaml
+
+RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
+POLICY = """\
+policy: people
+steward: ana
+population: all-people
+source: {path: people.csv, release_column: wave}
+person: {column: id, records_per_release: 1}
+releases: ["1", "2"]
+protect: {method: idp-cbls, epsilon: 2, k: 5, scope: column, consistency: isotonic, weights: {income: 2}}
+columns:
+  id: {role: identifier, do: drop}
+  site: {role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}
+  income: {role: confidential, do: noise, domain: [0, 5000], grid: 1, outside: clamp, missing: {fill: 0}, why: top code}
+  score: {role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}
+drop: [note, other]
+suppress: {quasi_groups_below: 5, at_most: 5%}
+gates: {min_rows: 10, differencing_below: 3, expected_error: {income: 0.2}}
+review: {reviewers: 2}
+publish: {formats: [parquet, csv], not_before: 2027-01-15T09:30Z}
+retain: 90 days
+"""
+SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
+SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
+KNOWN = (
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, suppress, gates, review, publish, "
+    "retain."
+)
+NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
+TOO_SMALL = "Use a larger epsilon, a coarser grid or a narrower domain."
+
+
+def change(text: str, *changes: tuple[str, str]) -> str:
+    """`text` with the first of each old part replaced; every one must be there."""
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+def parse(*changes: tuple[str, str]) -> Policy:
+    return parse_policy(change(POLICY, *changes), name="p.yaml")
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    """The problems of a policy that must have some; the sentence above them counts them rightly."""
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy(text, name="p.yaml")
+    problems = caught.value.problems
+    assert str(caught.value) == f"p.yaml: the policy has {len(problems)} error{'s' if len(problems) != 1 else ''}."
+    return problems
+
+
+def problem(text: str, at: str, message: str) -> str:
+    """The problem as it is printed when it stands where `at` starts in `text`; `at` must be there once."""
+    assert text.count(at) == 1, at
+    before = text[: text.index(at)]
+    return f"p.yaml:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}: {message}"
+
+
+def test_the_policy_of_these_tests_is_valid() -> None:
+    """What the changes below start from has no error."""
+    policy = parse()
+    assert (policy.policy, policy.steward, policy.population) == ("people", "ana", "all-people")
+    assert list(policy.noise_columns) == ["income", "score"]
+    assert list(policy.kept_columns) == ["site"]
+    assert policy.declared == {"id", "site", "income", "score", "note", "other", "wave"}
+
+
+FIVE = """\
+policy: People
+steward: ana
+population: people
+source: {path: people.csv}
+person: {column: name}
+releases: once
+protect: {method: idp-cbls, epsilon: none, k: 5}
+columns:
+  id: {role: identifier, do: drop}
+  income:
+    role: confidential
+    do: noise
+    domain: [0, 5000]
+    grid: 3
+    outside: cut
+    why: top code
+drop:
+  - note
+  - income
+"""
+
+
+def test_five_errors_at_once() -> None:
+    """Five parts are wrong, and each is told at its line and column with what to do."""
+    assert problems_of(FIVE) == (
+        problem(FIVE, "policy: People", f"policy: 'People' is not a name. {NAMES}"),
+        problem(
+            FIVE,
+            "column: name",
+            "person.column: 'name' is not declared under columns. Add it there with {role: identifier, do: drop}.",
+        ),
+        problem(FIVE, "epsilon: none", "protect.epsilon: 'none': must be a number."),
+        problem(FIVE, "outside: cut", "columns.income.outside: 'cut' is not allowed for outside. Allowed: 'clamp' or 'fail'."),
+        problem(FIVE, "income\n", "drop.1: 'income' is under columns too. Declare it in one place."),
+    )
+
+
+TWELVE = """\
+# twelve things are wrong here
+policy: p 1
+steward: ana
+stewart: ben
+population: people
+source: {path: people.csv, release_colum: wave}
+person: {column: id, records_per_release: 0}
+releases: ["1", "1"]
+protect: {method: idp-cbls, epsilon: 0, k: 5, scope: table}
+columns:
+  id: {role: identifier, do: drop}
+  site: {role: quasi, do: keep, values: [], why: known sites}
+  income: {role: confidential, do: noise, domain: [0, 5000], grid: 1, outside: clamp}
+  score: {role: confidential, do: noise, domain: [0, 100], grid: 0.3, outside: fail, why: by construction}
+drop: [note, site]
+gates: {min_rows: 9}
+"""
+
+
+def test_twelve_errors_at_once() -> None:
+    """Twelve parts are wrong, some of which could hide others, and every one is told in the order of the file."""
+    assert problems_of(TWELVE) == (
+        problem(TWELVE, "policy: p 1", f"policy: 'p 1' is not a name. {NAMES}"),
+        problem(TWELVE, "stewart", "stewart: 'stewart' is not part of a policy. Did you mean 'steward'?"),
+        problem(
+            TWELVE, "release_colum:", "source.release_colum: 'release_colum' is not known here. Did you mean 'release_column'?"
+        ),
+        problem(TWELVE, "records_per", "person.records_per_release: '0' is too small. The least allowed is 1."),
+        problem(TWELVE, "releases:", "releases: a list: holds the same entry twice."),
+        problem(TWELVE, "epsilon: 0", "protect.epsilon: '0': must be above 0."),
+        problem(TWELVE, "scope: table", "protect.scope: 'table' is not allowed for scope. Allowed: 'centroid' or 'column'."),
+        problem(TWELVE, "values: []", "columns.site.values: values is empty."),
+        problem(TWELVE, "income: {", "columns.income.why: 'why' is missing. Say in a few words where this comes from."),
+        problem(
+            TWELVE,
+            "grid: 0.3",
+            "columns.score.grid: the domain is not a whole number of grid steps wide. "
+            "Choose domain and grid so that (upper - lower) / grid is a whole number.",
+        ),
+        problem(TWELVE, "site]", "drop.1: 'site' is under columns too. Declare it in one place."),
+        problem(
+            TWELVE,
+            "min_rows",
+            "gates.min_rows: min_rows is below 2 k = 10. Fewer records than two clusters are never released: raise it.",
+        ),
+    )
+
+
+def case(id: str, old: str, new: str, at: str, message: str, *more: tuple[str, str]) -> Any:
+    return pytest.param(((old, new), *more), at, message, id=id)
+
+
+IN_WORDS = [
+    case("unknown", "retain: 90 days", "weather: red", "weather", f"weather: 'weather' is not part of a policy. {KNOWN}"),
+    case("unknown-near", "review:", "reviews:", "reviews", "reviews: 'reviews' is not part of a policy. Did you mean 'review'?"),
+    case("missing", "steward: ana\n", "", "policy: people", "'steward' is missing."),
+    case("missing-epsilon", "epsilon: 2, ", "", "protect:", "protect.epsilon: 'epsilon' is missing. There is no default."),
+    case(
+        "missing-why",
+        ", why: by construction",
+        "",
+        "score:",
+        "columns.score.why: 'why' is missing. Say in a few words where this comes from.",
+    ),
+    case(
+        "missing-domain",
+        "domain: [0, 100], ",
+        "",
+        "score:",
+        "columns.score.domain: 'domain' is missing. Declare [lower, upper] "
+        "from what is known of the variable, not from the data.",
+    ),
+    case(
+        "missing-grid",
+        "grid: 0.1, ",
+        "",
+        "score:",
+        "columns.score.grid: 'grid' is missing. Declare the step between two values, like 1 or 0.01.",
+    ),
+    case(
+        "missing-outside",
+        "outside: fail, ",
+        "",
+        "score:",
+        "columns.score.outside: 'outside' is missing. Say clamp or fail for values outside the domain.",
+    ),
+    case(
+        "missing-values",
+        "values: [1, 2, 3], missing: {category: 3}, ",
+        "",
+        "site:",
+        "columns.site.values: 'values' is missing. List the categories that may occur.",
+    ),
+    case(
+        "missing-role",
+        "role: quasi, ",
+        "",
+        "site:",
+        "columns.site.role: 'role' is missing. Say identifier, quasi or confidential.",
+    ),
+    case(
+        "missing-do",
+        "do: keep, ",
+        "",
+        "site:",
+        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, noise.",
+    ),
+    case(
+        "unknown-do", "do: keep", "do: hide", "site:", "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise."
+    ),
+    case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
+    case("too-many-ends", "[0, 100]", "[0, 1, 100]", "domain: [0, 1,", "columns.score.domain: domain must be a list of two."),
+    case("domain-no-list", "[0, 100]", "100", "domain: 100", "columns.score.domain: domain must be a list."),
+    case("domain-of-texts", "[0, 100]", "[0, many]", "many", "columns.score.domain.1: 'many': must be a number."),
+    case(
+        "method",
+        "method: idp-cbls",
+        "method: mdav",
+        "method: mdav",
+        "protect.method: 'mdav' is not allowed for method. Allowed: 'laplace', 'dp-um', 'idp-ls' or 'idp-cbls'.",
+    ),
+    case(
+        "role-of-keep",
+        "role: quasi",
+        "role: identifier",
+        "role: identifier, do: keep",
+        "columns.site.role: 'identifier' is not allowed for role. Allowed: 'quasi' or 'confidential'.",
+    ),
+    case(
+        "format",
+        "parquet, csv",
+        "parquet, xlsx",
+        "xlsx",
+        "publish.formats.1: 'xlsx' is not allowed for 1. Allowed: 'parquet' or 'csv'.",
+    ),
+    case(
+        "missing-word",
+        "missing: fail",
+        "missing: maybe",
+        "missing: maybe",
+        "columns.score.missing: 'maybe' is not allowed for missing.",
+    ),
+    case("name", "ana", "Ana Q", "steward", f"steward: 'Ana Q' is not a name. {NAMES}"),
+    case("release-name", '"2"]', '"a b"]', '"a b"', f"releases.1: 'a b' is not a name. {NAMES}"),
+    case("text", "known sites", "5", "why: 5", "columns.site.why: '5' is not a text. Put it in quotes if it is meant as one."),
+    case(
+        "dropped-number",
+        "[note, other]",
+        "[note, 5]",
+        "5]\n",
+        "drop.1: '5' is not a text. Put it in quotes if it is meant as one.",
+    ),
+    case("whole-number", "k: 5", "k: 5.5", "k: 5.5", "protect.k: '5.5' is not a whole number."),
+    case("too-small", "reviewers: 2", "reviewers: 0", "reviewers", "review.reviewers: '0' is too small. The least allowed is 1."),
+    case(
+        "too-large", "reviewers: 2", "reviewers: 11", "reviewers", "review.reviewers: '11' is too large. The most allowed is 10."
+    ),
+    case(
+        "not-above", "{income: 2}", "{income: 0}", "income: 0}", "protect.weights.income: '0' is too small. It must be above 0."
+    ),
+    case("no-list", "drop: [note, other]", "drop: note", "drop: note", "drop: drop must be a list."),
+    case("empty-list", '["1", "2"]', "[]", "releases", "releases: releases is empty."),
+    case("empty-text", "path: people.csv", 'path: ""', "path", "source.path: path is empty."),
+    case("no-mapping", "{reviewers: 2}", "2", "review:", "review: review must be a mapping. With: reviewers."),
+    case("empty-mapping", "{reviewers: 2}", "", "review:", "review: review must be a mapping. With: reviewers."),
+    case("weights-no-mapping", "{income: 2}", "2", "weights", "protect.weights: weights must be a mapping."),
+    case("errors-no-mapping", "{income: 0.2}", "2", "expected_error", "gates.expected_error: expected_error must be a mapping."),
+    case("column-no-mapping", SITE, "keep", "site:", "columns.site: site must be a mapping."),
+    case("column-empty", SITE, "", "site:", "columns.site: site must be a mapping."),
+    case("column-list", SITE, "[keep]", "site:", "columns.site: site must be a mapping."),
+    case("epsilon-text", "epsilon: 2", 'epsilon: "2"', "epsilon", "protect.epsilon: '2': must be a number."),
+    case("epsilon-zero", "epsilon: 2", "epsilon: 0.0", "epsilon", "protect.epsilon: '0.0': must be above 0."),
+    case(
+        "epsilon-negative",
+        "epsilon: 2",
+        "epsilon: -2",
+        "epsilon",
+        "protect.epsilon: '-2': epsilon lies outside 0 to 1,000,000. Name a smaller, positive number.",
+    ),
+    case(
+        "epsilon-ten-decimals",
+        "epsilon: 2",
+        "epsilon: 1.0000000001",
+        "epsilon",
+        "protect.epsilon: '1.0000000001': epsilon has more than nine decimals. "
+        "The ledger counts whole billionths: round it down.",
+    ),
+    case("percent", "5%", "0.05", "at_most", "suppress.at_most: '0.05': must be a percentage from 0% to 100%, like 5%."),
+    case("percent-above", "5%", "101%", "at_most", "suppress.at_most: '101%': must be a percentage from 0% to 100%, like 5%."),
+    case("days", "90 days", "90", "retain", "retain: '90': must be a number of days, like 90 days."),
+    case(
+        "instant",
+        "2027-01-15T09:30Z",
+        "2027-01-15T09:30",
+        "not_before",
+        "publish.not_before: '2027-01-15T09:30': must be a date and time with its zone, like 2027-01-15T09:30Z.",
+    ),
+    case(
+        "instant-before-the-calendar",
+        "2027-01-15T09:30Z",
+        "0001-01-01T00:00+14:00",
+        "not_before",
+        "publish.not_before: '0001-01-01T00:00+14:00': must be a date and time with its zone, like 2027-01-15T09:30Z.",
+    ),
+    case("twice", "[note, other]", "[note, note]", "drop: [", "drop: a list: holds the same entry twice."),
+    case(
+        "category", "[1, 2, 3]", "[1, [2], 3]", "[2]", "columns.site.values.1: a list: must be a list of texts or whole numbers."
+    ),
+    case("too-long", "known sites", "x" * 201, "why: xx", "columns.site.why: "),
+]
+
+
+@pytest.mark.parametrize(("changes", "at", "message"), IN_WORDS)
+def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str], ...], at: str, message: str) -> None:
+    """One error, at its place, in words; a message that goes on ends in what is allowed."""
+    text = change(POLICY, *changes)
+    [told] = problems_of(text)
+    expected = problem(text, at, message)
+    assert told == expected or (told.startswith(expected) and ("Allowed" in told or "200" in told or "With: " in told))
+    assert "Decimal" not in told
+    assert "pydantic" not in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "suggestion"),
+    [
+        ("path: people.csv", "path: people.csv, colour: 1", "source", "Known: path, release_column."),
+        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release."),
+        ("k: 5", "k: 5, konsistency: none", "protect", "Did you mean 'consistency'?"),
+        ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role."),
+        ("do: keep", "do: keep, grid: 1", "columns.site", "Known: do, role, values, why, missing."),
+        ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
+        ("do: noise", "do: noise, values: [1]", "columns.income", "Known: do, role, domain, grid, outside, why, missing."),
+        ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
+        ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),
+        ("min_rows: 10", "min_rows: 10, max_rows: 1", "gates", "Did you mean 'min_rows'?"),
+        ("reviewers: 2", "reviewers: 2, colour: 1", "review", "Known: reviewers."),
+        ("[parquet, csv]", "[parquet, csv], colour: 1", "publish", "Known: formats, not_before."),
+    ],
+)
+def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, suggestion: str) -> None:
+    """In every mapping an unknown key is told at its place, with the keys that may stand there."""
+    text = change(POLICY, (old, new))
+    [key] = set(re.findall(r"(\w+):", new)) - set(re.findall(r"(\w+):", old))
+    place = problem(text, new, "").split(":")[1:3]
+    [told] = problems_of(text)
+    assert (
+        told == f"p.yaml:{place[0]}:{int(place[1]) + new.index(f'{key}:')}: {path}.{key}: '{key}' is not known here. {suggestion}"
+    )
+
+
+RULES = [
+    case(
+        "columns-look-alike",
+        "  score:",
+        "  Income:",
+        "Income:",
+        "columns.Income: 'Income' and 'income' look alike. Rename one of them in the source.",
+    ),
+    case(
+        "dropped-and-declared",
+        "[note, other]",
+        "[note, score]",
+        "score]",
+        "drop.1: 'score' is under columns too. Declare it in one place.",
+    ),
+    case(
+        "dropped-looks-like-declared",
+        "[note, other]",
+        "[note, SCORE]",
+        "SCORE]",
+        "drop.1: 'SCORE' and 'score' look alike. Rename one of them in the source.",
+    ),
+    case(
+        "dropped-look-alike",
+        "[note, other]",
+        "[note, no te]",
+        "no te]",
+        "drop.1: 'no te' and 'note' look alike. Rename one of them in the source.",
+    ),
+    case(
+        "release-column-declared",
+        "release_column: wave",
+        "release_column: site",
+        "release_column",
+        "source.release_column: 'site' is declared again under columns or drop. "
+        "The release column is never released: name it here only.",
+    ),
+    case(
+        "release-column-dropped",
+        "release_column: wave",
+        "release_column: note",
+        "release_column",
+        "source.release_column: 'note' is declared again under columns or drop. "
+        "The release column is never released: name it here only.",
+    ),
+    case(
+        "release-column-of-once",
+        'releases: ["1", "2"]',
+        "releases: once",
+        "release_column",
+        "source.release_column: a policy that is released once has no release column. "
+        "List the releases, or leave release_column out and drop the column.",
+    ),
+    case(
+        "releases-without-column",
+        ", release_column: wave",
+        "",
+        "releases:",
+        "releases: several releases need source.release_column to tell their records apart. "
+        "Name the column, or set releases to once.",
+    ),
+    case(
+        "person-not-declared",
+        "column: id",
+        "column: person_id",
+        "column: person_id",
+        "person.column: 'person_id' is not declared under columns. Add it there with {role: identifier, do: drop}.",
+    ),
+    case(
+        "person-no-identifier",
+        "id: {role: identifier, do: drop}",
+        "id: {role: quasi, do: drop}",
+        "column: id",
+        "person.column: 'id' must have the role identifier. Set its role, with do: drop.",
+    ),
+    case(
+        "idp-of-groups",
+        "records_per_release: 1",
+        "records_per_release: 2",
+        "records_per_release",
+        "person.records_per_release: idp-cbls protects single records: individual differential privacy does not cover groups. "
+        "Aggregate to one record per person, or use laplace or dp-um.",
+    ),
+    case(
+        "laplace-with-k",
+        "idp-cbls, epsilon: 2, k: 5, scope: column, consistency: isotonic",
+        "laplace, epsilon: 2, k: 5",
+        "k: 5",
+        "protect.k: laplace masks every record on its own and has no k. Remove k.",
+    ),
+    case(
+        "k-missing",
+        "k: 5, ",
+        "",
+        "protect:",
+        "protect: k is missing: idp-cbls needs the number of records per cluster. Add k, like k: 25.",
+    ),
+    case("k-below-the-least", "k: 5", "k: 2", "k: 2", "protect.k: idp-cbls needs k of at least 3."),
+    case(
+        "isotonic-laplace",
+        "idp-cbls, epsilon: 2, k: 5, scope: column",
+        "laplace, epsilon: 2",
+        "consistency",
+        "protect.consistency: isotonic consistency over records would use their true order, which laplace does not protect. "
+        "Set consistency to none, or use scope column with a cluster method.",
+    ),
+    case(
+        "isotonic-centroid",
+        "scope: column",
+        "scope: centroid",
+        "consistency",
+        "protect.consistency: an isotonic value depends on all noisy centroids, so a claim for each centroid on its own "
+        "would not hold. Set consistency to none, or use scope column with a cluster method.",
+    ),
+    case(
+        "weight-of-no-noise",
+        "weights: {income: 2}",
+        "weights: {site: 2}",
+        "site: 2",
+        "protect.weights.site: 'site' is not a column with do: noise. Remove the weight.",
+    ),
+    case(
+        "expected-error-of-no-noise",
+        "{income: 0.2}",
+        "{note: 0.2}",
+        "note: 0.2",
+        "gates.expected_error.note: 'note' is not a column with do: noise. Remove it.",
+    ),
+    case(
+        "sums-beyond-64-bits",
+        "[0, 100], grid: 0.1",
+        "[0, 4503599627370496], grid: 1",
+        "grid: 1, outside: fail",
+        "columns.score.grid: cluster sums would not fit 64-bit integers. Use a smaller k, a coarser grid or a narrower domain.",
+        ("k: 5,", "k: 300,"),
+        ("min_rows: 10", "min_rows: 600"),
+    ),
+    case(
+        "grid-zero",
+        "grid: 0.1",
+        "grid: 0",
+        "grid: 0",
+        "columns.score.grid: the grid is not positive. Name the step between two values, like 1 or 0.01.",
+    ),
+    case(
+        "domain-empty",
+        "[0, 100]",
+        "[100, 100]",
+        "grid: 0.1",
+        "columns.score.grid: the domain is empty: its upper end is not above its lower end.",
+    ),
+    case(
+        "grid-no-divisor",
+        "grid: 0.1",
+        "grid: 0.3",
+        "grid: 0.3",
+        "columns.score.grid: the domain is not a whole number of grid steps wide. "
+        "Choose domain and grid so that (upper - lower) / grid is a whole number.",
+    ),
+    case(
+        "grid-too-fine",
+        "grid: 0.1",
+        "grid: 1e-14",
+        "grid: 1e-14",
+        "columns.score.grid: the domain has more than 2^52 grid steps, which numbers of this size cannot carry exactly. "
+        "Choose a coarser grid or a narrower domain.",
+    ),
+    case(
+        "fill-outside",
+        "{fill: 0}",
+        "{fill: 5001}",
+        "missing: {fill",
+        "columns.income.missing: the fill lies outside the domain. Choose a number inside it.",
+    ),
+    case(
+        "category-not-listed",
+        "{category: 3}",
+        "{category: 4}",
+        "missing: {category",
+        "columns.site.missing: the category for missing entries is not among the values. Add it to values.",
+    ),
+    case(
+        "nothing-to-suppress",
+        "{role: quasi, do: keep",
+        "{role: confidential, do: keep",
+        "suppress",
+        "suppress: there are no groups to suppress: no quasi-identifier is released. "
+        "Remove suppress, or keep a column of role quasi.",
+    ),
+    case(
+        "min-rows-below-two-clusters",
+        "min_rows: 10",
+        "min_rows: 9",
+        "min_rows",
+        "gates.min_rows: min_rows is below 2 k = 10. Fewer records than two clusters are never released: raise it.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "at", "message"), RULES)
+def test_what_the_parts_must_agree_on(changes: tuple[tuple[str, str], ...], at: str, message: str) -> None:
+    """Each rule tells its one error where it is to be mended."""
+    text = change(POLICY, *changes)
+    assert problems_of(text) == (problem(text, at, message),)
+
+
+def test_no_noise_is_an_error() -> None:
+    """A policy without a noise column protects nothing by noise; what refers to one is told as well."""
+    income = POLICY[POLICY.index("  income:") : POLICY.index("drop:")]
+    text = change(POLICY, (income, ""), (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""))
+    expected = "columns: no column has do: noise, so there is nothing to protect with noise. Declare at least one."
+    assert problems_of(text) == (problem(text, "columns:", expected),)
+
+
+@pytest.mark.parametrize("columns", ["{}", "[id, site]", "everything", ""])
+def test_columns_that_are_no_mapping_are_one_error(columns: str) -> None:
+    """What refers to columns is not told too: there is nothing to refer to until they are there."""
+    declared = POLICY[POLICY.index("columns:") : POLICY.index("drop:")]
+    text = change(POLICY, (declared, f"columns: {columns}\n"), ("suppress: {quasi_groups_below: 5, at_most: 5%}\n", ""))
+    expected = "columns: columns must be a mapping from column names to what is done with them."
+    assert problems_of(text) == (problem(text, "columns:", expected),)
+
+
+@pytest.mark.parametrize("epsilon", ["0.000000001", "0.0000002"])
+def test_an_epsilon_too_small_for_its_share_is_told_here(epsilon: str) -> None:
+    """What the epsilon of one column cannot carry is an error of the policy, not a surprise when it is planned or run."""
+    text = change(
+        POLICY, ("idp-cbls, epsilon: 2", f"dp-um, epsilon: {epsilon}"), ("[0, 5000], grid: 1", "[0, 5000], grid: 0.0001")
+    )
+    told = problems_of(text)
+    assert all("epsilon" in one and TOO_SMALL.split(",")[0] in one for one in told), told
+
+
+def test_a_domain_beyond_exact_doubles_is_an_error() -> None:
+    """Few grid steps far from 0, where doubles are hundreds of steps apart: the source's numbers would be lost."""
+    text = change(POLICY, ("[0, 5000]", "[1152921504606846976, 1152921504606851976]"), (", missing: {fill: 0}", ""))
+    [told] = problems_of(text)
+    assert "columns.income." in told
+
+
+def test_whole_number_categories_beyond_int64_are_an_error() -> None:
+    """They could not be released as whole numbers."""
+    text = change(POLICY, ("[1, 2, 3]", "[1, 9223372036854775808, 3]"))
+    [told] = problems_of(text)
+    assert "columns.site.values" in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("  income:", '  "":', "columns"),
+        ("  income:", f"  {'x' * 201}:", "columns"),
+        ("k: 5", f"k: {'9' * 5000}", "protect.k"),
+        ("note", f"note, {'[' * 800}{']' * 800}", ""),
+    ],
+    ids=["no-name", "long-name", "many-digits", "nested"],
+)
+def test_extremes_are_errors_of_the_policy(old: str, new: str, message: str) -> None:
+    """Whatever stands in the file, there is a `PolicyInvalid` and no other exception."""
+    text = change(POLICY, (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""), (old, new))
+    assert message in problems_of(text)[0]
+
+
+def test_columns_equal_after_normalisation_are_an_error() -> None:
+    """The same name composed and decomposed is one column, and must not be declared twice."""
+    text = change(POLICY, ("  income:", "  caf\u00e9:"), ("  score:", "  cafe\u0301:"))
+    text = change(text, (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""))
+    [told] = problems_of(text)
+    assert told.startswith("p.yaml:12:3: ")
+
+
+def test_a_decomposed_name_is_the_same_column_and_keeps_its_place() -> None:
+    """Names are compared in NFC; an error still names the line where the decomposed one stands."""
+    policy = parse(("  score:", "  cafe\u0301:"), ("{income: 0.2}", "{caf\u00e9: 0.2}"))
+    assert list(policy.noise_columns) == ["income", "caf\u00e9"]
+    text = change(POLICY, ("  score:", "  cafe\u0301:"), ("missing: fail", "missing: {fill: 101}"))
+    assert problems_of(text) == (
+        problem(
+            text,
+            "missing: {fill: 101}",
+            "columns.caf\u00e9.missing: the fill lies outside the domain. Choose a number inside it.",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "p.yaml:1:1: the file is empty."),
+        ("# only a comment\n", "p.yaml:1:1: the file is empty."),
+        ("people", "p.yaml:1:1: a policy is a mapping that starts with 'policy: NAME'."),
+        ("- policy: people\n", "p.yaml:1:1: a policy is a mapping that starts with 'policy: NAME'."),
+        ("policy: people\nsteward: [ana\n", "p.yaml:3:1: this is not readable as YAML: "),
+        ("policy: people\n\tsteward: ana\n", "p.yaml:2:1: this is not readable as YAML: "),
+        ("policy: people\nsteward: *ana\n", "anchors and aliases (& and *) are not allowed here. Write the value out."),
+        ("policy: people\n---\npolicy: other\n", "p.yaml:2:1: this is not readable as YAML: "),
+        ("policy: \x07\n", "p.yaml:1:1: this is not readable as YAML: it holds characters that are no text."),
+        ("? [a]\n: 1\n", "p.yaml:1:1: a key must be a plain text."),
+    ],
+)
+def test_what_is_no_policy_at_all(text: str, message: str) -> None:
+    """Text that is no mapping, or no YAML, is told with the place where it ends to be one."""
+    assert any(message in told for told in problems_of(text))
+
+
+def test_duplicate_keys_are_errors_at_the_second(tmp_path: Path) -> None:
+    """At the top and inside, every repetition is told with the line of the first."""
+    text = change(POLICY, ("retain: 90 days\n", "retain: 90 days\nsteward: ben\n"), ("grid: 0.1", "grid: 0.1, domain: [0, 1]"))
+    assert problems_of(text) == (
+        problem(
+            text,
+            "domain: [0, 1]",
+            "columns.score.domain (line 12): 'domain' stands here a second time (first in line 12). Remove one.",
+        ),
+        problem(text, "steward: ben", "steward (line 19): 'steward' stands here a second time (first in line 2). Remove one."),
+    )
+
+
+def test_anchors_and_aliases_are_errors_each_at_its_place() -> None:
+    """Every one is told where it stands, also two in one line; nothing is built from them."""
+    text = change(POLICY, ("ana", "&who ana"), ("[note, other]", "[&a note, *a]"))
+    told = [one for one in problems_of(text) if "anchors and aliases" in one]
+    places = [problem(text, at, "").removesuffix(" ") for at in ("&who", "&a note", "*a]")]
+    assert [one[: len(place)] for one, place in zip(told, places, strict=True)] == places
+
+
+@pytest.mark.parametrize("text", ["policy: &a [*a]\n", "policy: &a {b: *a}\n"])
+def test_an_alias_of_itself_is_an_error(text: str) -> None:
+    """A value inside itself is refused as an alias, not followed."""
+    assert any("anchors and aliases" in one for one in problems_of(text))
+
+
+def test_aliases_of_aliases_are_not_written_out() -> None:
+    """Five lines that stand for 10^4 entries stay five lines."""
+    lines = ["a0: &a0 x"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 5)]
+    document = read_yaml("\n".join(lines))
+    assert document.problems
+    assert len(document.places) < 1000
+
+
+def test_texts_stay_texts() -> None:
+    """YAML 1.1 would make booleans, minutes, octals and dates of these; here they are what stands in the file."""
+    values = ["no", "yes", "on", "off", "12:30", "017", "0x1f", "1_000", "2020-01-01", "N", "-"]
+    policy = parse(("[1, 2, 3], missing: {category: 3}", f"[{', '.join(values)}]"))
+    assert policy.kept_columns["site"].values == tuple(values)
+    assert not policy.kept_columns["site"].integers
+
+
+@pytest.mark.parametrize(
+    ("written", "values", "integers"),
+    [
+        ("[1, -2, 3]", (1, -2, 3), True),
+        ('["1", 2, 3]', ("1", 2, 3), False),
+        ("[true, false, 3]", ("true", "false", 3), False),
+        ("[0.5, 1.50, 3]", ("0.5", "1.5", 3), False),
+        ("['no', \"3\"]", ("no", "3"), False),
+    ],
+)
+def test_categories_are_whole_numbers_or_texts(written: str, values: tuple[int | str, ...], integers: bool) -> None:
+    """Quoted means text; a point means the number in its shortest spelling, as text."""
+    policy = parse(("[1, 2, 3], missing: {category: 3}", written))
+    assert (policy.kept_columns["site"].values, policy.kept_columns["site"].integers) == (values, integers)
+
+
+@pytest.mark.parametrize(
+    ("written", "nano"),
+    [
+        ("0.1", 100_000_000),
+        ("0.7", 700_000_000),
+        (".5", 500_000_000),
+        ("2", 2_000_000_000),
+        ("2.0", 2_000_000_000),
+        ("2.", 2_000_000_000),
+        ("1e-3", 1_000_000),
+        ("0.123456789", 123_456_789),
+        ("+1.000000001", 1_000_000_001),
+        ("1000000", 10**15),
+    ],
+)
+def test_epsilon_is_exact_from_the_text(written: str, nano: int) -> None:
+    """No float stands between the text and the whole number of nano-epsilon."""
+    assert parse(("epsilon: 2", f"epsilon: {written}")).protect.epsilon.nano == nano
+
+
+def test_numbers_are_exact_from_the_text() -> None:
+    """Domain, grid, weights and limits are decimals, as written."""
+    policy = parse(
+        ("[0, 100], grid: 0.1", "[-0.3, 0.3], grid: 0.1"), ("{income: 2}", "{income: 0.1}"), ("{income: 0.2}", "{score: 1e-1}")
+    )
+    column = policy.noise_columns["score"]
+    assert (column.domain, column.grid, column.exact_grid.width) == ((Decimal("-0.3"), Decimal("0.3")), Decimal("0.1"), 6)
+    assert policy.protect.weights == {"income": Decimal("0.1")}
+    assert policy.gates.expected_error == {"score": Decimal("0.1")}
+
+
+def test_epsilon_is_split_by_the_weights() -> None:
+    """Weight 2 against 1: two thirds and one third of 2, no unit lost."""
+    split = parse().column_epsilon
+    assert {name: part.nano for name, part in split.items()} == {"income": 1_333_333_333, "score": 666_666_667}
+
+
+SAME = {
+    "comments": [("policy: people", "# why\npolicy: people  # of course")],
+    "order-of-parts": [("retain: 90 days\n", ""), ("policy: people\n", "retain: 90 days\npolicy: people\n")],
+    "order-of-options": [("{method: idp-cbls, epsilon: 2, k: 5,", "{k: 5, epsilon: 2, method: idp-cbls,")],
+    "block-style": [("person: {column: id, records_per_release: 1}", "person:\n  column: id\n  records_per_release: 1")],
+    "point": [("epsilon: 2", "epsilon: 2.0"), ("[0, 5000], grid: 1", "[0.0, 5000.00], grid: 1.0"), ("{fill: 0}", "{fill: 0.0}")],
+    "exponent": [("[0, 5000]", "[0, 5e3]"), ("grid: 0.1", "grid: 1e-1")],
+    "trailing-zeros": [("grid: 0.1", "grid: 0.100"), ("5%", "5.0%"), ("{income: 2}", "{income: 2.00}")],
+    "signs": [("epsilon: 2", "epsilon: +2"), ("[0, 100]", "[+0, +100]")],
+    "quotes": [("steward: ana", 'steward: "ana"'), ("[note, other]", "['note', \"other\"]")],
+    "releases": [('["1", "2"]', "[1, 2]")],
+    "zone": [("2027-01-15T09:30Z", "2027-01-15T10:30+01:00")],
+    "defaults": [("records_per_release: 1", "records_per_release: 1"), (", records_per_release: 1", "")],
+    "days": [("90 days", "90   days")],
+}
+DIFFERENT = {
+    "policy": [("policy: people", "policy: persons")],
+    "steward": [("ana", "ben")],
+    "population": [("all-people", "people")],
+    "path": [("people.csv", "people.parquet")],
+    "release-column": [("wave", "year")],
+    "person": [("column: id", "column: number"), ("  id:", "  number:")],
+    "releases": [('"2"]', '"2", "3"]')],
+    "method": [("idp-cbls", "idp-ls")],
+    "epsilon": [("epsilon: 2", "epsilon: 2.000000001")],
+    "k": [("k: 5,", "k: 4,")],
+    "scope": [("scope: column, consistency: isotonic", "scope: centroid, consistency: none")],
+    "consistency": [("isotonic", "none")],
+    "weights": [("{income: 2}", "{income: 3}")],
+    "role": [("role: quasi, do: keep, values: [1, 2, 3]", "role: quasi, do: keep, values: [1, 2, 3, 4]")],
+    "order-of-values": [("[1, 2, 3]", "[3, 2, 1]")],
+    "text-for-number": [("[1, 2, 3]", '[1, "2", 3]')],
+    "category": [("{category: 3}", "{category: 2}")],
+    "why": [("top code", "the top code")],
+    "domain": [("[0, 5000]", "[0, 5001]")],
+    "grid": [("grid: 0.1", "grid: 0.01")],
+    "outside": [("outside: clamp", "outside: fail")],
+    "fill": [("{fill: 0}", "{fill: 1}")],
+    "missing": [("missing: fail", "missing: {fill: 0}")],
+    "dropped": [("[note, other]", "[note]")],
+    "suppress-below": [("quasi_groups_below: 5", "quasi_groups_below: 6")],
+    "suppress-most": [("5%", "6%")],
+    "no-suppress": [("suppress: {quasi_groups_below: 5, at_most: 5%}\n", "")],
+    "min-rows": [("min_rows: 10", "min_rows: 11")],
+    "differencing": [("differencing_below: 3", "differencing_below: 4")],
+    "expected-error": [("{income: 0.2}", "{income: 0.3}")],
+    "reviewers": [("reviewers: 2", "reviewers: 3")],
+    "formats": [("[parquet, csv]", "[csv]")],
+    "embargo": [("2027-01-15T09:30Z", "2027-01-15T09:31Z")],
+    "retain": [("90 days", "91 days")],
+}
+
+
+@pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
+def test_hash_ignores_how_it_is_written(changes: list[tuple[str, str]]) -> None:
+    """Comments, order of keys, style and the spelling of numbers do not change the hash."""
+    assert parse(*changes).canonical_hash() == parse().canonical_hash()
+
+
+def test_hash_tells_every_meaning_apart() -> None:
+    """No two of the policies that differ in one meaningful part share a hash."""
+    hashes = {name: parse(*changes).canonical_hash() for name, changes in DIFFERENT.items()} | {"": parse().canonical_hash()}
+    assert len(set(hashes.values())) == len(hashes), hashes
+    assert all(re.fullmatch("[0-9a-f]{64}", one) for one in hashes.values())
+
+
+def test_policies_of_one_hash_split_epsilon_alike() -> None:
+    """The order of the columns is not in the hash, so it must not decide who gets the odd nano-epsilon."""
+    plain = [(", weights: {income: 2}", ""), ("epsilon: 2", "epsilon: 1.000000001")]
+    income, score = (line for line in POLICY.splitlines(keepends=True) if "do: noise" in line)
+    one, other = parse(*plain), parse(*plain, (income + score, score + income))
+    assert one.canonical_hash() == other.canonical_hash()
+    assert one.column_epsilon == other.column_epsilon
+
+
+def test_load_reads_a_file(tmp_path: Path) -> None:
+    """A file with a byte-order mark loads; errors name the file."""
+    file = tmp_path / "people.yaml"
+    file.write_text("\ufeff" + POLICY, encoding="utf-8")
+    assert load_policy(file) == parse()
+    file.write_text(change(POLICY, ("k: 5", "k: 0")))
+    with pytest.raises(PolicyInvalid) as caught:
+        load_policy(file)
+    assert caught.value.problems == (f"{file}:7:41: protect.k: '0' is too small. The least allowed is 1.",)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "phrase"),
+    [
+        (None, WrongUsage, "there is no such policy file. Check the path."),
+        ("directory", WrongUsage, "this is a directory. Name the policy file in it."),
+        ("é".encode("latin-1"), PolicyInvalid, "this is not UTF-8 text."),
+        (b"#" * 1_000_001, PolicyInvalid, "this is too large for a policy (over 1 MB)."),
+    ],
+    ids=["missing", "directory", "not-utf8", "too-large"],
+)
+def test_load_refuses_what_is_no_text_file(
+    tmp_path: Path, content: bytes | str | None, kind: type[Exception], phrase: str
+) -> None:
+    """What cannot be a policy is told by the name of the file."""
+    file = tmp_path / "people.yaml"
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    elif content:
+        file.mkdir()
+    with pytest.raises(kind) as caught:
+        load_policy(file)
+    assert str(caught.value) == f"{file}: {phrase}"
+
+
+UNITS = {
+    "line": re.compile(r".*\n"),
+    "word": re.compile(r"\w+|\W"),
+    "character": re.compile(r".|\n"),
+    "value": re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|[^{}\[\]]+|."),
+}
+REPLACEMENTS = [
+    *"{}[],:#&*!|>'\"%@`-? \t\n0579.e~é\u0301\x00",
+    "null",
+    "true",
+    "1e999",
+    "0",
+    "-1",
+    "[]",
+    "{}",
+    "9" * 25,
+    "a: b",
+    "{a: b}",
+]
+MUTATION = st.tuples(
+    st.sampled_from(["delete", "duplicate", "replace", "swap"]),
+    st.sampled_from(sorted(UNITS)),
+    st.integers(0, 10_000),
+    st.integers(0, 10_000),
+    st.sampled_from(REPLACEMENTS),
+)
+
+
+def mutate(text: str, mutations: list[tuple[str, str, int, int, str]]) -> str:
+    """`text` after deleting, doubling, replacing or swapping some of its lines, values, words or characters."""
+    for what, unit, place, other, new in mutations:
+        parts = UNITS[unit].findall(text) or [""]
+        i, j = place % len(parts), other % len(parts)
+        if what == "delete":
+            del parts[i]
+        elif what == "duplicate":
+            parts.insert(j, parts[i])
+        elif what == "replace":
+            parts[i] = new
+        else:
+            parts[i], parts[j] = parts[j], parts[i]
+        text = "".join(parts)
+    return text
+
+
+@settings(max_examples=300)
+@given(st.lists(MUTATION, min_size=1, max_size=4))
+def test_a_damaged_policy_loads_or_is_invalid(mutations: list[tuple[str, str, int, int, str]]) -> None:
+    """Whatever happens to the demo's policy: it loads and can be planned, or every problem has its place; no other exception."""
+    text = mutate(RAND_HIE, mutations)
+    problems: tuple[str, ...] = ()
+    try:
+        policy = parse_policy(text, name="p.yaml")
+    except PolicyInvalid as error:
+        problems = error.problems
+    else:
+        plan = make_plan(policy)
+        assert list(describe_plan(plan))
+        assert plan_to_json(plan)["hash"] == policy.canonical_hash()
+        return
+    lines = text.count("\n") + 1
+    places = [re.match(r"p\.yaml:([0-9]+):([0-9]+): .", one) for one in problems]
+    assert places
+    assert all(place is not None and 1 <= int(place[1]) <= lines for place in places), problems

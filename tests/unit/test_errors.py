@@ -1,0 +1,98 @@
+"""Errors: their words, their exit codes, and that nothing of a library's exception gets into them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import release_pipeline
+from release_pipeline import errors
+from release_pipeline.errors import (
+    DataRefused,
+    InvalidArgument,
+    InvalidType,
+    PolicyInvalid,
+    ReleasePipelineError,
+    SourceError,
+    WrongUsage,
+)
+
+SOURCES = sorted(Path(release_pipeline.__file__).parent.rglob("*.py"))
+OWN_WORDS = {"strerror", "what", "remedy", "where"}  # parts of an exception that hold no data: the system's and our own words
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ({}, "it broke."),
+        ({"where": "a.csv"}, "a.csv: it broke."),
+        ({"remedy": "Mend it."}, "it broke. Mend it."),
+        ({"where": "a.csv", "remedy": "Mend it."}, "a.csv: it broke. Mend it."),
+    ],
+)
+def test_an_error_reads_where_what_remedy(parts: dict[str, str], text: str) -> None:
+    """In words: where, what is wrong, and the remedy, without gaps for what is not there."""
+    assert str(ReleasePipelineError("it broke.", **parts)) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "exit_code"),
+    [
+        (ReleasePipelineError, {}, 1),
+        (InvalidArgument, {}, 1),
+        (InvalidType, {}, 1),
+        (SourceError, {}, 1),
+        (WrongUsage, {}, 2),
+        (DataRefused, {"findings": ("column a: 1 record.", "column b: 2 records.")}, 1),
+        (PolicyInvalid, {"problems": ("p.yaml:1:1: it is empty.",)}, 1),
+    ],
+)
+def test_every_error_has_an_exit_code(kind: type[ReleasePipelineError], more: dict[str, Any], exit_code: int) -> None:
+    """1 for refused or failed, 2 for wrong usage only; findings and problems are kept beside the sentence, not in it."""
+    error = kind("it broke.", where="here", remedy="Mend it.", **more)
+    assert (error.exit_code, str(error)) == (exit_code, "here: it broke. Mend it.")
+    for name, details in more.items():
+        assert getattr(error, name) == details
+
+
+def test_all_errors_have_one_base() -> None:
+    """Whoever catches `ReleasePipelineError` catches every error that is meant for people."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    assert len(kinds) >= 7
+    assert all(issubclass(kind, ReleasePipelineError) for kind in kinds)
+
+
+def test_wrong_arguments_are_also_what_python_calls_them() -> None:
+    """A caller of the core who knows only Python's own errors catches them too."""
+    assert issubclass(InvalidArgument, ValueError)
+    assert issubclass(InvalidType, TypeError)
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: f"{file.parent.name}-{file.stem}")
+def test_no_text_of_another_exception_gets_into_an_error(file: Path) -> None:
+    """Libraries quote cells in their exceptions: their text is never formatted, and an error of ours is raised `from None`."""
+    for handler in (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ExceptHandler)):
+        for node in ast.walk(handler):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                cut = isinstance(node.cause, ast.Constant) and node.cause.value is None
+                assert cut, f"{file}:{node.lineno}: raise it from None, or its text is in the traceback"
+                for part in (*node.exc.args, *(keyword.value for keyword in node.exc.keywords)):
+                    assert not _tells(part, handler.name), f"{file}:{node.lineno}: the text of an exception gets out"
+            if isinstance(node, ast.FormattedValue) and _is_text_of(node.value, handler.name):
+                pytest.fail(f"{file}:{node.lineno}: the text of an exception is formatted")
+
+
+def _tells(part: ast.expr, name: str | None) -> bool:
+    """Whether `part` uses the exception `name` beyond our own and the system's words."""
+    own = {id(node.value) for node in ast.walk(part) if isinstance(node, ast.Attribute) and node.attr in OWN_WORDS}
+    return any(isinstance(node, ast.Name) and node.id == name and id(node) not in own for node in ast.walk(part))
+
+
+def _is_text_of(value: ast.expr, name: str | None) -> bool:
+    """Whether `value` is the exception itself, or str() or repr() of it."""
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("str", "repr") and value.args:
+        value = value.args[0]
+    return isinstance(value, ast.Name) and value.id == name
