@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+
+from release_pipeline.flow.files import write_table
 
 SUMS = "SHA256SUMS"
 
@@ -27,10 +27,8 @@ def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapp
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     partial.mkdir(mode=0o700)
     try:
-        if "parquet" in formats:
-            pyarrow.parquet.write_table(table, partial / "data.parquet", compression="zstd", store_schema=False)
-        if "csv" in formats:
-            pyarrow.csv.write_csv(table, partial / "data.csv", pyarrow.csv.WriteOptions(quoting_style="needed"))
+        for form in formats:
+            write_table(partial / f"data.{form}", table, format=form)
         (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         sums = "".join(f"{_digest(file)}  {file.name}\n" for file in sorted(partial.iterdir()))
         (partial / SUMS).write_text(sums, encoding="utf-8")

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import pyarrow.parquet
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
 PRIVATE = 0o600
-PUBLIC = 0o644
 
 
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> None:
@@ -34,23 +33,25 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> No
         raise WrongUsage("its folder cannot be written to.", where=str(path))
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """`table` as CSV or Parquet, told by the ending of `path`."""
-    with _appearing(path, PUBLIC) as partial:
-        if path.suffix.lower() == ".parquet":
-            pyarrow.parquet.write_table(table, partial, compression="zstd", store_schema=False)
-        else:
-            pyarrow.csv.write_csv(table, partial, pyarrow.csv.WriteOptions(quoting_style="needed"))
+def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[str, Any]] | None) -> None:
+    """A table as CSV or Parquet, told by the ending of its path, and evidence as JSON: both or neither, for the owner alone."""
+    with ExitStack() as both:
+        if evidence is not None:
+            partial = both.enter_context(_appearing(evidence[0]))
+            partial.write_text(json.dumps(evidence[1], indent=2, allow_nan=True) + "\n", encoding="utf-8")
+        write_table(both.enter_context(_appearing(table[0])), table[1], format=table[0].suffix.lower().removeprefix("."))
 
 
-def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
-    """`content` as JSON that only the owner may read."""
-    with _appearing(path, PRIVATE) as partial:
-        partial.write_text(json.dumps(content, indent=2, allow_nan=True) + "\n", encoding="utf-8")
+def write_table(path: Path, table: pa.Table, *, format: str) -> None:
+    """`table` in one of the two formats that are released; the same table gives the same bytes."""
+    if format == "parquet":
+        pyarrow.parquet.write_table(table, path, compression="zstd", store_schema=False)
+    else:
+        pyarrow.csv.write_csv(table, path, pyarrow.csv.WriteOptions(quoting_style="needed"))
 
 
 @contextmanager
-def _appearing(path: Path, mode: int) -> Iterator[Path]:
+def _appearing(path: Path) -> Iterator[Path]:
     """A private file beside `path` that takes its place when the block ends well, and is gone when it does not."""
     partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(4)}")
     try:
@@ -58,7 +59,6 @@ def _appearing(path: Path, mode: int) -> Iterator[Path]:
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-        partial.chmod(mode)
         partial.replace(path)
     except OSError as error:
         raise ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None

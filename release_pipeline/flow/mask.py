@@ -17,8 +17,16 @@ import pyarrow as pa
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
 from release_pipeline.flow.evidence import ColumnEvidence, collect_evidence
-from release_pipeline.flow.files import check_output, write_private_json, write_table
-from release_pipeline.flow.reading import collect_facts, kept_entries, needed_columns, refuse, release_filter
+from release_pipeline.flow.files import check_output, write_together
+from release_pipeline.flow.reading import (
+    NO_RELEASES,
+    collect_facts,
+    count_releases,
+    kept_entries,
+    needed_columns,
+    refuse,
+    release_filter,
+)
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
@@ -27,12 +35,12 @@ from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_
 from release_pipeline.stages.audit import column_error
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import fill_missing, microaggregate
-from release_pipeline.stages.validate import check_facts, match_header, warn
+from release_pipeline.stages.validate import check_facts, check_release_column, match_header, warn, warn_of_releases
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
 STAMP = "not a release"
-NOT_APPLIED = ("ledger", "suppress", "gates on error", "review", "publish")
+NOT_APPLIED = ("ledger", "suppress", "gates but min_rows", "review", "publish", "retain")
 Progress = Callable[[str], None]
 
 
@@ -86,9 +94,7 @@ def mask_file(
             raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
     masked = mask_table(policy, file, release=release, progress=progress)
     progress(f"writing {output}")
-    if evidence is not None:
-        write_private_json(evidence, masked.evidence())
-    write_table(output, masked.table)
+    write_together((output, masked.table), None if evidence is None else (evidence, masked.evidence()))
     return masked
 
 
@@ -99,6 +105,8 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     source = find_file(file, expected=policy.declared)
     names, header_checks = match_header(source.header, policy)
     refuse(str(file), header_checks)
+    outside = count_releases(policy, source, names)
+    refuse(str(file), check_release_column(outside, policy) if outside is not None else [])
     needed = {name: names[name] for name in needed_columns(policy)}
     with open_raw(source, needed, release=release_filter(policy, names, release)) as table:
         progress("checking types, domains, categories and persons")
@@ -107,7 +115,7 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
             of = f" of release {release}" if release is not None else ""
             raise DataRefused(f"there are no records{of}.", findings=(), where=str(file))
         refuse(str(file), check_facts(facts, policy))
-        return _mask(policy, table, release, tuple(warn(facts, policy)), progress)
+        return _mask(policy, table, release, (*warn(facts, policy), *warn_of_releases(outside or NO_RELEASES, policy)), progress)
 
 
 def _mask(policy: Policy, table: RawTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:

@@ -13,7 +13,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
 from release_pipeline.stages.validate import Check, Facts, refusals
 from release_pipeline.store.raw import RawTable
-from release_pipeline.store.source import ReleaseFilter
+from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
+
+NO_RELEASES = {"missing": 0, "undeclared": 0}
 
 
 def needed_columns(policy: Policy) -> list[str]:
@@ -33,6 +35,15 @@ def release_filter(policy: Policy, names: Mapping[str, str], release: str | None
     return (names[column], release) if column is not None and release is not None else None
 
 
+def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str]) -> dict[str, int] | None:
+    """How many records of the source have no release, or one that is not declared; None where releases are not told apart."""
+    column = policy.source.release_column
+    if column is None or isinstance(policy.releases, str):
+        return None
+    with open_raw(source, {column: names[column]}) as table:
+        return table.count_categories(column, policy.releases)
+
+
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
     counts: dict[str, Mapping[str, int]] = {}
@@ -40,7 +51,8 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
         if isinstance(column, NoiseColumn):
             if table.kinds[name] in ("text", "number"):
                 low, high = (float(bound) for bound in column.domain)
-                counts[name] = table.count_numbers(name, low=low, high=high)
+                fill = None if isinstance(column.missing, str) else float(column.missing.fill)
+                counts[name] = table.count_numbers(name, low=low, high=high, step=float(column.grid), fill=fill)
         elif isinstance(column, KeepColumn):
             counts[name] = table.count_categories(name, [str(value) for value in column.values])
         elif isinstance(policy.person, Person) and name == policy.person.column:

@@ -20,21 +20,38 @@ from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.evidence import collect_evidence
-from release_pipeline.flow.reading import collect_facts, kept_entries, needed_columns, refuse, release_filter
+from release_pipeline.flow.reading import (
+    NO_RELEASES,
+    collect_facts,
+    count_releases,
+    kept_entries,
+    needed_columns,
+    refuse,
+    release_filter,
+)
 from release_pipeline.flow.secret import SecretLost, forget_secret, make_secret, read_secret, secret_file
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, release_loss, table_is_covered
 from release_pipeline.policy.model import KeepColumn
 from release_pipeline.policy.plan import describe_claim
-from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION, Statistics
 from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
 from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
-from release_pipeline.stages.validate import Check, check_facts, check_roles, match_header, refusals, warn
+from release_pipeline.stages.validate import (
+    Check,
+    check_facts,
+    check_release_column,
+    check_roles,
+    match_header,
+    refusals,
+    warn,
+    warn_of_releases,
+)
 from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseRoom, open_room
@@ -75,6 +92,7 @@ class ReleaseFlow:
         source = self._source()
         names, checks = match_header(source.header, policy)
         refuse(source.name, checks)
+        outside = count_releases(policy, source, names) or NO_RELEASES
         needed = {name: names[name] for name in needed_columns(policy)}
         self.progress(f"ingesting {source.name}")
         with self._room() as room:
@@ -82,7 +100,9 @@ class ReleaseFlow:
             records = raw.count_records()
             version = self._version([records, *(_fingerprint(room.read("raw", [name])) for name in needed)])
             room.forget(["validated"])
-            room.write_note("ingested", self._note(version, records=records, source=source.name, header=list(source.header)))
+            room.write_note(
+                "ingested", self._note(version, records=records, source=source.name, header=list(source.header), outside=outside)
+            )
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
 
@@ -102,8 +122,9 @@ class ReleaseFlow:
             room.write("records", pa.table(columns))
             _, header = match_header(note["header"], policy)
             going_on = [name for name in room.columns("records") if name != RECORD]
-            checks = [*header, *check_roles(going_on, policy), *check_facts(facts, policy)]
-        return checks, warn(facts, policy)
+            releases = check_release_column(note["outside"], policy)
+            checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
+        return checks, [*warn(facts, policy), *warn_of_releases(note["outside"], policy)]
 
     def accept(self, checks: Sequence[Check], warnings: Sequence[str]) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any check found something."""
@@ -351,12 +372,12 @@ class ReleaseFlow:
             "definition": definition,
             "scope": policy.protect.scope,
             "method": policy.protect.method,
-            "epsilon": float(policy.protect.epsilon.times(policy.records_per_person)),
+            "epsilon": policy.protect.epsilon.nano * policy.records_per_person / NANO,
             "k": policy.protect.k,
             "anonymity_k": suppressed["anonymity_k"],
             "column_bound": _bound_words(loss, definition, "column"),
             "table_bound": "covered" if table_is_covered(policy) else "not bounded",
-            "series_epsilon": float(Epsilon(sum(part or 0 for part in series))),
+            "series_epsilon": sum(part or 0 for part in series) / NANO,
             "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
             "policy_hash": self._hash,
             "rows_in": rows_in,
@@ -463,7 +484,7 @@ def partitions(policy: Policy) -> list[str]:
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:
     nano = loss.of(definition, scope)
-    return "not bounded" if nano is None else f"at most {Epsilon(nano)}"
+    return "not bounded" if nano is None else f"at most {format_nano(nano)}"
 
 
 def _statistics_table(name: str, exact: Statistics) -> pa.Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.populations import Population
-from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.methods import DEFINITION
 
 LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
@@ -37,7 +37,7 @@ def release_loss(policy: Policy, *, records: int) -> Loss:
     number of clusters times.
     """
     protect = policy.protect
-    nano = protect.epsilon.times(policy.records_per_person).nano
+    nano = protect.epsilon.nano * policy.records_per_person
     table = nano if table_is_covered(policy) else None
     if DEFINITION[protect.method] == "dp":
         return Loss(nano, nano, table, nano, nano, table)
@@ -102,4 +102,4 @@ class Account:
         if any(part is None for part in parts):
             return "infinity"
         total = sum(part or 0 for part in parts)
-        return str(total) if self.cap.cap.epsilon is None else str(Epsilon(total))
+        return str(total) if self.cap.cap.epsilon is None else format_nano(total)

@@ -97,6 +97,8 @@ def _category(value: Any) -> int | str:
         return _decimal_text(value)
     if not isinstance(value, int | str):
         raise ValueError("must be a list of texts or whole numbers")
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ValueError("is beyond 64-bit integers; put it in quotes")
     return value
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from release_pipeline.policy.loss import column_bound, table_is_covered
 from release_pipeline.policy.model import Column, DropColumn, KeepColumn, NoiseColumn, Person, Policy
 from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.sensitivity import scales_for
@@ -77,7 +78,7 @@ def describe_claim(policy: Policy) -> str:
     "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
     """
     parts = policy.column_epsilon
-    total = policy.protect.epsilon.times(policy.records_per_person)
+    total = format_nano(policy.protect.epsilon.nano * policy.records_per_person)
     if len(parts) == 1:
         split = f"all for the column {next(iter(parts))}"
     elif len({part.nano for part in parts.values()}) == 1:
@@ -131,6 +132,7 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
             else "the whole table: equal values, and the columns kept beside them, show which records were ranked together, "
             "and that pattern follows from the data",
         )
+    yield "", "whether a release appears at all: that these data passed the checks, and are as many as they are, is public"
     chosen = choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
     yield (
         "consistency",
@@ -148,7 +150,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "k": policy.protect.k,
         "definition": DEFINITION[policy.protect.method],
         "scope": policy.protect.scope,
-        "epsilon": str(policy.protect.epsilon.times(policy.records_per_person)),
+        "epsilon": format_nano(policy.protect.epsilon.nano * policy.records_per_person),
         "claim": describe_claim(policy),
         "rows": plan.rows,
         "columns": [
@@ -167,11 +169,11 @@ def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilo
         scale = int(scales_for(np.array([grid.width]), epsilon)[0])
         noise = _mean_magnitude(scale) * step / k
     elif protect.scope == "centroid":
-        noise = _reach(protect.method, k) * grid.width / float(epsilon) * step / k
+        noise = (_reach(protect.method, k) * grid.width / float(epsilon) + 1) * step / k
     elif clusters is None:
         noise = None
     else:
-        noise = _worst_calibrated(protect.method, k, clusters) * grid.width / float(epsilon) * step / k
+        noise = (_worst_calibrated(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
     share = None if noise is None else noise / (grid.width * step)
     return ColumnPlan(name, epsilon, noise, share, worst_case)
 
@@ -219,10 +221,11 @@ def _column_bound(plan: Plan) -> str:
     if DEFINITION[protect.method] == "dp":
         return "the same epsilon (the moves of one change add up to at most the domain)"
     if protect.method == "idp-ls":
-        return f"at most {Epsilon(column_bound(plan.policy, protect.epsilon.nano, records=0))} in all (1 + ln 2 times epsilon)"
+        bound = format_nano(column_bound(plan.policy, protect.epsilon.nano, records=0))
+        return f"at most {bound} in all (1 + ln 2 times epsilon)"
     if plan.clusters is None or plan.rows is None:
         return "at most the number of clusters (rows / k) times epsilon"
-    bound = Epsilon(column_bound(plan.policy, protect.epsilon.nano, records=plan.rows))
+    bound = format_nano(column_bound(plan.policy, protect.epsilon.nano, records=plan.rows))
     return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters times epsilon)"
 
 
@@ -233,10 +236,12 @@ def _column_table(plan: Plan) -> Iterator[str]:
     for name, column in plan.policy.columns.items():
         yield f"{name:<{width}}  {column.role:<12}  {column.do:<5}  {_column_words(column, by_name.get(name))}"
     if plan.policy.drop:
-        yield f"{'':<{width}}  {'':<12}  drop   {len(plan.policy.drop)} further columns, by name"
+        yield f"{'':<{width}}  {'':<12}  drop   {len(plan.policy.drop)} further column{'s' if len(plan.policy.drop) > 1 else ''}, by name"
     if any(part.worst_case for part in plan.columns):
-        rows = f" of {plan.rows:,} rows (--rows for another number)" if plan.rows is not None else ""
-        yield f"noise: mean absolute error of a released value from noise alone, the worst over all data{rows}; usually far less"
+        yield "noise: mean absolute error of a released value from noise alone, the worst over all data; usually far less"
+        if plan.rows is not None and plan.policy.protect.scope == "column":
+            fewest = "the fewest that the policy lets through" if plan.rows == plan.policy.gates.min_rows else "as named"
+            yield f"       for {plan.rows:,} rows, {fewest}; it grows with their number (--rows for another one)"
     else:
         yield "noise: mean absolute error of a released value from noise alone, before order and domain are restored"
 
@@ -253,7 +258,11 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
     if part.noise is None or part.share is None:
         return f"epsilon {part.epsilon}; noise depends on the number of rows (name it with --rows); {words}"
     bound = "at most " if part.worst_case else ""
-    return f"epsilon {part.epsilon}; noise {bound}{part.noise:,.4g} ({part.share:.1%} of the domain); {words}"
+    return f"epsilon {part.epsilon}; noise {bound}{_figure(part.noise)} ({part.share:.1%} of the domain); {words}"
+
+
+def _figure(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
@@ -265,6 +274,11 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         )
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
+    if policy.gates.differencing_below:
+        below = policy.gates.differencing_below
+        gates.append(f"between two releases nobody joins, or at least {below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"
+    if policy.retain:
+        yield "retain", f"intermediate tables in the vault for {policy.retain} days"
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
     yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"

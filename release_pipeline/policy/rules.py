@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
@@ -21,6 +22,7 @@ from release_pipeline.policy.model import (
     look_alike_key,
 )
 from release_pipeline.policy.text import Path
+from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION, check_sizes
 
@@ -145,17 +147,24 @@ def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
     for name in protect.weights:
         if parts.complete and name not in parts.noise:
             yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", "Remove the weight."
-    for name, column in parts.noise.items():
-        yield from _grid(name, column, protect)
+    if len(parts.noise) == 1 and protect.weights:
+        yield ("protect", "weights"), "weights share epsilon between several columns; there is one.", "Remove them."
+    if parts.noise:
+        weights = [protect.weights.get(name, Decimal(1)) for name in parts.noise]
+        for (name, column), share in zip(parts.noise.items(), protect.epsilon.split(weights), strict=True):
+            yield from _grid(name, column, protect, share)
 
 
-def _grid(name: str, column: NoiseColumn, protect: Protect) -> Iterator[Problem]:
+def _grid(name: str, column: NoiseColumn, protect: Protect, share: Epsilon) -> Iterator[Problem]:
+    if share.nano == 0:
+        yield ("protect", "epsilon"), f"nothing of epsilon is left for '{name}'.", "Use a larger epsilon or other weights."
+        return
     try:
         grid = column.exact_grid
     except ReleasePipelineError:
         return  # reported by _columns
     try:
-        check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=protect.epsilon)
+        check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share)
     except ReleasePipelineError as error:
         where = ("protect", "k") if error.where == "k" else ("columns", name, "grid")
         yield where, error.what, error.remedy

@@ -108,11 +108,19 @@ class Epsilon:
         return hash(float(self))  # equal numbers hash alike; below 2^53 nano the float tells all values apart
 
     def __str__(self) -> str:
-        text = f"{self.nano // NANO}.{self.nano % NANO:09d}".rstrip("0")
-        return text.removesuffix(".")
+        return format_nano(self.nano)
 
     def __repr__(self) -> str:
         return f"Epsilon({self!s})"
+
+
+def format_nano(nano: int) -> str:
+    """Any number of nano-epsilon as a decimal: sums and bounds may go beyond what one release may have.
+
+    >>> format_nano(2_500_000_000), format_nano(3 * 10**16)
+    ('2.5', '30000000')
+    """
+    return f"{nano // NANO}.{nano % NANO:09d}".rstrip("0").removesuffix(".")
 
 
 def _exact(value: Decimal | Fraction | str | int | float) -> Fraction:

@@ -17,7 +17,7 @@ _u64 = np.uint64
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RankClusters:
     """n records in floor(n/k) clusters of consecutive ranks, in ascending order.
 
@@ -72,6 +72,8 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
     if q.ndim != 1 or q.dtype.kind not in "iu":
         raise InvalidType("rank clusters are made of one dimension of integers: put the values on their grid first.")
     n = len(q)
+    if q.dtype.kind == "u" and n and int(q.max()) >= 2**63:
+        raise InvalidArgument("a value is beyond 64-bit integers.")
     if k < 1:
         raise InvalidArgument("k is below 1.")
     if n < k:

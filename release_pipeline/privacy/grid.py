@@ -62,6 +62,11 @@ class Grid:
                 "the domain has more than 2^52 grid steps, which numbers of this size cannot carry exactly.",
                 remedy="Choose a coarser grid or a narrower domain.",
             )
+        if max(abs(lo), abs(hi)) > 2 * MAX_WIDTH * g:
+            raise InvalidArgument(
+                "the domain lies so far from 0 that its grid is finer than the numbers there.",
+                remedy="Choose a coarser grid, or subtract a constant first.",
+            )
         return cls(lo, g, width)
 
     @property
@@ -105,6 +110,8 @@ class Grid:
 
 def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     """`values` as a one-dimensional array of finite numbers; anything else is refused, with counts only."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InvalidType(f"{name} is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
     array = np.asarray(values)
     if array.ndim != 1:
         raise InvalidArgument(f"{name} must have one dimension, not {array.ndim}.")

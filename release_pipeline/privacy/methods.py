@@ -56,7 +56,7 @@ class Claim:
     scope: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """The exact part, before any noise: confidential throughout. Clusters ascend, except for `laplace` (record order)."""
 
@@ -70,9 +70,12 @@ class Statistics:
     loss: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MaskedColumn:
-    """A masked column. `values` and `claim` may leave the confidential side; everything else describes the data.
+    """A masked column: confidential as a whole, its text form included, which therefore shows no figure of the data.
+
+    What may leave is `values` after a shuffle that nobody else knows, and `claim`. The claim of the cluster methods covers the
+    list of released values, not which record has which: in record order, or linked to other columns, it does not hold.
 
     values     released values in record order                 cluster    cluster index of each record, clusters ascending
     statistic  exact (trimmed) sum per cluster, grid units above the domain's lower end
@@ -88,6 +91,9 @@ class MaskedColumn:
     claim: Claim
     consistency: str
     loss: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"<MaskedColumn of {len(self.values):,} records, {self.claim}>"
 
 
 def mask_column(
@@ -151,6 +157,7 @@ def compute_statistics(
 ) -> Statistics:
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret."""
     claim = _claim(method, epsilon, scope)
+    k = None if k is None else _whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon)
     numbers = as_numbers(values)
@@ -171,14 +178,15 @@ def compute_statistics(
 
 
 def add_noise(
-    exact: Statistics, *, clamp: bool = True, secret: bytes, context: Sequence[Context], purpose: str = "noise"
+    exact: Statistics, *, clamp: bool = True, secret: bytes, context: Sequence[Context], simulation: int | None = None
 ) -> FloatArray:
     """The second half: the released value of each cluster.
 
-    One discrete Laplace draw per sum, the order restored if asked, mapped back to the domain. Another `purpose` draws other,
+    One discrete Laplace draw per sum, the order restored if asked, mapped back to the domain. Each `simulation` draws other,
     independent noise of the same law: for an expected error that does not look at the noise that is released.
     """
-    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, purpose))
+    purpose: tuple[Context, ...] = ("noise",) if simulation is None else ("simulated noise", simulation)
+    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, *purpose))
     released = (exact.statistic + noise) / exact.size
     if exact.consistency == "isotonic":
         released = isotonic(released, exact.size)
@@ -197,6 +205,12 @@ def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
     return Claim(DEFINITION[method], budget, scope)
 
 
+def _whole(k: object) -> int:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise InvalidArgument("k is not a whole number.", where="k")
+    return int(cast(int, k))
+
+
 def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> None:
     """Refuse what cannot be exact whatever the data: a k that the method does not take, sums or noise beyond 64 bits."""
     if method == "laplace":
@@ -204,8 +218,6 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> 
             raise InvalidArgument("laplace masks every record on its own and has no k.", where="k", remedy="Leave k out.")
     elif k is None:
         raise InvalidArgument(f"{method} needs k, the number of records per cluster.", where="k")
-    elif isinstance(k, bool) or not isinstance(cast(object, k), int | np.integer):
-        raise InvalidArgument("k is not a whole number.", where="k")
     elif k < LEAST_K[method]:
         raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
     if (2 * (k or 1) - 1) * grid.width >= _SUM_LIMIT:
@@ -213,7 +225,8 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> 
             "cluster sums would not fit 64-bit integers.",
             remedy="Use a smaller k, a coarser grid or a narrower domain.",
         )
-    scales_for(np.array([grid.width]), epsilon)
+    widths = {"idp-cbls": 3, "idp-ls": 2}.get(method, 1)  # what the moves of all clusters can add up to
+    scales_for(np.array([grid.width * widths]), epsilon)
 
 
 def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str) -> Statistics:

@@ -22,7 +22,7 @@ _FEW = 64  # with so few different scales the loss is summed as exact fractions
 _HEADROOM = 2.0**-30  # aimed at below epsilon, so that rounding cannot carry the loss above it
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Moves:
     """The largest change of each published sum when a record moves up (or down) in the order, re-clustering included.
 
@@ -112,7 +112,8 @@ def centroid_loss(moves: Moves, scales: IntArray) -> Fraction | float:
 def column_loss(moves: Moves, scales: IntArray) -> Fraction | float:
     """The accountant: max(sum_j up_j/t_j, sum_j down_j/t_j), where 0/0 counts as 0 and x/0 is infinite.
 
-    Exact when at most 64 different scales occur (as for one common scale); else an upper bound within 2^-40 of the truth.
+    Exact for one common scale and for at most 64 moving clusters; for p of them an upper bound that exceeds the truth by less
+    than p 2^-b, with b >= 59 - log2(loss) fraction bits (10^5 clusters and a loss of 1: 2e-13).
     """
     return max(_sum_of_ratios(moves.up, scales), _sum_of_ratios(moves.down, scales))
 

@@ -54,6 +54,6 @@ def expect_error(exact: Statistics, numbers: npt.NDArray[np.float64], *, secret:
     rounds = int(np.clip(DRAWS // len(exact.size), 3, 30))
     errors: list[float] = []
     for number in range(rounds):
-        released = add_noise(exact, secret=secret, context=context, purpose=f"expected error {number}") - centre
+        released = add_noise(exact, secret=secret, context=context, simulation=number) - centre
         errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(released * released * exact.size)))
     return float(np.mean(errors)) / squares

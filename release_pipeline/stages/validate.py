@@ -53,7 +53,7 @@ FAMILIES = {
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
     """The declared columns by the name they have in the file, and the checks of the header.
 
-    Names are compared in NFC. A column of the file is named in a message only when the declared ones are mostly there: a file
+    Names are compared in NFC. A column that is not declared is named in a message only when all declared ones are there: a file
     without a header would show its first record otherwise.
     """
     names = {canonical_name(name): name for name in header}
@@ -68,11 +68,26 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
     checks = [Check("schema", "", "columns", 0, "")]
     checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
     checks += [Check("schema", name, "absent", 1, f"column {name}: declared, but not in the file.") for name in missing]
-    checks += [
-        Check("schema", name, "undeclared", 1, f"column {name}: in the file, but not declared. Add it to columns, or to drop.")
-        for name in extra
-    ]
+    if missing and extra:
+        checks.append(Check("schema", "", "undeclared", len(extra), f"{len(extra)} columns of the file are not declared."))
+    else:
+        what = "in the file, but not declared. Add it to columns, or to drop."
+        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {what}") for name in extra]
     return {name: names[name] for name in names if name in policy.declared}, checks
+
+
+def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Check]:
+    """Records that no declared release takes: without a release they stop everything, of another release they do not."""
+    name = policy.source.release_column or ""
+    missing = counts["missing"]
+    return [Check("missing", name, "without_release", missing, f"column {name}: {_records(missing)} without a release.")]
+
+
+def warn_of_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
+    """A word on records of releases that the policy does not declare: they are in none."""
+    if not counts["undeclared"]:
+        return []
+    return [f"column {policy.source.release_column}: {_records(counts['undeclared'])} of releases that the policy does not list."]
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
@@ -160,13 +175,13 @@ def _check_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[Che
         f"column {name}: {_records(outside)} outside the declared domain "
         f"({counts['below']:,} below, {counts['above']:,} above), and outside is fail.",
     )
-    constant = counts["different"] == 1 and not (counts["missing"] or counts["not_a_number"])
+    constant = counts["different"] == 1 and not counts["not_a_number"]
     yield Check(
         "categories",
         name,
         "constant",
         int(constant),
-        f"column {name}: all records have the same value; publish it in the documentation and drop the column.",
+        f"column {name}: on its domain and grid all records are the same; document the value and drop the column.",
     )
 
 

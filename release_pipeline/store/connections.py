@@ -45,14 +45,33 @@ def open_memory() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The database at `path`, made private (0600) when new; waits up to `wait` seconds while another process has it."""
-    connection = _connect(path, read_only=read_only, wait=wait)
+def open_delivered(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB file that people deliver: read only, nothing spilled beside it."""
+    with source_errors(path):
+        connection = duckdb.connect(str(path), read_only=True, config={**_CONFIG, "temp_directory": ""})
     try:
-        with private_errors(path):
+        with source_errors(path):
             yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The database at `path`; waits up to `wait` seconds while another process has it.
+
+    It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
+    """
+    before = os.umask(0o077)
+    try:
+        connection = _connect(path, read_only=read_only, wait=wait)
+        try:
+            with private_errors(path):
+                yield connection
+        finally:
+            connection.close()
+    finally:
+        os.umask(before)
 
 
 @contextmanager
@@ -75,7 +94,9 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
     except duckdb.OutOfMemoryException:
         raise error("the table does not fit into memory.", where=str(path), remedy="Use a larger machine.") from None
     except (duckdb.Error, RuntimeError, UnicodeDecodeError, pa.ArrowException) as caught:
-        raise error(_describe(caught), where=str(path), remedy=remedy) from None
+        what = _describe(caught)
+        _blank(caught)
+        raise error(what, where=str(path), remedy=remedy) from None
 
 
 @contextmanager
@@ -87,24 +108,27 @@ def source_errors(path: Path | str) -> Iterator[None]:
 
 def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConnection:
     deadline, pause = time.monotonic() + wait, 0.02
-    before = os.umask(0o077)
-    try:
-        while True:
-            try:
-                return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
-            except duckdb.IOException as caught:
-                if "lock" not in str(caught).lower():
-                    raise StoreError("the database cannot be opened.", where=str(path)) from None
-                if time.monotonic() > deadline:
-                    raise StoreBusy(
-                        "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
-                    ) from None
-            except duckdb.Error:
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+        except duckdb.IOException as caught:
+            if "lock" not in str(caught).lower():
                 raise StoreError("the database cannot be opened.", where=str(path)) from None
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.5)
-    finally:
-        os.umask(before)
+            if time.monotonic() > deadline:
+                raise StoreBusy(
+                    "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
+                ) from None
+        except duckdb.Error:
+            raise StoreError("the database cannot be opened.", where=str(path)) from None
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.5)
+
+
+def _blank(caught: BaseException) -> None:
+    """Take the quoted cells out of an exception that stays reachable as the context of the one that replaces it."""
+    caught.args = ()
+    if isinstance(caught, UnicodeDecodeError):
+        caught.object = b""
 
 
 def _describe(caught: Exception) -> str:

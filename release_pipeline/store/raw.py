@@ -34,10 +34,11 @@ class RawTable:
         """How many records there are."""
         return self._counts("facts/count_records", {}, {})["records"]
 
-    def count_numbers(self, column: str, *, low: float, high: float) -> dict[str, int]:
-        """missing, not_a_number, not_finite, below, above, most_frequent (its number of records), different."""
+    def count_numbers(self, column: str, *, low: float, high: float, step: float, fill: float | None) -> dict[str, int]:
+        """missing, not_a_number, not_finite, below, above; and of what would be masked (filled, clamped, on the grid) different
+        and most_frequent, its number of records."""
         names = {"column": column, "number": self.number(column), "entry": self.entry(column)}
-        return self._counts("facts/count_numbers", names, {"low": low, "high": high})
+        return self._counts("facts/count_numbers", names, {"low": low, "high": high, "step": step, "fill": fill})
 
     def count_categories(self, column: str, declared: Sequence[str]) -> dict[str, int]:
         """missing, undeclared, different."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from release_pipeline.errors import SourceError
 from release_pipeline.policy.model import Source
-from release_pipeline.store.connections import open_memory, source_errors
+from release_pipeline.store.connections import open_delivered, open_memory, source_errors
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.sql import Qualified, statement
 
@@ -73,9 +73,9 @@ class FileSource:
 
     def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
-            return connection.read_parquet(str(self.path))
+            return connection.read_parquet(_literal(self.path))
         return connection.read_csv(
-            str(self.path),
+            _literal(self.path),
             header=True,
             delimiter=self.delimiter,
             quotechar='"',
@@ -101,7 +101,7 @@ class DuckdbSource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
-        with source_errors(self.name), duckdb.connect(str(self.path), read_only=True) as connection:
+        with open_delivered(self.path) as connection:
             query, values = _selection(self.table, columns, release)
             _create_raw(into, connection.sql(query, params=values).to_arrow_reader(), columns)
 
@@ -188,10 +188,15 @@ def _find_postgres(address: str, table: str) -> PostgresSource:
 
 def _find_duckdb(path: Path, table: str) -> DuckdbSource:
     _check_file(path)
-    with source_errors(path), duckdb.connect(str(path), read_only=True) as connection:
+    with open_delivered(path) as connection:
         return DuckdbSource(
             path, table, tuple(connection.sql(statement("stages/select_no_records", table=Qualified(table))).columns)
         )
+
+
+def _literal(path: Path) -> str:
+    """The path for DuckDB, which would take *, ? and [ for a pattern and read other files."""
+    return re.sub(r"([*?[])", r"[\1]", str(path))
 
 
 def _check_file(path: Path) -> None:
@@ -254,10 +259,9 @@ def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
     with path.open("rb") as file:
         start = file.read(_HEADER_BYTES)
     complete = start if len(start) < _HEADER_BYTES else start[: start.rfind(b"\n") + 1]
-    try:
-        text = complete.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise SourceError("the file is not UTF-8 text.", where=str(path), remedy="Convert it to UTF-8.") from None
+    text = complete.decode("utf-8-sig", errors="replace")
+    if "\ufffd" in text and b"\xef\xbf\xbd" not in complete:
+        raise SourceError("the file is not UTF-8 text.", where=str(path), remedy="Convert it to UTF-8.")
     if "\0" in text:
         raise SourceError("the file is not text.", where=str(path), remedy="Deliver it as CSV or Parquet.")
     candidates: list[tuple[str, tuple[str, ...]]] = []

@@ -1,10 +1,16 @@
--- Counts about one numeric column, never a value. $low and $high: the declared domain.
+-- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing.
+-- Repeats are counted on what would be masked: filled, clamped and on the grid.
 WITH numbers AS (
     SELECT {{entry}}({{column}}) IS NULL AS missing, {{number}}({{column}}) AS number FROM raw
 ),
 repeats AS (
     SELECT max(times) AS most_frequent, count(*) AS different
-    FROM (SELECT count(*) AS times FROM numbers WHERE isfinite(number) GROUP BY number)
+    FROM (
+        SELECT count(*) AS times
+        FROM (SELECT CASE WHEN missing THEN $fill ELSE number END AS filled FROM numbers)
+        WHERE isfinite(filled)
+        GROUP BY round((least(greatest(filled, $low), $high) - $low) / $step)
+    )
 )
 SELECT
     count(*) FILTER (WHERE missing)                             AS missing,

@@ -226,7 +226,7 @@ def bad_parquet(id: str, content: bytes, phrase: str, *changes: tuple[str, str])
 
 
 NOT_A_NUMBER = "column income: 1 record where something else than a number stands"
-CONSTANT = "column income: all records have the same value"
+CONSTANT = "column income: on its domain and grid all records are the same"
 LATE = as_csv(rows=records(20_000))  # over a megabyte: what comes after is not seen with the header
 CELLS = [
     bad("null", with_cell("income", ""), "column income: 1 record without a value, and missing is fail"),
@@ -308,6 +308,11 @@ TABLES = [
         as_csv([*HEADER[:4], '"note'], [[*row[:4], f'{WORD}"'] for row in records()]),
         "people.csv: ",
     ),
+    bad(
+        "quote-of-undeclared-header-ends-in-a-cell",
+        as_csv([*HEADER, '"more'], [[*row, f'{WORD}"'] for row in records()]),
+        "people.csv: ",
+    ),
     bad("not-utf8", as_csv() + f"{WORD} 12,é,1,1,x\n".encode("latin-1"), "the file is not UTF-8 text"),
     bad(
         "not-utf8-late",
@@ -339,7 +344,7 @@ PARQUET = [
     bad_parquet(
         "undeclared-category", as_parquet(site=[int(NUMBER)] * 12), "12 records with a category that values does not list"
     ),
-    bad_parquet("not-utf8", as_parquet(id=not_utf8()), "the file cannot be read"),
+    bad_parquet("not-utf8", as_parquet(id=not_utf8()), "cannot be read"),
     bad_parquet("column-missing", as_parquet(drop=["score"]), "column score: declared, but not in the file"),
     bad_parquet("column-undeclared", as_parquet(more=[WORD] * 12), "column more: in the file, but not declared"),
     bad_parquet("look-alike", as_parquet(Income=numbers()), "columns income and Income: look alike"),
@@ -350,7 +355,7 @@ PARQUET = [
     ),
     bad_parquet("no-records", parquet_bytes(pq.read_table(io.BytesIO(as_parquet())).slice(0, 0)), "there are no records"),
     bad_parquet("truncated", as_parquet()[:-100], "the file is no readable Parquet; it may be truncated"),
-    bad_parquet("damaged", damaged(as_parquet()), "the file cannot be read"),
+    bad_parquet("damaged", damaged(as_parquet()), "cannot be read"),
     bad_parquet("csv-renamed", as_csv(), "the file is no readable Parquet"),
     bad_parquet("empty", b"", "the file is empty"),
 ]
@@ -376,7 +381,7 @@ COMMANDS = [
     ("input-missing", "mask nowhere.csv --policy people.yaml --unaccounted -o out.csv", 1, "there is no such file"),
     ("input-directory", "mask folder --policy people.yaml --unaccounted -o out.csv", 1, "this is a directory, not a file"),
     ("input-directory-named-csv", "mask folder.csv --policy people.yaml --unaccounted -o out.csv", 1, "this is a directory"),
-    ("input-behind-a-file", "mask people.csv/in.csv --policy people.yaml --unaccounted -o out.csv", 1, "there is no such file"),
+    ("input-behind-a-file", "mask people.csv/in.csv --policy people.yaml --unaccounted -o out.csv", 1, "people.csv/in.csv: "),
     ("input-name-too-long", f"mask {LONG}.csv --policy people.yaml --unaccounted -o out.csv", 1, f"{LONG}.csv: "),
     ("release-unknown", f"{WAVE} --release 7", 2, "there is no release 7. Name one with --release: 1, 2, 3"),
     ("release-not-named", WAVE, 2, "policy people has several releases. Name one with --release: 1, 2, 3"),
@@ -436,7 +441,7 @@ def test_commands_refuse_wrong_usage(run: Runner, command: str, code: int, phras
 @pytest.mark.parametrize(
     ("locked", "mode", "code", "phrase"),
     [
-        ("data/people.csv", 0o000, 1, "the file cannot be read"),
+        ("data/people.csv", 0o000, 1, "cannot be read"),
         ("data", 0o000, 1, "data/people.csv: "),
         ("policies/people.yaml", 0o000, 2, "the policy cannot be read"),
         ("policies", 0o000, 2, "the policy cannot be read"),

@@ -86,8 +86,11 @@ def test_no_text_of_another_exception_gets_into_an_error(file: Path) -> None:
 
 
 def _tells(part: ast.expr, name: str | None) -> bool:
-    """Whether `part` uses the exception `name` beyond our own and the system's words."""
+    """Whether `part` uses the exception `name` beyond our own and the system's words, and what `_describe...` makes of it."""
     own = {id(node.value) for node in ast.walk(part) if isinstance(node, ast.Attribute) and node.attr in OWN_WORDS}
+    for node in ast.walk(part):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("_describe"):
+            own |= {id(argument) for argument in node.args}
     return any(isinstance(node, ast.Name) and node.id == name and id(node) not in own for node in ast.walk(part))
 
 
