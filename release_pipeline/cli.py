@@ -16,6 +16,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, PolicyInvalid, ReleasePipelineError, WrongUsage
 
 PROGRAM = "release-pipeline"
+MOST_ROWS = 10**12
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
         return 1
     except Exception as error:
         print(
@@ -154,8 +158,8 @@ def _positive(text: str) -> int:
         number = int(text)
     except ValueError:
         number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
+    if not 1 <= number <= MOST_ROWS:
+        raise argparse.ArgumentTypeError(f"not a whole number from 1 to {MOST_ROWS:,}")
     return number
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.mask import MaskedTable, Progress, mask_file
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.store.source import find_file, open_raw
@@ -37,7 +37,10 @@ def demo_data() -> Path:
 
 def run_demo(folder: Path, *, release: str, progress: Progress) -> Iterator[str]:
     """Mask one wave into `folder`, replacing what was there of that wave, and tell in lines what was done to it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUsage(f"the folder cannot be made: {error.strerror}.", where=str(folder), remedy="Name another.") from None
     policy, data = demo_policy(), demo_data()
     output = folder / f"rand-hie-{release}.csv"
     evidence = output.with_suffix(".evidence.json")

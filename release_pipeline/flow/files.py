@@ -23,14 +23,24 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> No
     """Refuse, before any work, an output that could not be written or that would destroy something."""
     if path.suffix.lower() not in endings:
         raise WrongUsage(f"the output must end in {' or '.join(endings)}.", where=str(path))
-    if not path.parent.is_dir():
-        raise WrongUsage("its folder does not exist.", where=str(path), remedy="Make the folder first.")
-    if path.is_dir():
-        raise WrongUsage("this is a directory.", where=str(path), remedy="Name a file.")
-    if path.exists() and not overwrite:
-        raise WrongUsage("the file exists already.", where=str(path), remedy="Choose another name, or add --overwrite.")
-    if not os.access(path.parent, os.W_OK):
-        raise WrongUsage("its folder cannot be written to.", where=str(path))
+    with usable_path(path):
+        if not path.parent.is_dir():
+            raise WrongUsage("its folder does not exist.", where=str(path), remedy="Make the folder first.")
+        if path.is_dir():
+            raise WrongUsage("this is a directory.", where=str(path), remedy="Name a file.")
+        if path.exists() and not overwrite:
+            raise WrongUsage("the file exists already.", where=str(path), remedy="Choose another name, or add --overwrite.")
+        if not os.access(path.parent, os.W_OK):
+            raise WrongUsage("its folder cannot be written to.", where=str(path))
+
+
+@contextmanager
+def usable_path(path: Path) -> Iterator[None]:
+    """Turn what the system says against a path (too long, no rights) into words."""
+    try:
+        yield
+    except OSError as error:
+        raise WrongUsage(f"the path cannot be used: {error.strerror}.", where=str(path), remedy="Name another.") from None
 
 
 def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[str, Any]] | None) -> None:
@@ -53,7 +63,7 @@ def write_table(path: Path, table: pa.Table, *, format: str) -> None:
 @contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
     """A private file beside `path` that takes its place when the block ends well, and is gone when it does not."""
-    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(4)}")
+    partial = path.with_name(f".partial-{secrets.token_hex(8)}")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
         yield partial

@@ -17,7 +17,7 @@ import pyarrow as pa
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
 from release_pipeline.flow.evidence import ColumnEvidence, collect_evidence
-from release_pipeline.flow.files import check_output, write_together
+from release_pipeline.flow.files import check_output, usable_path, write_together
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -90,8 +90,10 @@ def mask_file(
     if evidence is not None:
         check_output(evidence, endings=(".json",), overwrite=overwrite)
     for path in (output, evidence):
-        if path is not None and file.exists() and path.exists() and path.samefile(file):
-            raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
+        if path is not None:
+            with usable_path(file):
+                if file.exists() and path.exists() and path.samefile(file):
+                    raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
     masked = mask_table(policy, file, release=release, progress=progress)
     progress(f"writing {output}")
     write_together((output, masked.table), None if evidence is None else (evidence, masked.evidence()))

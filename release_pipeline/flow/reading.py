@@ -54,7 +54,8 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
                 fill = None if isinstance(column.missing, str) else float(column.missing.fill)
                 counts[name] = table.count_numbers(name, low=low, high=high, step=float(column.grid), fill=fill)
         elif isinstance(column, KeepColumn):
-            counts[name] = table.count_categories(name, [str(value) for value in column.values])
+            filled = str(column.missing.category) if isinstance(column.missing, MissingCategory) else None
+            counts[name] = table.count_categories(name, [str(value) for value in column.values], filled=filled)
         elif isinstance(policy.person, Person) and name == policy.person.column:
             counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
     return Facts(table.count_records(), counts, table.kinds)

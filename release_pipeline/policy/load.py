@@ -15,8 +15,11 @@ from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy.model import (
     Column,
     DropColumn,
+    Fill,
     Gates,
     KeepColumn,
+    MissingCategory,
+    Name,
     NoiseColumn,
     Person,
     Policy,
@@ -25,7 +28,6 @@ from release_pipeline.policy.model import (
     Review,
     Source,
     Suppress,
-    canonical_name,
 )
 from release_pipeline.policy.rules import Parts, Problem, find_contradictions
 from release_pipeline.policy.text import Document, Path, read_yaml
@@ -33,6 +35,7 @@ from release_pipeline.policy.text import Document, Path, read_yaml
 MAX_BYTES = 1_000_000
 Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
+_NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
     "person": Person,
@@ -147,9 +150,10 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
     columns: dict[str, Any] = {}
     for name, column in cast(dict[str, Any], declared).items():
         found = _validate(_COLUMN, column, ("columns", name), raw, problems)
-        if found is not None:
-            columns[canonical_name(name)] = found
-    return columns, tuple(canonical_name(name) for name in cast(dict[str, Any], declared))
+        named = _validate(_NAME, name, ("columns", name), raw, problems)
+        if found is not None and named is not None:
+            columns[name] = found
+    return columns, tuple(cast(dict[str, Any], declared))
 
 
 def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, Any], problems: list[Problem]) -> Any:
@@ -210,7 +214,7 @@ def _has(value: Any, step: str | int) -> bool:
 def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[str, str]:
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
-    got = _quote(error["input"])
+    got = _quote(error["input"]) if "values" not in where[2:] else "an entry"
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":
             return "the domain must be [lower, upper].", ""
@@ -255,14 +259,20 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
 
 
 def _quote(value: Any) -> str:
-    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else f"'{value}'"
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = str(cast(object, value))
+    return f"'{text}'" if len(text) <= 100 else f"'{text[:100]}...'"
 
 
 def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
     """The keys that may stand in the mapping at `where`."""
     if where[:1] == ("columns",) and len(where) >= 2:
         column = raw["columns"][where[1]]
-        model = _COLUMN_MODELS.get(str(column.get("do")), DropColumn)
+        do = str(column.get("do"))
+        model = _COLUMN_MODELS.get(do, DropColumn)
+        if where[2:] == ("missing",):
+            model = Fill if do == "noise" else MissingCategory
     else:
         model = _MODELS.get(str(where[0]), Policy) if where else Policy
     return model.model_fields
@@ -290,12 +300,13 @@ def _suggest(key: str, known: Iterable[str]) -> str:
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
     """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
     located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
-    lines = [
+    told = [
         f"{name}:{place.line}:{place.column}: {_dotted(path)}{words}{' ' + remedy if remedy else ''}"
         for place, path, words, remedy in located
     ]
+    lines = tuple(dict.fromkeys(told))
     count = f"{len(lines)} error{'s' if len(lines) != 1 else ''}"
-    raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(dict.fromkeys(lines)), where=name)
+    raise PolicyInvalid(f"the {what} has {count}.", problems=lines, where=name)
 
 
 def _dotted(path: Path) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, cast
@@ -75,9 +76,12 @@ def _instant(value: Any) -> datetime:
         instant = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
         instant = None
-    if not isinstance(instant, datetime) or instant.tzinfo is None:
-        raise ValueError("must be a date and time with its zone, like 2027-01-15T09:30Z")
-    return instant.astimezone(UTC)
+    try:
+        if isinstance(instant, datetime) and instant.tzinfo is not None:
+            return instant.astimezone(UTC)
+    except OverflowError:
+        pass
+    raise ValueError("must be a date and time with its zone, like 2027-01-15T09:30Z")
 
 
 def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -256,6 +260,14 @@ class Publish(_Frozen):
     not_before: Instant | None = None
 
 
+def split_epsilon(protect: Protect, names: Iterable[str]) -> dict[str, Epsilon]:
+    """What each of the columns may spend. The odd nano-epsilon go by name: the hash ignores the order in the file."""
+    listed = list(names)
+    ordered = sorted(listed)
+    shares = dict(zip(ordered, protect.epsilon.split([protect.weights.get(name, Decimal(1)) for name in ordered]), strict=True))
+    return {name: shares[name] for name in listed}
+
+
 class Policy(_Frozen):
     """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
 
@@ -287,9 +299,7 @@ class Policy(_Frozen):
     @property
     def column_epsilon(self) -> dict[str, Epsilon]:
         """What each noise column may spend: the release's epsilon, split exactly."""
-        names = list(self.noise_columns)
-        weights = [self.protect.weights.get(name, Decimal(1)) for name in names]
-        return dict(zip(names, self.protect.epsilon.split(weights), strict=True))
+        return split_epsilon(self.protect, self.noise_columns)
 
     @property
     def records_per_person(self) -> int:

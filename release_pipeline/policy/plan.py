@@ -236,7 +236,8 @@ def _column_table(plan: Plan) -> Iterator[str]:
     for name, column in plan.policy.columns.items():
         yield f"{name:<{width}}  {column.role:<12}  {column.do:<5}  {_column_words(column, by_name.get(name))}"
     if plan.policy.drop:
-        yield f"{'':<{width}}  {'':<12}  drop   {len(plan.policy.drop)} further column{'s' if len(plan.policy.drop) > 1 else ''}, by name"
+        more = "1 further column" if len(plan.policy.drop) == 1 else f"{len(plan.policy.drop)} further columns"
+        yield f"{'':<{width}}  {'':<12}  drop   {more}, by name"
     if any(part.worst_case for part in plan.columns):
         yield "noise: mean absolute error of a released value from noise alone, the worst over all data; usually far less"
         if plan.rows is not None and plan.policy.protect.scope == "column":

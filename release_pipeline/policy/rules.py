@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
@@ -20,6 +19,7 @@ from release_pipeline.policy.model import (
     Source,
     Suppress,
     look_alike_key,
+    split_epsilon,
 )
 from release_pipeline.policy.text import Path
 from release_pipeline.privacy import Epsilon
@@ -104,7 +104,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
     if not isinstance(parts.person, Person):
         return
     column = parts.columns.get(parts.person.column)
-    if column is None and parts.person.column not in parts.names:
+    if parts.names and column is None and parts.person.column not in parts.names:
         yield (
             ("person", "column"),
             f"'{parts.person.column}' is not declared under columns.",
@@ -147,12 +147,11 @@ def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
     for name in protect.weights:
         if parts.complete and name not in parts.noise:
             yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", "Remove the weight."
-    if len(parts.noise) == 1 and protect.weights:
+    if parts.complete and len(parts.noise) == 1 and protect.weights:
         yield ("protect", "weights"), "weights share epsilon between several columns; there is one.", "Remove them."
     if parts.noise:
-        weights = [protect.weights.get(name, Decimal(1)) for name in parts.noise]
-        for (name, column), share in zip(parts.noise.items(), protect.epsilon.split(weights), strict=True):
-            yield from _grid(name, column, protect, share)
+        for name, share in split_epsilon(protect, parts.noise).items():
+            yield from _grid(name, parts.noise[name], protect, share)
 
 
 def _grid(name: str, column: NoiseColumn, protect: Protect, share: Epsilon) -> Iterator[Problem]:

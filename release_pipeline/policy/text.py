@@ -7,6 +7,7 @@ duplicate keys and anchors are errors.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -18,6 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")
+_LONGEST_NUMBER = 100
 _NULL = ("", "null", "~")
 _yaml: Any = yaml  # its functions have no types
 
@@ -56,21 +58,26 @@ def read_yaml(text: str) -> Document:
         document.places[()] = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
         document.problems.append(((), f"this is not readable as YAML: {error.problem}.", "Check indentation, colons and quotes."))
         return document
+    except RecursionError:
+        document.problems.append(((), "this is nested too deeply for a policy.", ""))
+        return document
     except yaml.YAMLError:
         document.problems.append(((), "this is not readable as YAML: it holds characters that are no text.", ""))
         return document
     if node is None:
         document.problems.append(((), "the file is empty.", ""))
         return document
-    document.value = _build(node, (), document)
+    if not document.problems:  # an alias could stand for itself
+        document.value = _build(node, (), document)
     return document
 
 
 def _find_anchors(text: str, document: Document) -> None:
     for event in cast(Iterator[yaml.Event], _yaml.parse(text, Loader=yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            path: Path = (f"line {event.start_mark.line + 1}",)
-            document.places[path] = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+            place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
+            path: Path = (f"line {place.line}, column {place.column}",)
+            document.places[path] = place
             document.problems.append((path, "anchors and aliases (& and *) are not allowed here.", "Write the value out."))
 
 
@@ -85,7 +92,7 @@ def _build(node: yaml.Node, path: Path, document: Document) -> Any:
         if not isinstance(key, yaml.ScalarNode):
             document.problems.append((path, "a key must be a plain text.", ""))
             continue
-        name = str(key.value)
+        name = unicodedata.normalize("NFC", str(key.value))
         here = (*path, name)
         place = Place(key.start_mark.line + 1, key.start_mark.column + 1)
         if name in result:
@@ -107,6 +114,8 @@ def _scalar(node: yaml.ScalarNode) -> Any:
         return None
     if text in ("true", "false"):
         return text == "true"
+    if len(text) > _LONGEST_NUMBER:
+        return text
     if _INT.fullmatch(text):
         return int(text)
     if _DECIMAL.fullmatch(text):

@@ -15,6 +15,7 @@ from release_pipeline.policy.model import (
     look_alike_key,
 )
 
+LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
 HEAVY_TIES = 0.5  # share of records with one and the same value from which a column is warned about
 
 
@@ -58,7 +59,8 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
     """
     names = {canonical_name(name): name for name in header}
     missing = sorted(policy.declared - names.keys())
-    extra = [name for name in names if name not in policy.declared]
+    extra = [name for name in names if name not in policy.declared and name]
+    shown = [name for name in extra if name.isprintable() and len(name) <= LONGEST_NAME]
     if len(missing) > len(policy.declared) / 2:
         what = (
             f"{len(missing)} of {len(policy.declared)} declared columns are not in the file. Is this the right file, "
@@ -68,11 +70,12 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
     checks = [Check("schema", "", "columns", 0, "")]
     checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
     checks += [Check("schema", name, "absent", 1, f"column {name}: declared, but not in the file.") for name in missing]
-    if missing and extra:
-        checks.append(Check("schema", "", "undeclared", len(extra), f"{len(extra)} columns of the file are not declared."))
+    if extra and (missing or len(shown) < len(extra)):
+        count = f"{len(extra)} columns of the file are" if len(extra) > 1 else "1 column of the file is"
+        checks.append(Check("schema", "", "undeclared", len(extra), f"{count} not declared."))
     else:
         what = "in the file, but not declared. Add it to columns, or to drop."
-        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {what}") for name in extra]
+        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {what}") for name in shown]
     return {name: names[name] for name in names if name in policy.declared}, checks
 
 
@@ -181,7 +184,7 @@ def _check_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[Che
         name,
         "constant",
         int(constant),
-        f"column {name}: on its domain and grid all records are the same; document the value and drop the column.",
+        f"column {name}: on its domain and grid all records are the same; document the value and drop it.",
     )
 
 
@@ -211,7 +214,7 @@ def _check_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[C
         counts["undeclared"],
         f"column {name}: {_records(counts['undeclared'])} with a category that values does not list.",
     )
-    constant = counts["different"] == 1 and len(column.values) > 1 and not counts["missing"]
+    constant = counts["different"] == 1 and len(column.values) > 1 and not (fails and counts["missing"])
     yield Check(
         "categories",
         name,
@@ -235,9 +238,13 @@ def _check_persons(person: Person, facts: Facts) -> Iterator[Check]:
         person.column,
         "too_often",
         counts["too_often"],
-        f"column {person.column}: {counts['too_often']:,} persons have more than the {person.records_per_release} "
-        "declared records (records_per_release).",
+        f"column {person.column}: {_persons(counts['too_often'])} more than the {person.records_per_release} declared "
+        f"record{'s' if person.records_per_release != 1 else ''} (records_per_release).",
     )
+
+
+def _persons(count: int) -> str:
+    return f"{count:,} persons have" if count != 1 else "1 person has"
 
 
 def _records(count: int) -> str:

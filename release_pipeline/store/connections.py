@@ -94,6 +94,8 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
     except duckdb.OutOfMemoryException:
         raise error("the table does not fit into memory.", where=str(path), remedy="Use a larger machine.") from None
     except (duckdb.Error, RuntimeError, UnicodeDecodeError, pa.ArrowException) as caught:
+        if isinstance(caught, duckdb.InterruptException) or "interrupt" in str(caught).lower():
+            raise KeyboardInterrupt from None
         what = _describe(caught)
         _blank(caught)
         raise error(what, where=str(path), remedy=remedy) from None

@@ -40,10 +40,10 @@ class RawTable:
         names = {"column": column, "number": self.number(column), "entry": self.entry(column)}
         return self._counts("facts/count_numbers", names, {"low": low, "high": high, "step": step, "fill": fill})
 
-    def count_categories(self, column: str, declared: Sequence[str]) -> dict[str, int]:
-        """missing, undeclared, different."""
+    def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
+        """missing, undeclared; and different, with `filled` in the place of what is missing."""
         names = {"column": column, "entry": self.entry(column)}
-        return self._counts("facts/count_categories", names, {"declared": list(declared)})
+        return self._counts("facts/count_categories", names, {"declared": list(declared), "filled": filled})
 
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
         """missing, persons, too_often (persons with more records than allowed)."""

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import SourceError
-from release_pipeline.policy.model import Source
+from release_pipeline.policy.model import Source, canonical_name
 from release_pipeline.store.connections import open_delivered, open_memory, source_errors
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.sql import Qualified, statement
@@ -200,9 +200,9 @@ def _literal(path: Path) -> str:
 
 
 def _check_file(path: Path) -> None:
-    if path.is_dir():
-        raise SourceError("this is a directory, not a file.", where=str(path), remedy="Name the file in it.")
     try:
+        if path.is_dir():
+            raise SourceError("this is a directory, not a file.", where=str(path), remedy="Name the file in it.")
         if path.stat().st_size == 0:
             raise SourceError("the file is empty.", where=str(path), remedy="Deliver it again.")
     except FileNotFoundError:
@@ -273,5 +273,5 @@ def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
         candidates.append((delimiter, tuple(name.strip() for name in first)))
     if not any(any(header) for _, header in candidates):
         raise SourceError("the first line has no column names.", where=str(path), remedy="Deliver it with a header.")
-    delimiter, header = max(candidates, key=lambda one: len(expected.intersection(one[1])))
+    delimiter, header = max(candidates, key=lambda one: len(expected.intersection(map(canonical_name, one[1]))))
     return FileSource(path, "csv", header, delimiter)

@@ -1,4 +1,5 @@
--- A number as text, whole numbers without a point, so that 1.0 meets the declared category 1.
+-- A number as text, whole numbers without a point, so that 1.0 meets the declared category 1; NaN is nothing.
 CREATE OR REPLACE TEMP MACRO entry_of_number(written) AS
-    CASE WHEN TRY_CAST(written AS BIGINT) = written THEN CAST(CAST(written AS BIGINT) AS VARCHAR)
+    CASE WHEN isnan(TRY_CAST(written AS DOUBLE)) THEN NULL
+         WHEN TRY_CAST(written AS BIGINT) = written THEN CAST(CAST(written AS BIGINT) AS VARCHAR)
          ELSE CAST(written AS VARCHAR) END;

@@ -30,7 +30,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "privacy": {"numpy", "scipy", "numba", "cryptography"},
     "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
     "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
-    "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql"},
+    "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager"},
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
     "dagster_app": {"dagster"},

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "release_pipeline").rglob("*.py"))
 STATEMENTS = sorted((ROOT / "sql").rglob("*.sql"))
 SQL_TEXT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|WITH)\s")
-VERBS = ("count_", "create_", "read_", "insert_", "select_", "update_", "find_", "list_")
+VERBS = ("use_", "drop_", "delete_", "count_", "create_", "read_", "insert_", "select_", "update_", "find_", "list_")
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.name)

@@ -151,6 +151,16 @@ def test_check_plans_for_the_rows_named(capsys: pytest.CaptureFixture[str]) -> N
     assert noise() == noise("--rows", "1000") < noise("--rows", "4000")
 
 
+def test_check_survives_any_number_of_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    """A number of rows beyond any table is planned for, or refused in words."""
+    try:
+        code = main(["check", str(ROOT / "policies/rand-hie.yaml"), "--rows", f"1{'0' * 400}"])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    assert code in (0, 2)
+    assert "internal error" not in capsys.readouterr().err
+
+
 def test_check_without_rows_says_what_it_needs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A policy without min_rows has no worst case until --rows names a number."""
     file = tmp_path / "people.yaml"

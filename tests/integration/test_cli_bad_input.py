@@ -387,6 +387,12 @@ COMMANDS = [
     ("release-not-named", WAVE, 2, "policy people has several releases. Name one with --release: 1, 2, 3"),
     ("release-of-once", f"{MASK} -o out.csv --release 1", 2, "policy people is released once; it has no release 1"),
     ("release-without-records", f"{WAVE} --release 3", 1, "there are no records of release 3"),
+    (
+        "records-without-release",
+        f"{WAVE} --release 1".replace("waves.csv", "gaps.csv"),
+        1,
+        "column wave: 2 records without a release",
+    ),
     ("release-too-small", f"{WAVE} --release 2", 1, "9 records are fewer than the 10"),
     ("output-exists", f"{MASK} -o taken.csv", 2, "the file exists already"),
     ("output-is-input", f"{MASK} -o people.csv", 2, "people.csv: the file exists already"),
@@ -427,6 +433,7 @@ def test_commands_refuse_wrong_usage(run: Runner, command: str, code: int, phras
     run.write("people.yaml", POLICY)
     waves = [["1", *row] for row in records()] + [["2", *row] for row in records(9)] + [[WORD, *row] for row in records()]
     run.write("waves.csv", as_csv(["wave", *HEADER], waves))
+    run.write("gaps.csv", as_csv(["wave", *HEADER], [*waves, ["", *records()[0]], [" ", *records()[1]]]))
     run.write("waves.yaml", change(POLICY, *WAVES))
     run.write("taken.csv", "what was there\n")
     run.write("taken.json", "{}\n")
@@ -505,7 +512,7 @@ BAD_POLICIES = [
         changed_policy(("[0, 1000000000], grid: 0.01", "[1152921504606846976, 1152921504606847076], grid: 1")),
         "columns.income",
     ),
-    ("beyond-int64", changed_policy((f"[{WORD} north, {WORD} south, other]", f"[1, {NUMBER}0000000000]")), "columns.site"),
+    ("beyond-int64", changed_policy((f"[{WORD} north, {WORD} south, other]", f"[1, {NUMBER}00000000000]")), "columns.site"),
     ("five-thousand-digits", changed_policy(("k: 3", f"k: {'9' * 5000}")), "protect.k"),
     (
         "year-zero",
@@ -718,6 +725,7 @@ def test_release_takes_the_records_of_one_release_only(run: Runner) -> None:
     assert list(released.columns) == ["site", "income", "score"]
     assert Counter(released["site"]) == {"other": 12, f"{WORD} south": 4}
     assert (released.evidence["release"], released.evidence["records"]) == ("2", 16)
+    assert "column wave: 12 records of releases that the policy does not list" in released.outcome.errors
 
 
 def test_output_may_have_the_longest_name(run: Runner) -> None:

@@ -44,7 +44,6 @@ KNOWN = (
     "retain."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
-TOO_SMALL = "Use a larger epsilon, a coarser grid or a narrower domain."
 
 
 def change(text: str, *changes: tuple[str, str]) -> str:
@@ -517,6 +516,13 @@ RULES = [
         "protect.weights.site: 'site' is not a column with do: noise. Remove the weight.",
     ),
     case(
+        "weight-of-the-only-column",
+        f"  score: {SCORE}\n",
+        "",
+        "weights",
+        "protect.weights: weights share epsilon between several columns; there is one. Remove them.",
+    ),
+    case(
         "expected-error-of-no-noise",
         "{income: 0.2}",
         "{note: 0.2}",
@@ -618,14 +624,14 @@ def test_columns_that_are_no_mapping_are_one_error(columns: str) -> None:
     assert problems_of(text) == (problem(text, "columns:", expected),)
 
 
-@pytest.mark.parametrize("epsilon", ["0.000000001", "0.0000002"])
+@pytest.mark.parametrize("epsilon", ["0.000000001", "0.0000008"])
 def test_an_epsilon_too_small_for_its_share_is_told_here(epsilon: str) -> None:
     """What the epsilon of one column cannot carry is an error of the policy, not a surprise when it is planned or run."""
     text = change(
-        POLICY, ("idp-cbls, epsilon: 2", f"dp-um, epsilon: {epsilon}"), ("[0, 5000], grid: 1", "[0, 5000], grid: 0.0001")
+        POLICY, ("idp-cbls, epsilon: 2", f"dp-um, epsilon: {epsilon}"), ("[0, 5000], grid: 1", "[0, 5000], grid: 0.0000001")
     )
     told = problems_of(text)
-    assert all("epsilon" in one and TOO_SMALL.split(",")[0] in one for one in told), told
+    assert all("epsilon" in one and "Use a larger epsilon" in one for one in told), told
 
 
 def test_a_domain_beyond_exact_doubles_is_an_error() -> None:
