@@ -159,7 +159,8 @@ def _positive(text: str) -> int:
     except ValueError:
         number = 0
     if not 1 <= number <= MOST_ROWS:
-        raise argparse.ArgumentTypeError(f"not a whole number from 1 to {MOST_ROWS:,}")
+        what = f"'{text}' is not a whole number above 0" if number < 1 else f"there are at most {MOST_ROWS:,} rows"
+        raise argparse.ArgumentTypeError(what)
     return number
 
 

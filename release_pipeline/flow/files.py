@@ -23,7 +23,7 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> No
     """Refuse, before any work, an output that could not be written or that would destroy something."""
     if path.suffix.lower() not in endings:
         raise WrongUsage(f"the output must end in {' or '.join(endings)}.", where=str(path))
-    with usable_path(path):
+    try:
         if not path.parent.is_dir():
             raise WrongUsage("its folder does not exist.", where=str(path), remedy="Make the folder first.")
         if path.is_dir():
@@ -32,15 +32,16 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> No
             raise WrongUsage("the file exists already.", where=str(path), remedy="Choose another name, or add --overwrite.")
         if not os.access(path.parent, os.W_OK):
             raise WrongUsage("its folder cannot be written to.", where=str(path))
-
-
-@contextmanager
-def usable_path(path: Path) -> Iterator[None]:
-    """Turn what the system says against a path (too long, no rights) into words."""
-    try:
-        yield
     except OSError as error:
         raise WrongUsage(f"the path cannot be used: {error.strerror}.", where=str(path), remedy="Name another.") from None
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Whether both are there and the same file, whatever their names."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[str, Any]] | None) -> None:

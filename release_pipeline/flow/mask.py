@@ -17,7 +17,7 @@ import pyarrow as pa
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
 from release_pipeline.flow.evidence import ColumnEvidence, collect_evidence
-from release_pipeline.flow.files import check_output, usable_path, write_together
+from release_pipeline.flow.files import check_output, is_same_file, write_together
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -33,9 +33,9 @@ from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import column_error
+from release_pipeline.stages.checks import check_facts, check_release_column, match_header, warn, warn_of_releases
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import fill_missing, microaggregate
-from release_pipeline.stages.validate import check_facts, check_release_column, match_header, warn, warn_of_releases
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -90,10 +90,8 @@ def mask_file(
     if evidence is not None:
         check_output(evidence, endings=(".json",), overwrite=overwrite)
     for path in (output, evidence):
-        if path is not None:
-            with usable_path(file):
-                if file.exists() and path.exists() and path.samefile(file):
-                    raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
+        if path is not None and is_same_file(file, path):
+            raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
     masked = mask_table(policy, file, release=release, progress=progress)
     progress(f"writing {output}")
     write_together((output, masked.table), None if evidence is None else (evidence, masked.evidence()))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from release_pipeline.errors import DataRefused
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
-from release_pipeline.stages.validate import Check, Facts, refusals
+from release_pipeline.stages.checks import Check, Facts, refusals
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
 

@@ -39,19 +39,19 @@ from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION, Statistics
 from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
-from release_pipeline.stages.mask import mask
-from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
-from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
-from release_pipeline.stages.validate import (
+from release_pipeline.stages.checks import (
     Check,
     check_facts,
     check_release_column,
     check_roles,
     match_header,
-    refusals,
     warn,
     warn_of_releases,
 )
+from release_pipeline.stages.mask import mask
+from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
+from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
+from release_pipeline.stages.validate import Judge, Verdict, judge_counts
 from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseRoom, open_room
@@ -73,8 +73,14 @@ class StageResult:
     version: str
     facts: dict[str, Any]
     internal: dict[str, Any] = field(default_factory=dict[str, Any])
-    checks: tuple[Check, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     gates: tuple[Gate, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def refusal(self) -> tuple[str, ...]:
+        """Why the release must not go on, if it must not."""
+        return tuple(message for verdict in self.verdicts if not verdict.passed for message in verdict.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +132,17 @@ class ReleaseFlow:
             checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
         return checks, [*warn(facts, policy), *warn_of_releases(note["outside"], policy)]
 
-    def accept(self, checks: Sequence[Check], warnings: Sequence[str]) -> StageResult:
-        """`records`: only what is released, typed. Refused, with nothing left of it, when any check found something."""
-        if any(check.count for check in checks):
+    def validate(self, judge: Judge = judge_counts) -> StageResult:
+        """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
+        checks, warnings = self.collect_checks()
+        verdicts = judge(checks)
+        messages = [message for verdict in verdicts for message in verdict.messages]
+        if not all(verdict.passed for verdict in verdicts):
             with self._room() as room:
                 room.drop(["records"])
                 room.forget(["validated"])
-            self._set_blocked("; ".join(refusals(checks)))
-            refuse(str(self.id), checks)
+            self._set_blocked("; ".join(messages))
+            return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
             note = self._previous(room, "ingested")
             for name, column in self.policy.kept_columns.items():
@@ -142,7 +151,7 @@ class ReleaseFlow:
             room.drop(["raw"])
             room.write_note("validated", self._note(version, records=note["records"], warnings=list(warnings)))
         facts = {"rows": note["records"], "checks": len(checks), "warnings": len(warnings)}
-        return StageResult("validated", version, facts, checks=tuple(checks))
+        return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
@@ -305,8 +314,9 @@ class ReleaseFlow:
     def run(self) -> StageResult:
         """Every stage in order, judged by the plain checks; what `run` does without Dagster."""
         self.ingest()
-        checks, warnings = self.collect_checks()
-        self.accept(checks, warnings)
+        validated = self.validate()
+        if validated.refusal:
+            raise DataRefused("the data do not meet the policy.", findings=validated.refusal, where=str(self.id))
         for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
             stage()
         return self.freeze()

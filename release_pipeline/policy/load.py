@@ -214,7 +214,7 @@ def _has(value: Any, step: str | int) -> bool:
 def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[str, str]:
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
-    got = _quote(error["input"]) if "values" not in where[2:] else "an entry"
+    got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":
             return "the domain must be [lower, upper].", ""

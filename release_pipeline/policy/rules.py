@@ -165,8 +165,10 @@ def _grid(name: str, column: NoiseColumn, protect: Protect, share: Epsilon) -> I
     try:
         check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share)
     except ReleasePipelineError as error:
-        where = ("protect", "k") if error.where == "k" else ("columns", name, "grid")
-        yield where, error.what, error.remedy
+        if error.where != "k":
+            yield ("columns", name, "grid"), error.what, error.remedy
+        elif protect.k is not None and protect.method != "laplace":
+            yield ("protect", "k"), error.what, error.remedy
 
 
 def _columns(parts: Parts) -> Iterator[Problem]:

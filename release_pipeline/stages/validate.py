@@ -1,251 +1,88 @@
-"""Judges headers and counts against a policy. It never sees a cell."""
+"""Judges the checks of a release, family by family, with Great Expectations on a small table of counts. It never sees a cell.
+
+DuckDB computes counts; a pandas table with one row per check goes to Great Expectations. Everything fails closed: a family without
+a check, an expectation that raised and a result that is missing all count as failed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from release_pipeline.policy.model import (
-    KeepColumn,
-    MissingCategory,
-    NoiseColumn,
-    Person,
-    Policy,
-    canonical_name,
-    look_alike_key,
-)
-
-LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
-HEAVY_TIES = 0.5  # share of records with one and the same value from which a column is warned about
+from release_pipeline.stages.checks import FAMILIES, Check
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """Counts about a loaded source: of records, and per column by the name of the count."""
-
-    records: int
-    columns: Mapping[str, Mapping[str, int]]
-    kinds: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that must not occur: how often it did, and what to say of it. A release needs `count` 0 everywhere."""
+class Verdict:
+    """What was found of one family: passed or not, how many checks there were, and a sentence for each that found something."""
 
     family: str
-    column: str
-    fact: str
-    count: int
-    message: str
+    passed: bool
+    checks: tuple[Check, ...]
+    messages: tuple[str, ...]
 
 
-FAMILIES = {
-    "schema": "The source has exactly the declared columns, each once.",
-    "roles": "Only columns that are released go on: no identifier, no dropped and no undeclared column.",
-    "types": "Every number is a finite number.",
-    "domains": "No number lies outside a declared domain whose policy is fail.",
-    "missing": "Nothing is missing where missing is fail.",
-    "person_unit": "Every record has a person, and nobody has more records than declared.",
-    "categories": "Every category is declared, and no column holds one value only.",
-    "size": "There are enough records.",
-}
+Judge: TypeAlias = Callable[[Sequence[Check]], list[Verdict]]
 
 
-def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
-    """The declared columns by the name they have in the file, and the checks of the header.
-
-    Names are compared in NFC. A column that is not declared is named in a message only when all declared ones are there: a file
-    without a header would show its first record otherwise.
-    """
-    names = {canonical_name(name): name for name in header}
-    missing = sorted(policy.declared - names.keys())
-    extra = [name for name in names if name not in policy.declared and name]
-    shown = [name for name in extra if name.isprintable() and len(name) <= LONGEST_NAME]
-    if len(missing) > len(policy.declared) / 2:
-        what = (
-            f"{len(missing)} of {len(policy.declared)} declared columns are not in the file. Is this the right file, "
-            "and does it have a header?"
-        )
-        return {}, [Check("schema", "", "header", len(missing), what)]
-    checks = [Check("schema", "", "columns", 0, "")]
-    checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
-    checks += [Check("schema", name, "absent", 1, f"column {name}: declared, but not in the file.") for name in missing]
-    if extra and (missing or len(shown) < len(extra)):
-        count = f"{len(extra)} columns of the file are" if len(extra) > 1 else "1 column of the file is"
-        checks.append(Check("schema", "", "undeclared", len(extra), f"{count} not declared."))
-    else:
-        what = "in the file, but not declared. Add it to columns, or to drop."
-        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {what}") for name in shown]
-    return {name: names[name] for name in names if name in policy.declared}, checks
+def judge_counts(checks: Sequence[Check]) -> list[Verdict]:
+    """The verdicts by plain comparison: every count must be 0, and every family must have a check."""
+    return [_verdict(family, checks, all(check.count == 0 for check in checks if check.family == family)) for family in FAMILIES]
 
 
-def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Check]:
-    """Records that no declared release takes: without a release they stop everything, of another release they do not."""
-    name = policy.source.release_column or ""
-    missing = counts["missing"]
-    return [Check("missing", name, "without_release", missing, f"column {name}: {_records(missing)} without a release.")]
-
-
-def warn_of_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
-    """A word on records of releases that the policy does not declare: they are in none."""
-    if not counts["undeclared"]:
-        return []
-    return [f"column {policy.source.release_column}: {_records(counts['undeclared'])} of releases that the policy does not list."]
-
-
-def check_facts(facts: Facts, policy: Policy) -> list[Check]:
-    """Every check of the counts against the policy, those that found nothing included."""
-    checks = [_enough_records(facts.records, policy)]
-    for name, column in policy.columns.items():
-        if isinstance(column, NoiseColumn):
-            checks += _check_numbers(name, column, facts)
-        elif isinstance(column, KeepColumn):
-            checks += _check_categories(name, column, facts)
-    if isinstance(policy.person, Person):
-        checks += _check_persons(policy.person, facts)
-    return checks
-
-
-def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
-    """One check per column that goes on after validation: it must be one that the policy releases."""
-    released = policy.noise_columns.keys() | policy.kept_columns.keys()
+def judge_expectations(checks: Sequence[Check]) -> list[Verdict]:
+    """The verdicts of a suite of expectations on the table of counts; never more lenient than `judge_counts`."""
+    successes = _validate(checks)
     return [
-        Check("roles", name, "not_released", int(name not in released), f"column {name}: goes on without being released.")
-        for name in going_on
+        _verdict(plain.family, checks, plain.passed and successes.get(plain.family) is True) for plain in judge_counts(checks)
     ]
 
 
-def refusals(checks: Sequence[Check]) -> list[str]:
-    """What to say of the checks that found something."""
-    return [check.message for check in checks if check.count]
+def _verdict(family: str, checks: Sequence[Check], passed: bool) -> Verdict:
+    mine = tuple(check for check in checks if check.family == family)
+    messages = [check.message for check in mine if check.count]
+    if not mine:
+        messages.append(f"nothing of the family {family} was checked.")
+    elif not passed and not messages:
+        messages.append(f"the family {family} could not be judged.")
+    return Verdict(family, passed and bool(mine), mine, tuple(messages))
 
 
-def warn(facts: Facts, policy: Policy) -> list[str]:
-    """What stops nothing and deserves a word: clamped and filled records, heavy ties."""
-    warnings: list[str] = []
-    for name, column in policy.noise_columns.items():
-        warnings += _warn_of_numbers(name, column, facts)
-    return warnings
+def _validate(checks: Sequence[Check]) -> dict[str, bool]:
+    """Family by family, whether its expectation came back and succeeded without raising. Results are matched by `meta`."""
+    import great_expectations as gx  # 3 s and 200 MB: only where it is used
+    import pandas as pd
+    from great_expectations.data_context.types.base import ProgressBarsConfig
 
-
-def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
-    seen: dict[str, str] = {}
-    for position, name in enumerate(header, start=1):
-        key = look_alike_key(name)
-        if not key:
-            yield "", f"column number {position} has no name."
-        elif key not in seen:
-            seen[key] = name
-        elif canonical_name(seen[key]) == canonical_name(name):
-            yield name, f"column {name}: stands in the header twice."
-        else:
-            yield name, f"columns {seen[key]} and {name}: look alike."
-
-
-def _enough_records(records: int, policy: Policy) -> Check:
-    least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0))
-    message = f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k)."
-    return Check("size", "", "records_too_few", max(least - records, 0), message)
-
-
-def _check_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[Check]:
-    kind = facts.kinds[name]
-    if kind not in ("text", "number"):
-        yield Check("types", name, "of_another_type", facts.records, f"column {name}: is of type {kind}, not a number.")
-        return
-    counts = facts.columns[name]
-    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=isinstance(column.missing, str)))
-    yield Check(
-        "types",
-        name,
-        "not_a_number",
-        counts["not_a_number"],
-        f"column {name}: {_records(counts['not_a_number'])} where something else than a number stands.",
+    expectations: Any = gx.expectations
+    context: Any = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    frame = pd.DataFrame([(c.family, c.column, c.fact, c.count) for c in checks], columns=["family", "column", "fact", "count"])
+    batch = (
+        context.data_sources.add_pandas("counts")
+        .add_dataframe_asset("checks")
+        .add_batch_definition_whole_dataframe("all")
+        .get_batch(batch_parameters={"dataframe": frame})
     )
-    yield Check(
-        "types",
-        name,
-        "not_finite",
-        counts["not_finite"],
-        f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number.",
-    )
-    outside = counts["below"] + counts["above"]
-    yield Check(
-        "domains",
-        name,
-        "outside",
-        outside if column.outside == "fail" else 0,
-        f"column {name}: {_records(outside)} outside the declared domain "
-        f"({counts['below']:,} below, {counts['above']:,} above), and outside is fail.",
-    )
-    constant = counts["different"] == 1 and not counts["not_a_number"]
-    yield Check(
-        "categories",
-        name,
-        "constant",
-        int(constant),
-        f"column {name}: on its domain and grid all records are the same; document the value and drop it.",
-    )
-
-
-def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
-    return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
-
-
-def _warn_of_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[str]:
-    counts = facts.columns.get(name, {})
-    outside = counts.get("below", 0) + counts.get("above", 0)
-    if outside and column.outside == "clamp":
-        yield f"column {name}: {_records(outside)} outside the declared domain, clamped to it."
-    if counts.get("missing") and not isinstance(column.missing, str):
-        yield f"column {name}: {_records(counts['missing'])} without a value, filled as declared."
-    if counts.get("most_frequent", 0) >= HEAVY_TIES * facts.records:
-        yield f"column {name}: heavy ties; at least half of the records share one value, so many clusters are constant."
-
-
-def _check_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[Check]:
-    counts = facts.columns[name]
-    fails = not isinstance(column.missing, MissingCategory)
-    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=fails))
-    yield Check(
-        "categories",
-        name,
-        "undeclared",
-        counts["undeclared"],
-        f"column {name}: {_records(counts['undeclared'])} with a category that values does not list.",
-    )
-    constant = counts["different"] == 1 and len(column.values) > 1 and not (fails and counts["missing"])
-    yield Check(
-        "categories",
-        name,
-        "constant",
-        int(constant),
-        f"column {name}: all records have the same value; declare that one alone if it may be public, or drop the column.",
-    )
-
-
-def _check_persons(person: Person, facts: Facts) -> Iterator[Check]:
-    counts = facts.columns[person.column]
-    yield Check(
-        "person_unit",
-        person.column,
-        "without_person",
-        counts["missing"],
-        f"column {person.column}: {_records(counts['missing'])} without a person.",
-    )
-    yield Check(
-        "person_unit",
-        person.column,
-        "too_often",
-        counts["too_often"],
-        f"column {person.column}: {_persons(counts['too_often'])} more than the {person.records_per_release} declared "
-        f"record{'s' if person.records_per_release != 1 else ''} (records_per_release).",
-    )
-
-
-def _persons(count: int) -> str:
-    return f"{count:,} persons have" if count != 1 else "1 person has"
-
-
-def _records(count: int) -> str:
-    return f"{count:,} record{'s' if count != 1 else ''}"
+    suite: Any = gx.ExpectationSuite(name="release")
+    suite.add_expectation(expectations.ExpectTableRowCountToEqual(value=len(checks), meta={"family": "all"}))
+    suite.add_expectation(expectations.ExpectColumnValuesToNotBeNull(column="count", meta={"family": "all"}))
+    for family in FAMILIES:
+        suite.add_expectation(
+            expectations.ExpectColumnValuesToBeBetween(
+                column="count",
+                min_value=0,
+                max_value=0,
+                row_condition=f'family == "{family}"',
+                condition_parser="pandas",
+                meta={"family": family},
+            )
+        )
+    found: dict[str, bool] = {}
+    for result in batch.validate(suite, result_format="BOOLEAN_ONLY").results:
+        family = result.expectation_config.meta["family"]
+        raised = any("raised_exception" in str(key) and value for key, value in dict(result.exception_info or {}).items())
+        found[family] = found.get(family, True) and bool(result.success) and not raised
+    whole = found.pop("all", False)
+    return {family: passed and whole for family, passed in found.items()}

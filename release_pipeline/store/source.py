@@ -73,7 +73,7 @@ class FileSource:
 
     def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
-            return connection.read_parquet(_literal(self.path))
+            return connection.read_parquet(_literal(self.path), hive_partitioning=False)
         return connection.read_csv(
             _literal(self.path),
             header=True,
@@ -83,6 +83,7 @@ class FileSource:
             columns=dict.fromkeys(self.header, "VARCHAR"),
             auto_detect=False,
             strict_mode=True,
+            hive_partitioning=False,
         )
 
 
@@ -195,8 +196,8 @@ def _find_duckdb(path: Path, table: str) -> DuckdbSource:
 
 
 def _literal(path: Path) -> str:
-    """The path for DuckDB, which would take *, ? and [ for a pattern and read other files."""
-    return re.sub(r"([*?[])", r"[\1]", str(path))
+    """The path for DuckDB, which would take *, ? and [ for a pattern and read other files, and ~ for a home."""
+    return re.sub(r"([*?[])", r"[\1]", str(path.absolute()))
 
 
 def _check_file(path: Path) -> None:
