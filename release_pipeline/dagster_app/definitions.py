@@ -1,78 +1,48 @@
-"""The definitions that workspace.yaml loads: one asset per policy of the site, with a check that says whether it is valid.
-
-A broken policy shows as a failed check with its errors; it never takes the others down.
-"""
+"""The definitions that workspace.yaml loads: for every policy of the site its check, and for every valid one its chain."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.policies import build_policy_asset, build_policy_check
+from release_pipeline.dagster_app.releases import SiteResource, build_release_assets
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.site import HOME, check_name
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.load import list_policies
-from release_pipeline.policy.plan import describe_claim, describe_plan, make_plan
-
-GROUP = "policies"
-OWNERS = ["team:stewards"]
 
 
-def build_defs(site: Path) -> dg.Definitions:
-    """Definitions for the policies in `site`/policies, read anew at every check."""
-    files = list_policies(site)
+def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
+    """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched."""
+    files = list_policies(home)
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [build_policy_asset(file) for file in files]
+    jobs: list[Any] = [
+        dg.define_asset_job(
+            "check_policies",
+            selection=dg.AssetSelection.checks_for_assets(*[asset.key for asset in assets]) if files else dg.AssetSelection.all(),
+            description="Read every policy of the site and say what is wrong with it, or what it will do.",
+        )
+    ]
+    for file in files:
+        try:
+            policy = check_name(load_policy(file), file)
+        except ReleasePipelineError:
+            continue
+        chain, job = build_release_assets(policy)
+        assets += chain
+        jobs.append(job)
     return dg.Definitions(
-        assets=[_policy_asset(file) for file in files],
-        asset_checks=[_policy_check(file) for file in files],
-        jobs=[
-            dg.define_asset_job(
-                "check_policies",
-                selection=dg.AssetSelection.all_asset_checks(),
-                description="Read every policy of the site and say what is wrong with it, or what it will do.",
-            )
-        ],
+        assets=assets,
+        asset_checks=[build_policy_check(file) for file in files],
+        jobs=jobs,
+        resources={"site": SiteResource(home=str(home.resolve())), **(resource_overrides or {})},
         executor=dg.in_process_executor,
     )
 
 
-def _policy_key(file: Path) -> dg.AssetKey:
-    return dg.AssetKey(["policy", file.stem.replace("-", "_")])
-
-
-def _policy_asset(file: Path) -> dg.AssetSpec:
-    return dg.AssetSpec(
-        _policy_key(file),
-        group_name=GROUP,
-        description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
-        owners=OWNERS,
-        kinds={"yaml"},
-    )
-
-
-def _policy_check(file: Path) -> dg.AssetChecksDefinition:
-    @dg.asset_check(
-        asset=_policy_key(file),
-        name="policy_is_valid",
-        description="The policy can be read and nothing in it contradicts itself. On failure: every error with its place.",
-    )
-    def policy_is_valid() -> dg.AssetCheckResult:
-        try:
-            policy = load_policy(file)
-        except ReleasePipelineError as error:
-            lines = getattr(error, "problems", ()) or (str(error),)
-            return dg.AssetCheckResult(passed=False, metadata={"errors": dg.MetadataValue.md("\n".join(f"- {x}" for x in lines))})
-        plan = "\n".join(describe_plan(make_plan(policy)))
-        return dg.AssetCheckResult(
-            passed=True,
-            metadata={
-                "claim": describe_claim(policy),
-                "policy_hash": policy.canonical_hash(),
-                "plan": dg.MetadataValue.md(f"```\n{plan}\n```"),
-            },
-        )
-
-    return policy_is_valid
-
-
-defs = build_defs(Path(os.environ.get("RELEASE_PIPELINE_HOME", ".")))
+defs = build_defs(Path(os.environ.get(HOME) or "."))

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.candidate import freeze
+from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
 from release_pipeline.flow.evidence import collect_evidence
 from release_pipeline.flow.reading import (
     NO_RELEASES,
@@ -40,6 +40,7 @@ from release_pipeline.privacy.methods import DEFINITION, Statistics
 from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
 from release_pipeline.stages.checks import (
+    FAMILIES,
     Check,
     check_facts,
     check_release_column,
@@ -51,7 +52,7 @@ from release_pipeline.stages.checks import (
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
 from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
-from release_pipeline.stages.validate import Judge, Verdict, judge_counts
+from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseRoom, open_room
@@ -321,6 +322,13 @@ class ReleaseFlow:
             stage()
         return self.freeze()
 
+    def candidate_is_whole(self) -> bool:
+        """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
+        folder = self.site.candidate(str(self.id))
+        with open_registry(self.site.registry) as registry:
+            recorded = [state.candidate_hash for state in registry.states() if state.id == self.id]
+        return is_whole(folder) and recorded == [candidate_hash(folder)]
+
     def block(self, reason: str) -> NoReturn:
         """Note the release as blocked, with the reason, and raise."""
         self._set_blocked(reason)
@@ -543,4 +551,4 @@ def _fingerprint(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-__all__ = ["RECORD", "STAGES", "Blocked", "DataRefused", "ReleaseFlow", "StageResult", "open_release", "partitions"]
+__all__ = ["FAMILIES", "STAGES", "Blocked", "ReleaseFlow", "StageResult", "judge_expectations", "open_release", "partitions"]

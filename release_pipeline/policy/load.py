@@ -228,7 +228,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
         case "union_tag_invalid":
             return (
-                f"{_quote(error['input'].get('do'))} is not something to do.",
+                f"{_quote(cast(Any, error['input']).get('do'))} is not something to do.",
                 f"Allowed: {', '.join(_COLUMN_MODELS)}.",
             )
         case "string_pattern_mismatch":

@@ -1,7 +1,7 @@
 """Judges the checks of a release, family by family, with Great Expectations on a small table of counts. It never sees a cell.
 
-DuckDB computes counts; a pandas table with one row per check goes to Great Expectations. Everything fails closed: a family without
-a check, an expectation that raised and a result that is missing all count as failed.
+DuckDB computes counts; a pandas table with one row per check goes to Great Expectations. Everything fails closed: a family
+without a check, an expectation that raised and a result that is missing all count as failed.
 """
 
 from __future__ import annotations

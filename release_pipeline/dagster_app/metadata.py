@@ -1,0 +1,97 @@
+"""The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each fact.
+
+Dagster's UI has no access control. A fact that is not listed here cannot get there, and figures computed against the original
+only where the site says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from release_pipeline.flow.release import StageResult
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import DropColumn, KeepColumn, NoiseColumn
+
+ALLOWED: dict[str, tuple[type, ...]] = {
+    "anonymity_k": (int, type(None)),
+    "candidate_hash": (str,),
+    "cells_blanked": (int,),
+    "checks": (int,),
+    "claim": (str,),
+    "column_bound": (str,),
+    "columns_in_source": (int,),
+    "columns_read": (int,),
+    "definition": (str,),
+    "epsilon": (float,),
+    "gates": (int,),
+    "gates_passed": (int,),
+    "k": (int, type(None)),
+    "method": (str,),
+    "noise_columns": (int,),
+    "policy_hash": (str,),
+    "population_spent": (str,),
+    "release": (str,),
+    "rows": (int,),
+    "rows_dropped": (int,),
+    "rows_in": (int,),
+    "rows_out": (int,),
+    "scope": (str,),
+    "series_epsilon": (float,),
+    "share_suppressed": (float,),
+    "table_bound": (str,),
+    "warnings": (int,),
+}
+
+
+def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any]:
+    """The metadata of a materialization. Raises `ValueError` for a fact that is not allowed, or of another type."""
+    metadata: dict[str, Any] = {}
+    for name, value in result.facts.items():
+        kinds = ALLOWED.get(name)
+        if kinds is None or type(value) not in kinds:
+            raise ValueError(f"the fact '{name}' ({type(value).__name__}) may not stand in Dagster's metadata")
+        if value is not None:
+            metadata[name] = value
+    if result.words:
+        metadata["notes"] = dg.MetadataValue.md("\n".join(f"- {word}" for word in result.words))
+    if show_internal:
+        metadata |= {f"internal/{name}": value for name, value in _flatten(result.internal)}
+    return metadata
+
+
+def column_metadata(policy: Policy, previous: dg.AssetKey) -> dict[str, Any]:
+    """The released columns, what was done to each, and which column of the previous asset each comes from."""
+    columns = [dg.TableColumn(name, type=_type(column), description=_words(policy, name)) for name, column in _released(policy)]
+    deps = {name: [dg.TableColumnDep(asset_key=previous, column_name=name)] for name, _ in _released(policy)}
+    return {
+        "dagster/column_schema": dg.TableSchema(columns=columns),
+        "dagster/column_lineage": dg.TableColumnLineage(deps_by_column=deps),
+    }
+
+
+def _released(policy: Policy) -> list[tuple[str, KeepColumn | NoiseColumn]]:
+    return [(name, column) for name, column in policy.columns.items() if not isinstance(column, DropColumn)]
+
+
+def _type(column: KeepColumn | NoiseColumn) -> str:
+    if isinstance(column, NoiseColumn):
+        return "double"
+    return "bigint" if column.integers else "varchar"
+
+
+def _words(policy: Policy, name: str) -> str:
+    column = policy.columns[name]
+    if isinstance(column, NoiseColumn):
+        k = f", k = {policy.protect.k}" if policy.protect.k else ""
+        return f"{column.role}; noise by {policy.protect.method}{k}, epsilon {policy.column_epsilon[name]}"
+    return f"{column.role}; released as it is"
+
+
+def _flatten(figures: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:
+    flat: list[tuple[str, float]] = []
+    for name, value in figures.items():
+        flat += _flatten(value, f"{prefix}{name}/") if isinstance(value, Mapping) else [(f"{prefix}{name}", float(value))]
+    return flat

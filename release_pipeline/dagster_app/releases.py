@@ -1,0 +1,184 @@
+"""The chain of assets of one policy: each asset is one call into `flow`, partitioned by release, grouped by trust zone."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from release_pipeline import __version__
+from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations, open_release, partitions
+from release_pipeline.flow.site import Site, find_site
+from release_pipeline.policy import Policy
+from release_pipeline.policy.plan import describe_claim
+
+ZONES = {
+    "ingested": ("restricted", {"duckdb"}, "The needed columns of the source, as delivered, in the vault."),
+    "validated": (
+        "restricted",
+        {"duckdb", "greatexpectations"},
+        "Only the columns that are released, typed, after eight families of checks on counts.",
+    ),
+    "microaggregated": ("restricted", {"numpy"}, "Rank clusters, exact sums and noise scales of every noise column."),
+    "masked": ("protection", {"numpy"}, "Exact discrete Laplace noise on the statistics, rows shuffled. Drawn once per release."),
+    "suppressed": ("protection", {"numpy"}, "Without small groups of released quasi-identifiers."),
+    "audited": ("audit", {"numpy"}, "Utility and risk measured, gates judged on the expected error."),
+    "candidate": ("public", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
+}
+OWNERS = ["team:stewards"]
+
+
+class SiteResource(dg.ConfigurableResource[Any]):
+    """A site by its folder."""
+
+    home: str
+
+    def open(self) -> Site:
+        """The site."""
+        return find_site(Path(self.home))
+
+
+def asset_prefix(policy: str) -> str:
+    """A policy's name as the prefix of its asset keys."""
+    return policy.replace("-", "_")
+
+
+def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
+    """The assets of one policy and the job that runs them all for one release."""
+    prefix = asset_prefix(policy.policy)
+    releases = dg.StaticPartitionsDefinition(partitions(policy))
+    pool = f"vault_{asset_prefix(policy.population)}"
+
+    def key(stage: str) -> dg.AssetKey:
+        return dg.AssetKey([prefix, stage])
+
+    def spec(stage: str, previous: str | None) -> dict[str, Any]:
+        zone, kinds, words = ZONES[stage]
+        return {
+            "group_name": zone,
+            "kinds": kinds,
+            "description": f"{words}\n\n{describe_claim(policy)}",
+            "owners": OWNERS,
+            "code_version": __version__,
+            "deps": [key(previous)] if previous else [],
+        }
+
+    def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
+        @dg.asset(key=key(stage), partitions_def=releases, pool=pool, **spec(stage, previous))
+        def build(context: dg.AssetExecutionContext, site: SiteResource) -> dg.MaterializeResult[Any]:
+            with readable_failures():
+                flow = open_flow(context, site, policy)
+                result = step(flow)
+            return materialized(result, flow, None if previous is None else key(previous))
+
+        return build
+
+    @dg.asset(
+        key=key("validated"),
+        partitions_def=releases,
+        pool=pool,
+        check_specs=[
+            dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=words)
+            for family, words in FAMILIES.items()
+        ],
+        **spec("validated", "ingested"),
+    )
+    def validated(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
+        with readable_failures():
+            flow = open_flow(context, site, policy)
+            result = flow.validate(judge_expectations)
+        for verdict in result.verdicts:
+            yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, len(verdict.checks))
+        if result.refusal:
+            raise dg.Failure("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
+        yield materialized(result, flow, key("ingested"))
+
+    @dg.multi_asset(
+        specs=[
+            dg.AssetSpec(key("audited"), **spec("audited", "suppressed")),
+            dg.AssetSpec(key("candidate"), skippable=True, **spec("candidate", "audited")),
+        ],
+        check_specs=[
+            dg.AssetCheckSpec(
+                "gates",
+                asset=key("audited"),
+                blocking=True,
+                description="The gates of the policy, judged on the expected error, not on the noise that was drawn.",
+            ),
+            dg.AssetCheckSpec(
+                "frozen",
+                asset=key("candidate"),
+                description="The candidate's folder is whole: every file has the hash that its list of sums says.",
+            ),
+        ],
+        name=f"{prefix}__audited_and_candidate",
+        partitions_def=releases,
+        can_subset=False,
+        pool=pool,
+    )
+    def audited_and_candidate(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
+        with readable_failures():
+            flow = open_flow(context, site, policy)
+            audited = flow.audit()
+        yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
+        failed = [gate.words for gate in audited.gates if not gate.passed]
+        yield check_result("gates", key("audited"), not failed, tuple(failed), len(audited.gates))
+        with readable_failures():
+            candidate = flow.freeze()
+            whole = flow.candidate_is_whole()
+        yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"))
+        yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",), 1)
+
+    assets = [
+        simple("ingested", None, ReleaseFlow.ingest),
+        validated,
+        simple("microaggregated", "validated", ReleaseFlow.microaggregate),
+        simple("masked", "microaggregated", ReleaseFlow.mask),
+        simple("suppressed", "masked", ReleaseFlow.suppress),
+        audited_and_candidate,
+    ]
+    job = dg.define_asset_job(
+        f"release_{prefix}",
+        selection=dg.AssetSelection.assets(*[key(stage) for stage in ZONES]),
+        partitions_def=releases,
+        description=f"One release of {policy.policy}, from its source to the candidate.",
+    )
+    return assets, job
+
+
+def open_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> ReleaseFlow:
+    """The flow of this run's release, under the policy as it stands now."""
+    return open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
+
+
+def materialized(
+    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey | None, *, asset: dg.AssetKey | None = None
+) -> dg.MaterializeResult[Any]:
+    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content."""
+    metadata = build_metadata(result, show_internal=flow.site.shows_internal_metrics())
+    if previous is not None:
+        metadata |= column_metadata(flow.policy, previous)
+    return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
+
+
+def check_result(name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], checks: int) -> dg.AssetCheckResult:
+    """A check with its sentences: column names and counts only."""
+    found = dg.MetadataValue.md("\n".join(f"- {message}" for message in messages) or "nothing")
+    return dg.AssetCheckResult(check_name=name, asset_key=asset, passed=passed, metadata={"found": found, "checks": checks})
+
+
+@contextmanager
+def readable_failures() -> Iterator[None]:
+    """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells."""
+    try:
+        yield
+    except ReleasePipelineError as error:
+        details = " ".join(getattr(error, "findings", ()) or getattr(error, "problems", ()))
+        raise dg.Failure(f"{error} {details}".strip(), allow_retries=False) from None
+    except dg.Failure:
+        raise
+    except Exception as error:
+        raise dg.Failure(f"Internal error: {type(error).__name__}. Please report it.", allow_retries=False) from None
