@@ -24,14 +24,14 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(READY)
 
-demo: $(READY)  ## protect one wave of the RAND Health Insurance Experiment and show what was done
+demo: $(READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
 	@$(BIN)/release-pipeline demo
 
 test: $(READY)  ## run all tests, slow and statistical ones included
 	$(BIN)/pytest
 
-ui: $(READY)  ## the Dagster UI of this folder, at http://127.0.0.1:3000
-	$(BIN)/dagster dev -w workspace.yaml
+ui: $(READY)  ## the Dagster UI of the demo, at http://127.0.0.1:3000 (after make demo)
+	@$(BIN)/release-pipeline ui --home demo
 
 lint: $(READY)  ## style, types
 	$(BIN)/ruff check .

@@ -58,10 +58,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
-    demo = commands.add_parser("demo", help="protect one wave of the embedded data and show what was done")
-    demo.add_argument("--folder", type=Path, default=Path("demo"), help="where to write (default: demo)")
-    demo.add_argument("--release", default="1", help="which wave, 1 to 5 (default: 1)")
+    demo = commands.add_parser(
+        "demo",
+        help="the whole chain on the embedded data, wave by wave",
+        description="Build a site in its own folder from the RAND Health Insurance Experiment, and run every wave to a candidate.",
+    )
+    demo.add_argument("--folder", type=Path, default=Path("demo"), help="where the demo's site is (default: demo)")
+    demo.add_argument("--fresh", action="store_true", help="start over instead of serving what is there")
     demo.set_defaults(run=_demo)
+
+    init = commands.add_parser("init", help="a policy skeleton from a header, for a person to fill")
+    init.add_argument("name", metavar="NAME", help="the name of the policy")
+    init.add_argument("--from", dest="file", type=Path, required=True, metavar="FILE", help="a .csv or .parquet file")
+    init.add_argument("-o", "--output", type=Path, help="where to write it (default: standard output)")
+    init.set_defaults(run=_init)
 
     check = commands.add_parser(
         "check",
@@ -73,6 +83,28 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--rows", type=_positive, help="plan for this many records (default: the policy's min_rows)")
     check.add_argument("--json", action="store_true", help="the plan or the errors as JSON")
     check.set_defaults(run=_check)
+
+    diff = commands.add_parser("diff", help="the change of a policy in plain words")
+    diff.add_argument("old", type=Path, metavar="OLD", help="the policy as it was")
+    diff.add_argument("new", type=Path, metavar="NEW", help="the policy as it is to be")
+    diff.set_defaults(run=_diff)
+
+    run = commands.add_parser("run", help="one release from its source to the candidate, through Dagster")
+    run.add_argument("policy", metavar="POLICY", help="the name of a policy of the site")
+    run.add_argument("--release", help="which release, where there are several")
+    _add_home(run)
+    run.set_defaults(run=_run)
+
+    status = commands.add_parser("status", help="the releases of a site and their states")
+    status.add_argument("--json", action="store_true", help="as JSON")
+    _add_home(status)
+    status.set_defaults(run=_status)
+
+    ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
+    ui.add_argument("--port", type=_port, default=3000, help="default: 3000")
+    ui.add_argument("--read-only", action="store_true", help="for auditors: nothing can be started")
+    _add_home(ui)
+    ui.set_defaults(run=_ui)
 
     mask = commands.add_parser(
         "mask",
@@ -136,11 +168,103 @@ def _mask(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.demo import run_demo
+    from release_pipeline.flow.demo import POLICY, build_demo_site
+    from release_pipeline.flow.overview import describe_candidates, list_releases
 
-    for line in run_demo(options.folder, release=options.release, progress=_Progress()):
-        print(line)
+    progress = _Progress()
+    site = build_demo_site(options.folder, fresh=options.fresh)
+    for line in list_releases(site)[0]:
+        if line.state == "candidate":
+            progress(f"{line.release}: served as it is (--fresh starts over)")
+            continue
+        from release_pipeline.dagster_app.launch import run_release
+
+        _, partition, *_ = line.release.split("/")
+        progress(f"{POLICY}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
+        run_release(site, POLICY, partition)
+    progress("done")
+    print("\nRAND Health Insurance Experiment: yearly waves of the same people, each released to a candidate.\n")
+    print("\n".join(describe_candidates(site)))
+    print(
+        f"""
+epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap.
+error    mean squared difference over the column's variance; 1 is no better than publishing the mean. (Internal with your
+         data; these are public.)
+k        records per cluster, not k-anonymity. k* (anonymity_k): the smallest group of equal site and sex in the candidate.
+linkage  how many sampled records lie nearest to their own original. It is high where columns are nearly exact: rank patterns
+         are not covered by a column claim. The whole table is not bounded.
+
+Where to look next:
+  release-pipeline ui --home {options.folder}        the chain, its checks, epsilon and k over the waves, in Dagster
+  release-pipeline status --home {options.folder}    the releases and their states
+  {options.folder}/vault/candidates/{POLICY}/1/r1/    what people would sign: data, evidence, hashes
+  release-pipeline check {options.folder}/policies/{POLICY}.yaml    what the policy claims"""
+    )
     return 0
+
+
+def _init(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.init import draft_policy
+
+    text = draft_policy(options.name, options.file)
+    if options.output is None:
+        print(text, end="")
+        return 0
+    from release_pipeline.flow.files import check_output
+
+    check_output(options.output, endings=(".yaml",), overwrite=False)
+    options.output.write_text(text, encoding="utf-8")
+    print(f"{options.output}: fill in what is empty, then run 'release-pipeline check {options.output}'")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from release_pipeline.policy import load_policy
+    from release_pipeline.policy.diff import describe_diff
+
+    lines = list(describe_diff(load_policy(options.old), load_policy(options.new)))
+    print("\n".join(lines) if lines else "no change: both have the same hash")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.overview import list_releases
+    from release_pipeline.flow.release import open_release
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    release = open_release(site, options.policy, options.release).id
+    progress = _Progress()
+    progress(f"{release}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
+    from release_pipeline.dagster_app.launch import run_release
+
+    run_release(site, release.policy, release.release)
+    progress("done")
+    [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
+    print(f"{line.release}: {line.state}, {line.rows or 0:,} rows, {line.claim}")
+    print(site.candidate(str(release)))
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.overview import describe_status, list_releases
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    if options.json:
+        lines, broken = list_releases(site)
+        print(json.dumps({"releases": [line.to_json() for line in lines], "broken": broken}, indent=2))
+    else:
+        print("\n".join(describe_status(site)))
+    return 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from release_pipeline.dagster_app.launch import open_ui
+    from release_pipeline.flow.site import find_site
+
+    print(f"http://127.0.0.1:{options.port} (stop with Ctrl-C; the UI has no access control of its own)")
+    return open_ui(find_site(options.home), port=options.port, read_only=options.read_only)
 
 
 class _Progress:
@@ -151,6 +275,16 @@ class _Progress:
 
     def __call__(self, step: str) -> None:
         print(f"[{time.monotonic() - self._start:6.1f} s] {step}", file=sys.stderr, flush=True)
+
+
+def _add_home(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--home", type=Path, help="the site (default: RELEASE_PIPELINE_HOME, or here if there is a policies/)")
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port")
+    return int(text)
 
 
 def _positive(text: str) -> int:

@@ -91,7 +91,8 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             flow = open_flow(context, site, policy)
             result = flow.validate(judge_expectations)
         for verdict in result.verdicts:
-            yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, len(verdict.checks))
+            counts = [(check.column, check.fact, check.count) for check in verdict.checks]
+            yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
             raise dg.Failure("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
         yield materialized(result, flow, key("ingested"))
@@ -125,12 +126,12 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             audited = flow.audit()
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
         failed = [gate.words for gate in audited.gates if not gate.passed]
-        yield check_result("gates", key("audited"), not failed, tuple(failed), len(audited.gates))
+        yield check_result("gates", key("audited"), not failed, tuple(failed))
         with readable_failures():
             candidate = flow.freeze()
             whole = flow.candidate_is_whole()
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"))
-        yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",), 1)
+        yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
 
     assets = [
         simple("ingested", None, ReleaseFlow.ingest),
@@ -164,10 +165,15 @@ def materialized(
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
 
 
-def check_result(name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], checks: int) -> dg.AssetCheckResult:
-    """A check with its sentences: column names and counts only."""
-    found = dg.MetadataValue.md("\n".join(f"- {message}" for message in messages) or "nothing")
-    return dg.AssetCheckResult(check_name=name, asset_key=asset, passed=passed, metadata={"found": found, "checks": checks})
+def check_result(
+    name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[tuple[str, str, int]] | None = None
+) -> dg.AssetCheckResult:
+    """A check with its sentences and its counts per column; never a cell."""
+    metadata: dict[str, Any] = {"found": dg.MetadataValue.md("\n".join(f"- {message}" for message in messages) or "nothing")}
+    if counts:
+        rows = [dg.TableRecord({"column": column, "fact": fact, "count": count}) for column, fact, count in counts]
+        metadata["counts"] = dg.MetadataValue.table(rows)
+    return dg.AssetCheckResult(check_name=name, asset_key=asset, passed=passed, metadata=metadata)
 
 
 @contextmanager

@@ -1,81 +1,67 @@
-"""The demo: one wave of the RAND Health Insurance Experiment, masked under policies/rand-hie.yaml."""
+"""The demo's site: the policy rand-hie, the RAND Health Insurance Experiment from the statsmodels wheel, and its population."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.mask import MaskedTable, Progress, mask_file
-from release_pipeline.policy import Policy, load_policy
-from release_pipeline.store.source import find_file, open_raw
+from release_pipeline.flow.site import Site, find_site
 
+POLICY = "rand-hie"
 _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
+_POPULATIONS = """\
+# The demo's people: those of the RAND Health Insurance Experiment.
+rand-hie-participants: {cap: {epsilon: 10, definition: idp, scope: column}}
+"""
+_SITE = """\
+# These data are public, so figures computed against the original may stand in Dagster's UI here.
+internal_metrics_in_ui: true
+"""
+_MARK = ".release-pipeline-demo"
 
 
-def demo_policy() -> Policy:
-    """The policy of the demo, from the installed package or the checkout."""
-    package = Path(__file__).resolve().parent.parent
-    inside = package / "policies" / "rand-hie.yaml"
-    return load_policy(inside if inside.is_file() else package.parent / "policies" / "rand-hie.yaml")
+def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
+    """The demo's site in `folder`: what is there is kept, unless `fresh`. Only a folder that the demo made is ever emptied."""
+    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _MARK).exists())):
+        raise WrongUsage("this is not a folder that the demo made.", where=str(folder), remedy="Name another with --folder.")
+    if fresh and folder.exists():
+        shutil.rmtree(folder)
+    try:
+        (folder / "policies").mkdir(parents=True, exist_ok=True)
+        (folder / "data").mkdir(exist_ok=True)
+        (folder / _MARK).touch()
+        _copy_once(_shipped_policy(), folder / "policies" / f"{POLICY}.yaml")
+        _copy_once(find_demo_data(), folder / "data" / "randhie.csv")
+        _write_once(folder / "populations.yaml", _POPULATIONS)
+        _write_once(folder / "site.yaml", _SITE)
+    except OSError as error:
+        raise WrongUsage(f"the folder cannot be made: {error.strerror}.", where=str(folder), remedy="Name another.") from None
+    return find_site(folder)
 
 
-def demo_data() -> Path:
+def find_demo_data() -> Path:
     """The data file inside the statsmodels wheel, which is found without importing it."""
     spec = find_spec("statsmodels")
     if spec is not None and spec.origin is not None and (file := Path(spec.origin).parent / _INSIDE_STATSMODELS).is_file():
         return file
     raise ReleasePipelineError(
-        "the demo's data are not here: they come inside the statsmodels wheel.",
-        remedy="pip install 'release-pipeline[demo]'",
+        "the demo's data are not here: they come inside the statsmodels wheel.", remedy="pip install 'release-pipeline[demo]'"
     )
 
 
-def run_demo(folder: Path, *, release: str, progress: Progress) -> Iterator[str]:
-    """Mask one wave into `folder`, replacing what was there of that wave, and tell in lines what was done to it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WrongUsage(f"the folder cannot be made: {error.strerror}.", where=str(folder), remedy="Name another.") from None
-    policy, data = demo_policy(), demo_data()
-    output = folder / f"rand-hie-{release}.csv"
-    evidence = output.with_suffix(".evidence.json")
-    masked = mask_file(policy, data, output, release=release, evidence=evidence, overwrite=True, progress=progress)
-    yield ""
-    yield f"RAND Health Insurance Experiment, wave {release}: {masked.records:,} people, one record each."
-    yield f"Claim: {masked.claim}."
-    yield f"Method: {policy.protect.method}, k = {policy.protect.k} records per cluster (not {policy.protect.k}-anonymity)."
-    yield ""
-    yield from _compare(policy, masked, data, release)
-    yield ""
-    yield "error: mean squared difference of the records over the column's variance; 1 is no better than publishing the mean."
-    yield "The columns before and after stand side by side only because these data are public; with yours that is internal."
-    yield ""
-    yield f"  {output}    the masked wave, rows shuffled; not a release, for no ledger accounts for it"
-    yield f"  {evidence}    internal evidence: scales, exact losses, errors"
-    yield "  policies/rand-hie.yaml    the policy; 'release-pipeline check' explains it"
+def _shipped_policy() -> Path:
+    package = Path(__file__).resolve().parent.parent
+    inside = package / "policies" / f"{POLICY}.yaml"
+    return inside if inside.is_file() else package.parent / "policies" / f"{POLICY}.yaml"
 
 
-def _compare(policy: Policy, masked: MaskedTable, data: Path, release: str) -> Iterator[str]:
-    yield f"{'column':<10}{'epsilon':>8}{'clusters':>10}{'error':>8}   {'mean':>19}   {'median':>19}   {'90th percentile':>19}"
-    yield f"{'':<36}   {'before':>9} {'after':>9}   {'before':>9} {'after':>9}   {'before':>9} {'after':>9}"
-    names = {name: name for name in policy.noise_columns}
-    column_of_release = policy.source.release_column
-    where = (column_of_release, release) if column_of_release else None
-    with open_raw(find_file(data, expected=policy.declared), names, release=where) as source:
-        for name, evidence in masked.columns.items():
-            before, after = source.numbers(name), masked.table.column(name).to_numpy()
-            pairs = "   ".join(f"{_short(float(f(before)))} {_short(float(f(after)))}" for f in (np.mean, np.median, _ninetieth))
-            yield f"{name:<10}{evidence.epsilon:>8}{evidence.clusters:>10,}{evidence.error:>8.3f}   {pairs}"
+def _copy_once(source: Path, target: Path) -> None:
+    if not target.exists():
+        shutil.copyfile(source, target)
 
 
-def _ninetieth(values: npt.NDArray[np.float64]) -> float:
-    return float(np.quantile(values, 0.9))
-
-
-def _short(number: float) -> str:
-    return f"{number:>9,.0f}" if abs(number) >= 1000 else f"{number:>9,.2f}"
+def _write_once(target: Path, text: str) -> None:
+    if not target.exists():
+        target.write_text(text, encoding="utf-8")

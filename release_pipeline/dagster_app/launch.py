@@ -1,0 +1,74 @@
+"""Runs of a site's jobs from the command line, and its UI, both with the site's own Dagster records."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster as dg
+
+from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.releases import asset_prefix
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.site import HOME, Site
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+class RunFailed(ReleasePipelineError):
+    """A run of the job ended without a candidate; the words are those of the step that failed."""
+
+
+def run_release(site: Site, policy: str, release: str) -> None:
+    """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
+    with _instance(site) as instance:
+        job = build_defs(site.home).resolve_job_def(f"release_{asset_prefix(policy)}")
+        result = job.execute_in_process(partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET)
+        if result.success:
+            return
+        reasons = [
+            event.step_failure_data.user_failure_data.description or ""
+            for event in result.all_events
+            if event.is_step_failure and event.step_failure_data.user_failure_data is not None
+        ]
+    raise RunFailed(next(iter(reasons), "the run failed; its events in the UI say where."), where=f"{policy}/{release}")
+
+
+def open_ui(site: Site, *, port: int, read_only: bool) -> int:
+    """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
+    prepare(site)
+    os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home), "DAGSTER_REDACT_USER_CODE_ERRORS": "1"}
+    module = "release_pipeline.dagster_app.definitions"
+    program = (
+        [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
+        if read_only
+        else [
+            str(Path(sys.executable).with_name("dagster")),
+            "dev",
+        ]
+    )
+    sys.stdout.flush()
+    os.chdir(site.dagster_home)
+    os.execv(program[0], [*program, "-m", module, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606  our own program
+
+
+def prepare(site: Site) -> None:
+    """Make the site's Dagster folder with its instance file, which is left alone if it is there."""
+    site.dagster_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = site.dagster_home / "dagster.yaml"
+    if not target.exists():
+        here = Path(__file__).resolve()
+        inside = here.with_name("dagster.yaml")
+        shutil.copyfile(inside if inside.is_file() else here.parents[2] / "dagster.yaml", target)
+
+
+@contextmanager
+def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
+    prepare(site)
+    os.environ |= {"DAGSTER_REDACT_USER_CODE_ERRORS": "1"}
+    with dg.DagsterInstance.from_config(str(site.dagster_home)) as instance:
+        yield instance

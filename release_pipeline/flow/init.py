@@ -1,0 +1,47 @@
+"""A policy skeleton from a header: every role, domain and reason is left for a person to fill, so `check` refuses it until then."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from release_pipeline.errors import SourceError
+from release_pipeline.policy.model import look_alike_key
+from release_pipeline.store.source import find_file
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def draft_policy(name: str, file: Path) -> str:
+    """The text of a policy for `file`. It looks at the header alone: nothing is inferred from the data."""
+    source = find_file(file, expected=frozenset())
+    if len({look_alike_key(column) for column in source.header}) < len(source.header) or not all(source.header):
+        raise SourceError(
+            "the header has a column without a name, or two that look alike.",
+            where=str(file),
+            remedy="Rename them in the source.",
+        )
+    columns = "\n".join(f"  {_key(column)}: {{role: , do: }}" for column in source.header)
+    return f"""\
+# A skeleton: fill in what is empty, then run `release-pipeline check`.
+policy: {name}
+steward:                # who answers for this policy
+population:             # whose budget it spends (populations.yaml)
+source: {{path: {_key(str(file))}}}          # with release_column: NAME when one column tells the releases apart
+person:                 # each-row, or {{column: NAME, records_per_release: 1}}
+releases: once          # or a list of names
+protect: {{method: , epsilon: , k: }}        # laplace, dp-um, idp-ls or idp-cbls
+# role: identifier, quasi or confidential. do: drop, keep or noise. Move what is never released to `drop`, by name.
+#   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: }}
+#   keep:  {{role: , do: keep, values: [...], why: }}
+columns:
+{columns}
+drop: []
+gates: {{min_rows: }}
+"""
+
+
+def _key(name: str) -> str:
+    if _PLAIN.fullmatch(name) and name not in ("true", "false", "null"):
+        return name
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

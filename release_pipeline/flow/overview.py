@@ -1,0 +1,95 @@
+"""What `status` and the demo's table tell of a site: from the registry, and from the evidence of candidates for those who may see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.release import partitions
+from release_pipeline.flow.site import Site, check_name
+from release_pipeline.policy import load_policy
+from release_pipeline.store.registry import ReleaseState, open_registry
+
+SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One release of the site: declared and not begun (`open`), or in the state that the registry has."""
+
+    release: str
+    state: str
+    reason: str = ""
+    rows: int | None = None
+    claim: str = ""
+    since: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The line for a script."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def list_releases(site: Site) -> tuple[list[Line], list[str]]:
+    """Every declared release and its state, and the policies that cannot be read, in words."""
+    states = _states(site)
+    lines: list[Line] = []
+    broken: list[str] = []
+    for file in site.policy_files():
+        try:
+            policy = check_name(load_policy(file), file)
+        except ReleasePipelineError as error:
+            broken.append(str(error))
+            continue
+        for partition in partitions(policy):
+            mine = [state for state in states if (state.id.policy, state.id.release) == (policy.policy, partition)]
+            lines += [_line(state) for state in mine] or [Line(f"{policy.policy}/{partition}", "open")]
+    return lines, broken
+
+
+def describe_status(site: Site) -> Iterator[str]:
+    """The releases of a site in lines for a person."""
+    lines, broken = list_releases(site)
+    width = max([7, *(len(line.release) for line in lines)])
+    yield f"{'release':<{width}}  {'state':<10}  {'rows':>9}  what"
+    for line in lines:
+        rows = "" if line.rows is None else f"{line.rows:,}"
+        yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
+    for reason in broken:
+        yield f"broken: {reason}"
+
+
+def describe_candidates(site: Site) -> Iterator[str]:
+    """A table of all candidates with figures of their evidence, which is internal: for data that are public anyway, or for reviewers."""
+    states = [state for state in _states(site) if state.state == "candidate"]
+    if not states:
+        return
+    evidence = {state.id: json.loads((site.candidate(str(state.id)) / "evidence.json").read_text()) for state in states}
+    names = list(evidence[states[0].id]["columns"])
+    head = "".join(f"{name:>9}" for name in names)
+    yield f"{'':<14}{'':>7}  {'':<34}{'':>4}{'':>5}  {'error of each column':^{9 * len(names)}}"
+    yield f"{'release':<14}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}{'linkage':>9}  state"
+    for state in states:
+        facts, audit = state.facts, evidence[state.id]["audit"]
+        kind = "iDP" if facts["definition"] == "idp" else "DP"
+        epsilon = f"{facts['epsilon']:g}, {kind}, {SCOPE_WORDS[facts['scope']]}"
+        errors = "".join(f"{audit['error'][name]:>9.3f}" for name in names)
+        yield (
+            f"{state.id!s:<14}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
+            f"{audit['record_linkage_percent']:>8.1f}%  {state.state}"
+        )
+
+
+def _states(site: Site) -> list[ReleaseState]:
+    if not site.registry.exists():
+        return []
+    with open_registry(site.registry) as registry:
+        return registry.states()
+
+
+def _line(state: ReleaseState) -> Line:
+    return Line(
+        str(state.id), state.state, state.reason, state.facts.get("rows_out"), str(state.facts.get("claim", "")), state.noted
+    )

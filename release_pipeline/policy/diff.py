@@ -1,0 +1,58 @@
+"""The change of a policy in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.plan import describe_claim
+from release_pipeline.privacy.budget import format_nano
+
+
+def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
+    """What changes from `old` to `new`, the weightiest first; nothing when both have the same hash."""
+    if old.canonical_hash() == new.canonical_hash():
+        return
+    if describe_claim(old) != describe_claim(new):
+        yield f"the claim changes from: {describe_claim(old)}"
+        yield f"                    to: {describe_claim(new)}"
+    before, after = _series(old), _series(new)
+    if before != after:
+        yield f"{'raises' if after > before else 'lowers'} the series from epsilon {format_nano(before)} to {format_nano(after)}"
+    for name in new.columns.keys() - old.columns.keys():
+        yield f"column {name}: new, {_deed(new, name)}"
+    for name in old.columns.keys() - new.columns.keys():
+        yield f"column {name}: no longer under columns (was {_deed(old, name)})"
+    for path, was, is_now in _changes(old.model_dump(mode="json"), new.model_dump(mode="json"), ()):
+        if len(path) > 1 and path[0] == "columns" and (path[1] not in old.columns or path[1] not in new.columns):
+            continue
+        yield f"{'.'.join(path)}: {_text(was)} -> {_text(is_now)}"
+
+
+def _series(policy: Policy) -> int:
+    """What all releases of the policy together may spend, in its own definition and scope."""
+    releases = 1 if isinstance(policy.releases, str) else len(policy.releases)
+    return policy.protect.epsilon.nano * policy.records_per_person * releases
+
+
+def _deed(policy: Policy, name: str) -> str:
+    column = policy.columns[name]
+    return f"{column.role}, {column.do}"
+
+
+def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        before, after = cast(Mapping[str, Any], old), cast(Mapping[str, Any], new)
+        for key in [*before, *(key for key in after if key not in before)]:
+            yield from _changes(before.get(key), after.get(key), (*path, key))
+    elif old != new:
+        yield path, old, new
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return "[" + ", ".join(str(item) for item in cast(list[Any], value)) + "]"
+    return str(value)
