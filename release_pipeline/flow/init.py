@@ -1,4 +1,4 @@
-"""A policy skeleton from a header: every role, domain and reason is left for a person to fill, so `check` refuses it until then."""
+"""A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `status` and the demo's table tell of a site: from the registry, and from the evidence of candidates for those who may see it."""
+"""What `status` and the demo's table tell of a site: from the registry, and from the evidence of candidates."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def describe_status(site: Site) -> Iterator[str]:
 
 
 def describe_candidates(site: Site) -> Iterator[str]:
-    """A table of all candidates with figures of their evidence, which is internal: for data that are public anyway, or for reviewers."""
+    """A table of all candidates with figures of their evidence: internal, unless the data are public as the demo's."""
     states = [state for state in _states(site) if state.state == "candidate"]
     if not states:
         return
