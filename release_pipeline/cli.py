@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo",
         help="the whole chain on the embedded data, wave by wave",
-        description="Build a site in its own folder from the RAND Health Insurance Experiment, and run every wave to a candidate.",
+        description="Build a site from the RAND Health Insurance Experiment in a folder, and run every wave to a candidate.",
     )
     demo.add_argument("--folder", type=Path, default=Path("demo"), help="where the demo's site is (default: demo)")
     demo.add_argument("--fresh", action="store_true", help="start over instead of serving what is there")

@@ -187,6 +187,7 @@ class ReleaseFlow:
             note = self._previous(room, "microaggregated")
             drawn = room.note("masked")
             if drawn is not None:
+                forget_secret(self._secret_file)  # an attempt may have stopped just before it did
                 return self._masked(drawn)
             secret = read_secret(self._secret_file)
             if secret is None:
