@@ -10,10 +10,17 @@ from pathlib import Path
 from benchmarks import machine, memory, table
 from benchmarks.figures import Figure, with_growth
 from benchmarks.masking import laplace, masking
+from benchmarks.pipeline import pipeline
 from benchmarks.sampler import sampler
 
-BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {"sampler": sampler, "masking": masking, "laplace": laplace}
+BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
+    "sampler": sampler,
+    "masking": masking,
+    "laplace": laplace,
+    "pipeline": pipeline,
+}
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (10**4, 4 * 10**4)
+PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (2 * 10**4,)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,12 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("\n" + table.heading(), flush=True)
     figures: list[Figure] = []
     for name in options.names or BENCHMARKS:
-        for figure in with_growth(BENCHMARKS[name](QUICK_SIZES if options.quick else SIZES)):
+        for figure in with_growth(BENCHMARKS[name](_sizes(name, quick=options.quick))):
             print(table.row(figure), flush=True)
             figures.append(figure)
     if options.json is not None:
         content = {"machine": facts, "quick": options.quick, "figures": [figure.as_json() for figure in figures]}
         options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _sizes(name: str, *, quick: bool) -> Sequence[int]:
+    if name == "pipeline":
+        return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
+    return QUICK_SIZES if quick else SIZES
 
 
 if __name__ == "__main__":

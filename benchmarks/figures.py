@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-Measure: TypeAlias = Literal["CPU time", "peak memory"]
+Measure: TypeAlias = Literal["wall time", "CPU time", "peak memory"]
+_UNITS: dict[Measure, str] = {"wall time": "seconds", "CPU time": "CPU seconds", "peak memory": "bytes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What one case cost at size `n`: `amount` in CPU seconds or bytes, `ratio` in `unit`. No target: printed for context."""
+    """What one case cost at size `n`: `amount` in seconds, CPU seconds or bytes, `ratio` in `unit`. No target: printed for context."""
 
     benchmark: str
     case: str
@@ -50,7 +51,7 @@ class Figure:
             "n": self.n,
             "measure": self.measure,
             "amount": self.amount,
-            "amount_unit": "CPU seconds" if self.measure == "CPU time" else "bytes",
+            "amount_unit": _UNITS[self.measure],
             "ratio": self.ratio,
             "unit": self.unit,
             "target": f"{self.target.bound} {self.target.limit:g}" if self.target else None,

@@ -31,16 +31,22 @@ def peak_bytes(mask: Masking, n: int) -> int:
 def _peak_here(mask: Masking, n: int) -> int:
     warm_up(mask)
     values = lognormal_column(n)
-    _RESET.write_text("5")  # VmHWM starts again from what is resident now
-    before = _resident("VmRSS")
+    reset_peak()
+    before = resident("VmRSS")
     masked = mask(values)
-    peak = _resident("VmHWM")
+    peak = resident("VmHWM")
     if len(masked.values) != n:
         raise RuntimeError("the masked column has another length.")
     return max(peak - before, 0)
 
 
-def _resident(field: str) -> int:
+def reset_peak() -> None:
+    """VmHWM starts again from what is resident now."""
+    _RESET.write_text("5")
+
+
+def resident(field: str) -> int:
+    """Bytes resident in this process: now (VmRSS), or at most since the last reset (VmHWM)."""
     found = re.search(rf"^{field}:\s+(\d+) kB$", _STATUS.read_text(), re.MULTILINE)
     if found is None:
         raise RuntimeError(f"{_STATUS} has no {field}.")

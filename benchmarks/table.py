@@ -28,7 +28,7 @@ def heading() -> str:
 
 def row(figure: Figure) -> str:
     """One line; growth n^1.00 means in proportion to n since the next smaller size."""
-    amount = f"{figure.amount:.3f} s" if figure.measure == "CPU time" else f"{figure.amount / 2**20:,.1f} MiB"
+    amount = f"{figure.amount / 2**20:,.1f} MiB" if figure.measure == "peak memory" else f"{figure.amount:.3f} s"
     return _line(
         [
             figure.benchmark,

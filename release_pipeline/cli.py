@@ -168,6 +168,7 @@ def _mask(options: argparse.Namespace) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
+    from release_pipeline.dagster_app.launch import check_policies, run_release
     from release_pipeline.flow.demo import POLICY, build_demo_site
     from release_pipeline.flow.overview import describe_candidates, list_releases
 
@@ -177,11 +178,10 @@ def _demo(options: argparse.Namespace) -> int:
         if line.state == "candidate":
             progress(f"{line.release}: served as it is (--fresh starts over)")
             continue
-        from release_pipeline.dagster_app.launch import run_release
-
         _, partition, *_ = line.release.split("/")
         progress(f"{POLICY}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
         run_release(site, POLICY, partition)
+    check_policies(site)
     progress("done")
     print("\nRAND Health Insurance Experiment: yearly waves of the same people, each released to a candidate.\n")
     print("\n".join(describe_candidates(site)))

@@ -38,11 +38,17 @@ def run_release(site: Site, policy: str, release: str) -> None:
     raise RunFailed(next(iter(reasons), "the run failed; its events in the UI say where."), where=f"{policy}/{release}")
 
 
+def check_policies(site: Site) -> None:
+    """One run of the job that checks every policy of the site; what it finds is in the UI."""
+    with _instance(site) as instance:
+        job = build_defs(site.home).resolve_job_def("check_policies")
+        job.execute_in_process(instance=instance, raise_on_error=False, run_config=_QUIET)
+
+
 def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
     prepare(site)
     os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home), "DAGSTER_REDACT_USER_CODE_ERRORS": "1"}
-    module = "release_pipeline.dagster_app.definitions"
     program = (
         [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
         if read_only
@@ -53,17 +59,17 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     )
     sys.stdout.flush()
     os.chdir(site.dagster_home)
-    os.execv(program[0], [*program, "-m", module, "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606  our own program
+    os.execv(program[0], [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606  our own program
 
 
 def prepare(site: Site) -> None:
-    """Make the site's Dagster folder with its instance file, which is left alone if it is there."""
+    """Make the site's Dagster folder with its instance and workspace files, which are left alone if they are there."""
     site.dagster_home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = site.dagster_home / "dagster.yaml"
-    if not target.exists():
-        here = Path(__file__).resolve()
-        inside = here.with_name("dagster.yaml")
-        shutil.copyfile(inside if inside.is_file() else here.parents[2] / "dagster.yaml", target)
+    here = Path(__file__).resolve()
+    for name in ("dagster.yaml", "workspace.yaml"):
+        target, inside = site.dagster_home / name, here.with_name(name)
+        if not target.exists():
+            shutil.copyfile(inside if inside.is_file() else here.parents[2] / name, target)
 
 
 @contextmanager

@@ -14,15 +14,15 @@ from release_pipeline.policy.plan import describe_claim, describe_plan, make_pla
 GROUP = "policies"
 
 
-def policy_key(file: Path) -> dg.AssetKey:
+def policy_key(file_name: str) -> dg.AssetKey:
     """The key of a policy file's asset."""
-    return dg.AssetKey(["policy", file.stem.replace("-", "_")])
+    return dg.AssetKey(["policy", Path(file_name).stem.replace("-", "_")])
 
 
 def build_policy_asset(file: Path) -> dg.AssetSpec:
     """The policy file as something that Dagster knows of and does not make."""
     return dg.AssetSpec(
-        policy_key(file),
+        policy_key(file.name),
         group_name=GROUP,
         description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
         owners=["team:stewards"],
@@ -34,7 +34,7 @@ def build_policy_check(file: Path) -> dg.AssetChecksDefinition:
     """Whether the policy can be read and nothing in it contradicts itself."""
 
     @dg.asset_check(
-        asset=policy_key(file),
+        asset=policy_key(file.name),
         name="policy_is_valid",
         description="The policy can be read and nothing in it contradicts itself. On failure: every error with its place.",
     )

@@ -9,6 +9,7 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
+from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations, open_release, partitions
 from release_pipeline.flow.site import Site, find_site
@@ -63,7 +64,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             "description": f"{words}\n\n{describe_claim(policy)}",
             "owners": OWNERS,
             "code_version": __version__,
-            "deps": [key(previous)] if previous else [],
+            "deps": [key(previous) if previous else policy_key(f"{policy.policy}.yaml")],
         }
 
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
@@ -169,7 +170,7 @@ def check_result(
     name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[tuple[str, str, int]] | None = None
 ) -> dg.AssetCheckResult:
     """A check with its sentences and its counts per column; never a cell."""
-    metadata: dict[str, Any] = {"found": dg.MetadataValue.md("\n".join(f"- {message}" for message in messages) or "nothing")}
+    metadata: dict[str, Any] = {"found": " ".join(messages) or "nothing"}
     if counts:
         rows = [dg.TableRecord({"column": column, "fact": fact, "count": count}) for column, fact, count in counts]
         metadata["counts"] = dg.MetadataValue.table(rows)

@@ -361,7 +361,7 @@ class ReleaseFlow:
     def _charge(self, registry: Registry, records: int) -> None:
         """The plain cap check: the ledger's full protocol takes its place (one transaction here already)."""
         loss = release_loss(self.policy, records=records)
-        account = self._account(registry)
+        account = self._account(registry.charges(self.policy.population))
         if not account.admits(loss):
             raise Blocked(
                 f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
@@ -372,8 +372,7 @@ class ReleaseFlow:
         registry.charge(self.policy.population, Charge(self.id, self._hash, loss))
         registry.set_state(self.id, "reserved", policy_hash=self._hash)
 
-    def _account(self, registry: Registry) -> Account:
-        charges = registry.charges(self.policy.population)
+    def _account(self, charges: Sequence[Charge]) -> Account:
         return Account(self.policy.population, self.site.population(self.policy), tuple(charge.loss for charge in charges))
 
     def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
@@ -382,9 +381,10 @@ class ReleaseFlow:
         loss = release_loss(policy, records=rows_in)
         definition = DEFINITION[policy.protect.method]
         with open_registry(self.site.registry) as registry:
-            mine = [charge for charge in registry.charges(policy.population) if charge.id.policy == policy.policy]
-            account = self._account(registry)
-        series = [charge.loss.of(definition, policy.protect.scope) for charge in mine]
+            charges = registry.charges(policy.population)
+        charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
+        account = self._account(charges)  # as it stood when this release was charged: a retry says the same
+        series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
         return {
             "release": str(self.id),
             "claim": describe_claim(policy),
@@ -395,7 +395,7 @@ class ReleaseFlow:
             "k": policy.protect.k,
             "anonymity_k": suppressed["anonymity_k"],
             "column_bound": _bound_words(loss, definition, "column"),
-            "table_bound": "covered" if table_is_covered(policy) else "not bounded",
+            "table_bound": "the same epsilon" if table_is_covered(policy) else "not bounded",
             "series_epsilon": sum(part or 0 for part in series) / NANO,
             "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
             "policy_hash": self._hash,
@@ -503,7 +503,7 @@ def partitions(policy: Policy) -> list[str]:
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:
     nano = loss.of(definition, scope)
-    return "not bounded" if nano is None else f"at most {format_nano(nano)}"
+    return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"
 
 
 def _statistics_table(name: str, exact: Statistics) -> pa.Table:

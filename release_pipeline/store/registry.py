@@ -58,7 +58,7 @@ class Registry:
         self._connection = connection
 
     def charges(self, population: str) -> list[Charge]:
-        """Every charge to a population."""
+        """Every charge to a population, in the order in which they were made."""
         return [
             Charge(
                 ReleaseId(row["policy"], row["release"], row["revision"]),

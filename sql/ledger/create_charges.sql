@@ -1,5 +1,6 @@
 -- What each release may cost at most, in nano-epsilon, for each definition and scope; NULL is infinity. Append-only.
 CREATE TABLE IF NOT EXISTS charges (
+    number       BIGINT NOT NULL,
     population   VARCHAR NOT NULL,
     policy       VARCHAR NOT NULL,
     release      VARCHAR NOT NULL,

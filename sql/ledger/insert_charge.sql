@@ -1,4 +1,5 @@
-INSERT INTO charges VALUES (
-    $population, $policy, $release, $revision, $policy_hash,
+INSERT INTO charges
+SELECT
+    coalesce(max(number), 0) + 1, $population, $policy, $release, $revision, $policy_hash,
     $dp_centroid, $dp_column, $dp_table, $idp_centroid, $idp_column, $idp_table, $noted
-);
+FROM charges;

@@ -261,39 +261,38 @@ def test_a_full_disk_behind_standard_output_is_told_in_words() -> None:
     assert "Traceback" not in process.stderr
 
 
+NEEDS_DATA = pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
-def test_demo_masks_a_wave_and_says_where_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The demo fills its folder, tells claim and table, and when repeated replaces what it wrote."""
+@NEEDS_DATA
+def test_demo_releases_every_wave_and_then_serves_it(tmp_path: Path) -> None:
+    """The demo takes all five waves to candidates in its folder; repeated, it changes none of them."""
     folder = tmp_path / "new" / "demo"
-    for _ in range(2):
-        assert main(["demo", "--folder", str(folder)]) == 0
-        out = capsys.readouterr().out
-        assert CLAIM in out
-        assert "(not 25-anonymity)" in out
-        assert sorted(path.name for path in folder.iterdir()) == ["rand-hie-1.csv", "rand-hie-1.evidence.json"]
-    for name in ("income", "mhi", "mdvis", "outpdol"):
-        [line] = [line for line in out.splitlines() if line.startswith(name)]
-        error = float(line.split()[3])
-        assert 0 < error < 1, line
-    lines = (folder / "rand-hie-1.csv").read_text().splitlines()
-    assert lines[0] == '"site","female","income","mhi","mdvis","outpdol"'
-    assert f"{len(lines) - 1:,} people" in out
+
+    def run() -> tuple[list[list[str]], dict[Path, bytes]]:
+        process = subprocess.run(command("demo", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert process.returncode == 0, process.stderr
+        assert "Traceback" not in process.stderr
+        lines = [line.split() for line in process.stdout.splitlines() if line.startswith("rand-hie/")]
+        return lines, {path: path.read_bytes() for path in folder.glob("vault/candidates/**/*") if path.is_file()}
+
+    lines, candidates = run()
+    assert [line[0] for line in lines] == [f"rand-hie/{wave}/r1" for wave in range(1, 6)]
+    assert all(line[-1] == "candidate" for line in lines)
+    assert len(candidates) >= 5
+    assert run() == (lines, candidates)
 
 
-@pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
-def test_demo_refuses_a_wave_that_there_is_not(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """An unknown wave is wrong usage and names those there are."""
-    assert main(["demo", "--folder", str(tmp_path), "--release", "6"]) == 2
-    assert "there is no release 6. Name one with --release: 1, 2, 3, 4, 5." in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(find_spec("statsmodels") is None, reason="the demo's data come with statsmodels")
-def test_demo_refuses_a_folder_that_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """A file where the folder should be is told in words and stays."""
-    file = tmp_path / "demo"
+@pytest.mark.parametrize("name", ["notes.txt", "demo/notes.txt"], ids=["a-file", "another-folder"])
+def test_demo_leaves_alone_what_it_did_not_make(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    """A file, or a folder with anything in it, is refused in words, --fresh or not, and stays as it was."""
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
     file.write_text("what was there")
-    assert main(["demo", "--folder", str(file)]) in (1, 2)
-    assert "internal error" not in capsys.readouterr().err
+    folder = file if file.parent == tmp_path else file.parent
+    for options in ([], ["--fresh"]):
+        assert main(["demo", "--folder", str(folder), *options]) == 2
+        assert "this is not a folder that the demo made" in capsys.readouterr().err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
     assert file.read_text() == "what was there"

@@ -1,0 +1,132 @@
+"""One release of a site in a fresh process, timed: `python -m benchmarks.journey job HOME`, or `stages HOME [STAGE ...]`.
+
+The clock starts before anything of the pipeline is imported, as for somebody who starts a run. Prints JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+from benchmarks import memory
+
+ALL = ("ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Seconds by the clock, CPU seconds of all threads, and peak bytes above what was resident when the process began."""
+
+    wall: float
+    cpu: float
+    peak: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """What a run cost in all, imports included, and each of its parts."""
+
+    whole: Cost
+    parts: dict[str, Cost] = field(default_factory=dict[str, Cost])
+
+
+class _Meter:
+    def __init__(self) -> None:
+        self._before = memory.resident("VmRSS") if memory.measurable() else 0
+        self._start = perf_counter(), process_time()
+        self.parts: dict[str, Cost] = {}
+
+    def part(self, name: str, task: Callable[[], Any]) -> Any:
+        if memory.measurable():
+            memory.reset_peak()
+        wall, cpu = perf_counter(), process_time()
+        result = task()
+        peak = max(memory.resident("VmHWM") - self._before, 0) if memory.measurable() else 0
+        self.parts[name] = Cost(perf_counter() - wall, process_time() - cpu, peak)
+        return result
+
+    def journey(self) -> Journey:
+        wall, cpu = self._start
+        peak = max(part.peak for part in self.parts.values())
+        return Journey(Cost(perf_counter() - wall, process_time() - cpu, peak), self.parts)
+
+
+def run_job(home: Path) -> Journey:
+    """The policy's Dagster job, with Great Expectations as the judge, in a fresh process."""
+    return _in_fresh_process("job", home)
+
+
+def run_stages(home: Path, stages: tuple[str, ...] = ALL) -> Journey:
+    """The stages of `ReleaseFlow` one by one, judged by the plain checks, in a fresh process."""
+    return _in_fresh_process("stages", home, *stages)
+
+
+def _in_fresh_process(what: str, home: Path, *stages: str) -> Journey:
+    command = [sys.executable, "-m", "benchmarks.journey", what, str(home), *stages]
+    root = Path(__file__).resolve().parents[1]
+    written = json.loads(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return Journey(Cost(**written["whole"]), {name: Cost(**part) for name, part in written["parts"].items()})
+
+
+def _job_here(meter: _Meter, home: Path) -> None:
+    def load() -> Any:
+        from release_pipeline.dagster_app import launch
+
+        return launch
+
+    launch = meter.part("imports", load)
+
+    def run() -> None:
+        from release_pipeline.flow.site import find_site
+
+        site = find_site(home)
+        [file] = site.policy_files()
+        launch.run_release(site, file.stem, "once")  # build_defs(...).resolve_job_def(...).execute_in_process(...)
+
+    meter.part("job", run)
+
+
+def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
+    def load() -> Any:
+        from release_pipeline.flow import release
+
+        return release
+
+    release = meter.part("imports", load)
+
+    def freeze() -> None:
+        flow.freeze()
+        if not flow.candidate_is_whole():  # as the job checks it
+            raise RuntimeError("the candidate is not whole.")
+
+    def open_flow() -> Any:
+        from release_pipeline.flow.site import find_site
+
+        site = find_site(home)
+        [file] = site.policy_files()
+        return release.open_release(site, file.stem, None)
+
+    flow = open_flow()
+    for stage in stages:
+        result = meter.part(stage, freeze if stage == "freeze" else getattr(flow, stage))
+        if result is not None and (result.refusal or not all(gate.passed for gate in result.gates)):
+            raise RuntimeError(f"the stage '{stage}' was not passed: {result.refusal} {result.gates}")
+
+
+def _main(what: str, home: str, *stages: str) -> None:
+    meter = _Meter()
+    if what == "job":
+        _job_here(meter, Path(home))
+    else:
+        _stages_here(meter, Path(home), list(stages))
+    print(json.dumps(asdict(meter.journey())))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
