@@ -1,11 +1,12 @@
 """Every policy file of a site as an asset, with a check that says whether it is valid: a broken one fails here alone."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
+from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import check_name
 from release_pipeline.policy import load_policy
@@ -19,39 +20,45 @@ def policy_key(file_name: str) -> dg.AssetKey:
     return dg.AssetKey(["policy", Path(file_name).stem.replace("-", "_")])
 
 
-def build_policy_asset(file: Path) -> dg.AssetSpec:
-    """The policy file as something that Dagster knows of and does not make."""
-    return dg.AssetSpec(
-        policy_key(file.name),
-        group_name=GROUP,
-        description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
-        owners=["team:stewards"],
-        kinds={"yaml"},
+def build_policy_asset(file: Path) -> Any:
+    """The policy file as an asset: its hash, claim and plan, when it can be read and nothing in it contradicts itself."""
+    key = policy_key(file.name)
+
+    @dg.multi_asset(
+        name=f"policy__{key.path[-1]}",
+        specs=[
+            dg.AssetSpec(
+                key,
+                skippable=True,
+                group_name=GROUP,
+                description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
+                owners=["team:stewards"],
+                kinds={"yaml"},
+                code_version=__version__,
+            )
+        ],
+        check_specs=[
+            dg.AssetCheckSpec(
+                "policy_is_valid",
+                asset=key,
+                description="The policy can be read and nothing in it contradicts itself. If not: every error with its place.",
+            )
+        ],
     )
-
-
-def build_policy_check(file: Path) -> dg.AssetChecksDefinition:
-    """Whether the policy can be read and nothing in it contradicts itself."""
-
-    @dg.asset_check(
-        asset=policy_key(file.name),
-        name="policy_is_valid",
-        description="The policy can be read and nothing in it contradicts itself. On failure: every error with its place.",
-    )
-    def policy_is_valid() -> dg.AssetCheckResult:
+    def read_policy() -> Iterator[Any]:
         try:
             policy = check_name(load_policy(file), file)
         except ReleasePipelineError as error:
-            lines = getattr(error, "problems", ()) or (str(error),)
-            return dg.AssetCheckResult(passed=False, metadata={"errors": dg.MetadataValue.md("\n".join(f"- {x}" for x in lines))})
+            errors = "\n".join(getattr(error, "problems", ()) or (str(error),))
+            yield dg.AssetCheckResult(check_name="policy_is_valid", asset_key=key, passed=False, metadata={"errors": errors})
+            return
         plan = "\n".join(describe_plan(make_plan(policy)))
-        return dg.AssetCheckResult(
-            passed=True,
-            metadata={
-                "claim": describe_claim(policy),
-                "policy_hash": policy.canonical_hash(),
-                "plan": dg.MetadataValue.md(f"```\n{plan}\n```"),
-            },
-        )
+        metadata = {
+            "claim": describe_claim(policy),
+            "policy_hash": policy.canonical_hash(),
+            "plan": dg.MetadataValue.md(f"```\n{plan}\n```"),
+        }
+        yield dg.MaterializeResult(asset_key=key, metadata=metadata, data_version=dg.DataVersion(policy.canonical_hash()))
+        yield dg.AssetCheckResult(check_name="policy_is_valid", asset_key=key, passed=True)
 
-    return policy_is_valid
+    return read_policy

@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline import __version__
-from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
+from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations, open_release, partitions
@@ -64,7 +64,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             "description": f"{words}\n\n{describe_claim(policy)}",
             "owners": OWNERS,
             "code_version": __version__,
-            "deps": [key(previous) if previous else policy_key(f"{policy.policy}.yaml")],
+            "deps": [key(previous)] if previous else [policy_key(f"{policy.policy}.yaml"), key("source")],
         }
 
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
@@ -73,7 +73,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             with readable_failures():
                 flow = open_flow(context, site, policy)
                 result = step(flow)
-            return materialized(result, flow, None if previous is None else key(previous))
+            return materialized(result, flow, key(previous or "source"))
 
         return build
 
@@ -134,7 +134,14 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"))
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
 
+    source = dg.AssetSpec(
+        key("source"),
+        group_name="restricted",
+        description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
+        owners=OWNERS,
+    )
     assets = [
+        source,
         simple("ingested", None, ReleaseFlow.ingest),
         validated,
         simple("microaggregated", "validated", ReleaseFlow.microaggregate),
@@ -145,7 +152,6 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
     job = dg.define_asset_job(
         f"release_{prefix}",
         selection=dg.AssetSelection.assets(*[key(stage) for stage in ZONES]),
-        partitions_def=releases,
         description=f"One release of {policy.policy}, from its source to the candidate.",
     )
     return assets, job
@@ -157,12 +163,13 @@ def open_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Pol
 
 
 def materialized(
-    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey | None, *, asset: dg.AssetKey | None = None
+    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey, *, asset: dg.AssetKey | None = None
 ) -> dg.MaterializeResult[Any]:
     """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content."""
     metadata = build_metadata(result, show_internal=flow.site.shows_internal_metrics())
-    if previous is not None:
-        metadata |= column_metadata(flow.policy, previous)
+    metadata |= column_metadata(flow.policy, previous)
+    if result.stage == "candidate":
+        metadata |= {"columns": column_origins(flow.policy)}
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
 
 

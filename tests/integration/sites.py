@@ -103,6 +103,8 @@ class TinySite:
 
     def state(self, release: str = "1", policy: str = "people") -> dict[str, Any]:
         """The last state of one release in the registry; empty if there is none."""
+        if not self.site.registry.exists():
+            return {}
         rows = self.query(
             self.site.registry, f"SELECT * FROM states WHERE policy = '{policy}' AND release = '{release}' ORDER BY number"
         )
@@ -197,8 +199,6 @@ def spoil(tiny: TinySite, way: str, rows: list[Row] | None = None) -> None:
     """Write the source anew, spoiled that way."""
     records, header = SPOILED[way].spoil(make_rows() if rows is None else rows)
     tiny.write_rows(records, header=header)
-
-
 
 
 def run_job(

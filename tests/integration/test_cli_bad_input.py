@@ -302,6 +302,11 @@ TABLES = [
     bad("field-too-many", with_cell("note", f"{WORD},{WORD}"), "line 7 cannot be read: it has another number of fields"),
     bad("field-too-few", as_csv(rows=[*records(5), [WORD] * 4]), "line 7 cannot be read: it has another number of fields"),
     bad("quote-open", with_cell("note", f'"{WORD}'), "line 7 cannot be read: a quoted field does not end"),
+    bad(
+        "quote-open-beside-words-of-other-errors",
+        with_cell("note", f'"{WORD} interrupted, unicode, utf-8, Number of Columns'),
+        "line 7 cannot be read: a quoted field does not end",
+    ),
     bad("quote-open-in-header", as_csv([*HEADER[:4], '"note']), "people.csv: "),
     bad(
         "quote-of-header-ends-in-a-cell",

@@ -89,7 +89,7 @@ def test_no_text_of_another_exception_gets_into_an_error(file: Path) -> None:
 
 
 def _tells(part: ast.expr, name: str | None) -> bool:
-    """Whether `part` uses the exception `name` beyond our own and the system's words, its type, and what `_describe` makes of it."""
+    """Whether `part` uses exception `name` beyond our own and the system's words, its type, and what `_describe` makes of it."""
     own = {id(node.value) for node in ast.walk(part) if isinstance(node, ast.Attribute) and node.attr in OWN_WORDS}
     for node in ast.walk(part):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("type", "_describe"):

@@ -1,0 +1,616 @@
+"""The flow of a release without Dagster and Great Expectations: what it stores, charges, serves again, and refuses."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from release_pipeline.errors import DataRefused, ReleasePipelineError, WrongUsage
+from release_pipeline.flow import release as flow_release
+from release_pipeline.flow.release import Blocked, ReleaseFlow
+from release_pipeline.flow.secret import SecretLost
+from release_pipeline.store.connections import open_database
+from tests.integration.sites import SPOILED, Row, TinySite, make_rows, make_site, spoil
+
+RELEASED = ["town", "sex", "income", "rent"]
+RECORD = "release_pipeline_record"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site where nothing has run."""
+    return make_site(tmp_path / "site")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A site whose release 1 is a candidate; for tests that only look."""
+    before = os.umask(0o022)
+    try:
+        tiny = make_site(tmp_path_factory.mktemp("finished") / "site")
+        tiny.flow().run()
+    finally:
+        os.umask(before)
+    return tiny
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    """Files are readable by everybody unless the code says otherwise."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def until(stage: str, flow: ReleaseFlow) -> None:
+    """Run the stages up to and with this one."""
+    steps = {"ingest": flow.ingest, "validate": flow.validate, "microaggregate": flow.microaggregate, "mask": flow.mask}
+    for name, step in (steps | {"suppress": flow.suppress, "audit": flow.audit}).items():
+        step()
+        if name == stage:
+            return
+
+
+def other_rows() -> list[Row]:
+    """A source of the same size and shape with other people in other places."""
+    return make_rows(seed=1)
+
+
+def secret_of(tiny: TinySite) -> Path:
+    """Where the secret of release 1 is while it is needed."""
+    return tiny.site.vault / "secrets" / "people~1~r1"
+
+
+# the candidate
+
+
+def test_candidate_folder_is_private_and_hashed_as_a_whole(finished: TinySite) -> None:
+    """Exactly the data, the evidence and the sums, for the owner alone; the hash is over the sums, and they over the rest."""
+    folder = finished.folder()
+    assert {file.name for file in folder.iterdir()} == {"data.parquet", "data.csv", "evidence.json", "SHA256SUMS"}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    sums = dict(reversed(line.split("  ")) for line in (folder / "SHA256SUMS").read_text().splitlines())
+    others = [file for file in folder.iterdir() if file.name != "SHA256SUMS"]
+    assert sums == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in others}
+    state = finished.state()
+    assert (state["state"], state["candidate_hash"]) == (
+        "candidate",
+        hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest(),
+    )
+    assert finished.flow().candidate_is_whole()
+
+
+def test_candidate_has_only_released_columns_in_policy_order(finished: TinySite) -> None:
+    """Both formats hold the same table of the released columns and nothing else."""
+    table = pq.read_table(finished.folder() / "data.parquet")
+    with (finished.folder() / "data.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert table.column_names == header == RELEASED
+    assert [[town, int(sex), float(income), float(rent)] for town, sex, income, rent in rows] == [
+        list(row.values()) for row in table.to_pylist()
+    ]
+
+
+def test_evidence_records_the_claim_and_names_the_policy(finished: TinySite) -> None:
+    """Epsilon with what it is of, k, anonymity_k, definition, scope, bounds, series, policy hash, rows in and out."""
+    facts = json.loads((finished.folder() / "evidence.json").read_text())["facts"]
+    assert facts.pop("policy_hash") == finished.flow().policy.canonical_hash()
+    assert facts.pop("column_bound").startswith("at most")
+    assert facts == {
+        "release": "people/1/r1",
+        "claim": "epsilon 2 in all (1 for each of 2 columns), iDP, for the column lists; whole table: not bounded",
+        "definition": "idp",
+        "scope": "column",
+        "method": "idp-cbls",
+        "epsilon": 2.0,
+        "k": 5,
+        "anonymity_k": 10,
+        "table_bound": "not bounded",
+        "series_epsilon": 2.0,
+        "population_spent": "2 of 10 (epsilon, iDP, column)",
+        "rows_in": 60,
+        "rows_out": 60,
+        "cells_blanked": 0,
+    }
+
+
+def test_vault_has_no_person_and_no_dropped_column_after_validation(finished: TinySite) -> None:
+    """`raw` is gone; no table has a dropped column's name or one of its cells; the record number stays inside the vault."""
+    tables = finished.tables()
+    assert tables.keys() == {"notes", "records", "membership", "statistics", "masked", "suppressed"}
+    forbidden = {"person", "note", "name", "year"}
+    planted = {row[column] for row in make_rows() for column in ("person", "note", "name")}
+    for name, table in tables.items():
+        assert not forbidden & set(table.column_names), name
+        for column in table.column_names:
+            texts = {str(cell) for cell in table.column(column).to_pylist()}
+            assert not planted & texts, (name, column)
+            assert name != "notes" or not any(cell in text for cell in planted for text in texts)
+    assert {name for name, table in tables.items() if RECORD in table.column_names} == {"records", "masked", "suppressed"}
+
+
+def test_rows_leave_shuffled_and_keep_their_kept_columns(finished: TinySite) -> None:
+    """`masked` is a permutation of the records; towns and sexes stay together and as many; the order is another one."""
+    tables = finished.tables()
+    numbers = tables["masked"].column(RECORD).to_numpy()
+    assert sorted(numbers) == list(range(60))
+    assert int((numbers == np.arange(60)).sum()) < 20
+    source = [(row["town"], int(row["sex"])) for row in make_rows() if row["year"] == "1"]
+    kept = list(zip(*(tables["masked"].column(name).to_pylist() for name in ("town", "sex")), strict=True))
+    assert kept == [source[number] for number in numbers]
+    released = pq.read_table(finished.folder() / "data.parquet")
+    assert Counter(zip(*(released.column(name).to_pylist() for name in ("town", "sex")), strict=True)) == Counter(source)
+
+
+def test_noise_columns_lie_in_their_domain_and_are_not_the_data(finished: TinySite) -> None:
+    """Every released number lies in the declared domain, and few are the original's."""
+    tables = finished.tables()
+    for name, high in (("income", 1000), ("rent", 100)):
+        released = tables["masked"].column(name).to_numpy()
+        original = tables["records"].column(name).to_numpy()[tables["masked"].column(RECORD).to_numpy()]
+        assert released.min() >= 0
+        assert released.max() <= high
+        assert np.mean(released == original) < 0.5
+        assert np.unique(released).size <= 12
+
+
+def test_every_file_and_folder_of_the_vault_is_private(finished: TinySite) -> None:
+    """Under the usual umask: vault, registry, key and candidates are for the owner alone, folders included."""
+    below = list(finished.site.vault.rglob("*"))
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (finished.site.vault, finished.site.registry, *below)}
+    assert {str(path): oct(mode) for path, mode in modes.items() if mode & 0o077} == {}
+
+
+def test_log_of_an_open_database_is_private(tmp_path: Path, usual_umask: None) -> None:
+    """The write-ahead log beside a database is for the owner alone too, and the umask is put back."""
+    with open_database(tmp_path / "some.duckdb") as connection:
+        connection.execute("CREATE TABLE numbers AS SELECT 1 AS number")
+        assert {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {
+            "some.duckdb": 0o600,
+            "some.duckdb.wal": 0o600,
+        }
+    (tmp_path / "other").touch()
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
+
+
+# repeats
+
+
+def test_repeated_release_serves_the_same_candidate_and_charges_once(tiny: TinySite) -> None:
+    """Run again, another release in between or not: the same hash, and one charge for each release."""
+    first = tiny.flow().run().facts["candidate_hash"]
+    assert tiny.flow().run().facts["candidate_hash"] == first
+    tiny.flow("2").run()
+    assert tiny.flow().run().facts["candidate_hash"] == first
+    assert sorted(charge["release"] for charge in tiny.charges()) == ["1", "2"]
+
+
+def test_releases_differ_in_noise_and_order(tiny: TinySite) -> None:
+    """Two releases of the same people are shuffled and masked on their own."""
+    tiny.flow("1").run()
+    tiny.flow("2").run()
+    orders = [tiny.tables(release)["masked"].column(RECORD).to_pylist() for release in ("1", "2")]
+    assert orders[0] != orders[1]
+
+
+def test_other_source_after_the_draw_is_refused(tiny: TinySite) -> None:
+    """Noise is not drawn again for other data: refused with the remedy, and the candidate stays what it was."""
+    digest = tiny.flow().run().facts["candidate_hash"]
+    tiny.write_rows(other_rows())
+    with pytest.raises(Blocked, match="already drawn for this release.*open the next revision"):
+        tiny.flow().run()
+    assert hashlib.sha256((tiny.folder() / "SHA256SUMS").read_bytes()).hexdigest() == digest
+    assert len(tiny.charges()) == 1
+    tiny.write_rows(make_rows())
+    assert tiny.flow().run().facts["candidate_hash"] == digest
+
+
+def test_other_policy_after_the_draw_is_refused(tiny: TinySite) -> None:
+    """Another policy under the same name draws nothing anew and changes nothing."""
+    digest = tiny.flow().run().facts["candidate_hash"]
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    with pytest.raises(Blocked, match="open the next revision"):
+        tiny.flow().run()
+    assert hashlib.sha256((tiny.folder() / "SHA256SUMS").read_bytes()).hexdigest() == digest
+    assert len(tiny.charges()) == 1
+
+
+def test_other_policy_between_charge_and_draw_is_refused(tiny: TinySite) -> None:
+    """What was charged under one policy is not drawn under another."""
+    until("microaggregate", tiny.flow())
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 3, k: 5}")
+    with pytest.raises(Blocked, match="charged under another policy"):
+        tiny.flow().run()
+    assert [charge["idp_column"] for charge in tiny.charges()] == [2 * 10**9]
+
+
+def test_other_source_between_charge_and_draw_is_refused(tiny: TinySite) -> None:
+    """One secret never meets two inputs: other data after the charge are refused before anything is computed from them."""
+    until("microaggregate", tiny.flow())
+    tiny.write_rows(other_rows())
+    with pytest.raises(ReleasePipelineError, match="next revision"):
+        tiny.flow().run()
+    assert not tiny.folder().exists()
+
+
+def test_masking_alone_refuses_records_that_are_not_those_of_the_clusters(tiny: TinySite) -> None:
+    """Ingested and validated anew from other data, the clusters of the old data do not fit, and nothing is masked."""
+    until("microaggregate", tiny.flow())
+    tiny.write_rows(other_rows())
+    until("validate", tiny.flow())
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow().mask()
+    assert "masked" not in tiny.tables()
+
+
+def test_audit_alone_refuses_records_that_are_not_those_of_the_release(tiny: TinySite) -> None:
+    """A candidate is never frozen anew with figures against other data than were masked."""
+    digest = tiny.flow().run().facts["candidate_hash"]
+    tiny.write_rows(other_rows())
+    until("validate", tiny.flow())
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow().audit()
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow().freeze()
+    assert hashlib.sha256((tiny.folder() / "SHA256SUMS").read_bytes()).hexdigest() == digest
+
+
+def test_candidate_alone_after_refused_data_is_refused(tiny: TinySite) -> None:
+    """Neither audit nor freezing goes on from what an earlier, good attempt has left."""
+    tiny.flow().run()
+    spoil(tiny, "out of domain")
+    with pytest.raises(DataRefused):
+        tiny.flow().run()
+    for step in (tiny.flow().audit, tiny.flow().freeze):
+        with pytest.raises(ReleasePipelineError):
+            step()
+
+
+# the secret
+
+
+def test_secret_is_a_private_file_until_the_draw(tiny: TinySite) -> None:
+    """There after the charge, 0600; gone after masking, when the registry has noted the draw."""
+    flow = tiny.flow()
+    until("microaggregate", flow)
+    assert stat.S_IMODE(secret_of(tiny).stat().st_mode) == 0o600
+    assert stat.S_IMODE(secret_of(tiny).parent.stat().st_mode) == 0o700
+    assert tiny.state()["state"] == "reserved"
+    secret = secret_of(tiny).read_bytes()
+    flow.mask()
+    assert list(secret_of(tiny).parent.iterdir()) == []
+    assert tiny.state()["state"] == "drawn"
+    stored = [file.read_bytes() for file in tiny.home.rglob("*") if file.is_file()]
+    assert not any(secret in content or secret.hex().encode() in content for content in stored)
+
+
+@pytest.mark.parametrize("left", [None, b"", b"too short"], ids=["gone", "empty", "cut"])
+def test_lost_secret_before_the_draw_is_refused(tiny: TinySite, left: bytes | None) -> None:
+    """Without the whole secret, neither a retry nor masking alone makes other noise, and nothing is charged again."""
+    until("microaggregate", tiny.flow())
+    secret_of(tiny).unlink()
+    if left is not None:
+        secret_of(tiny).write_bytes(left)
+    for step in (tiny.flow().mask, tiny.flow().microaggregate, tiny.flow().run):
+        with pytest.raises(SecretLost, match="next revision"):
+            step()
+    assert len(tiny.charges()) == 1
+    assert not tiny.folder().exists()
+
+
+def test_retry_before_the_draw_gives_the_same_bits(tiny: TinySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted after clustering, in the middle of masking, or just after it: the same masked table as undisturbed."""
+    until("microaggregate", tiny.flow())
+    copies = {name: tmp_path / name for name in ("again", "middle", "after")}
+    for home in copies.values():
+        shutil.copytree(tiny.home, home)
+    tiny.flow().mask()
+    expected = tiny.tables()["masked"]
+
+    again = TinySite(copies["again"])
+    again.flow().run()
+    assert again.tables()["masked"].equals(expected)
+
+    def stop(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    for name, target in (("middle", "_fingerprint"), ("after", "open_registry")):
+        disturbed = TinySite(copies[name])
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(flow_release, target, stop)
+            disturbed.flow().mask()
+        assert ("masked" in disturbed.tables()) == (name == "after")
+        assert secret_of(disturbed).exists()
+        disturbed.flow().mask()
+        assert disturbed.tables()["masked"].equals(expected)
+        assert not secret_of(disturbed).exists()
+        assert disturbed.state()["state"] == "drawn"
+        disturbed.flow().run()
+        assert len(disturbed.charges()) == 1
+
+
+def test_undisturbed_copies_of_one_secret_and_vault_agree_in_the_candidate(tiny: TinySite, tmp_path: Path) -> None:
+    """Everything after the charge follows from secret, data and policy: two sites with the same ones freeze the same bytes."""
+    until("microaggregate", tiny.flow())
+    shutil.copytree(tiny.home, tmp_path / "copy")
+    copy = TinySite(tmp_path / "copy")
+    assert tiny.flow().run().facts["candidate_hash"] == copy.flow().run().facts["candidate_hash"]
+
+
+# caps and sums
+
+IDP, DP = "definition: idp, scope: column", "definition: dp, scope: column"
+CBLS = "{method: idp-cbls, epsilon: 2, k: 5}"
+CENTROID = "{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}"
+UM = "{method: dp-um, epsilon: 2, k: 5}"
+LAPLACE = "{method: laplace, epsilon: 2}"
+NOTHING_KEPT = """
+  person: {role: identifier, do: drop}
+  town: {role: quasi, do: drop}
+  sex: {role: quasi, do: drop}
+  note: {role: confidential, do: drop}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
+  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+
+
+@pytest.mark.parametrize(
+    ("cap", "protect", "columns", "admitted"),
+    [
+        (f"epsilon: 4, {IDP}", CBLS, None, 2),
+        (f"epsilon: 3.999999999, {IDP}", CBLS, None, 1),
+        (f"epsilon: 1.999999999, {IDP}", CBLS, None, 0),
+        (f"epsilon: 1000000, {DP}", CBLS, None, 0),
+        (f"epsilon: 2, {DP}", UM, None, 1),
+        (f"epsilon: 2, {IDP}", UM, None, 1),
+        ("epsilon: 1000000, definition: idp, scope: table", UM, None, 0),
+        ("epsilon: 1000000, definition: dp, scope: table", LAPLACE, None, 0),
+        ("epsilon: 2, definition: dp, scope: table", LAPLACE, NOTHING_KEPT, 1),
+        ("epsilon: 24, definition: idp, scope: column", CENTROID, None, 1),
+        ("epsilon: 23.9, definition: idp, scope: column", CENTROID, None, 0),
+        ("epsilon: 2, definition: idp, scope: centroid", CENTROID, None, 1),
+        ("releases: 1", CBLS, None, 1),
+        ("releases: 2", CBLS, None, 2),
+    ],
+)
+def test_cap_admits_exactly_what_fits(tmp_path: Path, cap: str, protect: str, columns: str | None, admitted: int) -> None:
+    """As many releases as the cap's definition and scope allow; the next one is refused uncharged, before any secret."""
+    tiny = make_site(tmp_path / "site", cap=cap, protect=protect, **({"columns": columns} if columns else {}))
+    for release in ("1", "2")[:admitted]:
+        tiny.flow(release).run()
+    for release in ("1", "2")[admitted:]:
+        with pytest.raises(Blocked, match=r"would bring folk to .* of .*populations\.yaml"):
+            tiny.flow(release).run()
+        assert not tiny.folder(release).exists()
+    assert len(tiny.charges()) == admitted
+    assert [file.name for file in (tiny.site.vault / "secrets").glob("*")] == []
+
+
+def test_release_over_the_cap_is_blocked_in_the_registry(tmp_path: Path) -> None:
+    """Whoever asks for the state later sees that the release was blocked, and why."""
+    tiny = make_site(tmp_path / "site", cap=f"epsilon: 1, {IDP}")
+    with pytest.raises(Blocked):
+        tiny.flow().run()
+    assert tiny.state().get("state") == "blocked"
+    assert "would bring folk to 2 of 1" in tiny.state()["reason"]
+
+
+def test_sums_of_the_registry_are_exact(tmp_path: Path) -> None:
+    """0.1 and 0.2 are 0.3 to the last nano-epsilon: both fit under 0.3, and not a billionth more."""
+    tiny = make_site(tmp_path / "site", cap=f"epsilon: 0.3, {IDP}", protect="{method: idp-cbls, epsilon: 0.1, k: 5}")
+    tiny.write_policy(policy="more", protect="{method: dp-um, epsilon: 0.2, k: 5}")
+    tiny.write_policy(policy="tiny", protect="{method: dp-um, epsilon: 0.00001, k: 5}")
+    tiny.flow("1").run()
+    assert tiny.flow("1", "more").run().facts["population_spent"] == "0.3 of 0.3 (epsilon, iDP, column)"
+    with pytest.raises(Blocked, match=r"0\.30001 of 0\.3"):
+        tiny.flow("1", "tiny").run()
+    kinds = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
+    assert {charge["policy"]: [charge[kind] for kind in kinds] for charge in tiny.charges()} == {
+        "people": [None, None, None, 10**8, 10**8, None],
+        "more": [2 * 10**8, 2 * 10**8, None, 2 * 10**8, 2 * 10**8, None],
+    }
+
+
+def test_records_per_person_multiply_the_charge(tmp_path: Path) -> None:
+    """Two records of one person cost twice, in the charge and in the facts."""
+    rows = [{**row, "person": f"p{i // 2}"} for i, row in enumerate(make_rows(releases=["1"]))]
+    person = "{column: person, records_per_release: 2}"
+    tiny = make_site(tmp_path / "site", rows=rows, protect=UM, person=person)
+    assert tiny.flow().run().facts["epsilon"] == 4.0
+    assert [charge["dp_column"] for charge in tiny.charges()] == [4 * 10**9]
+
+
+def test_series_counts_the_releases_of_its_own_policy(tiny: TinySite) -> None:
+    """The series' epsilon grows release by release; the population's also with another policy."""
+    tiny.write_policy(policy="more", protect="{method: dp-um, epsilon: 1, k: 5}")
+    assert tiny.flow("1", "more").run().facts["series_epsilon"] == 1.0
+    assert tiny.flow("1").run().facts["series_epsilon"] == 2.0
+    facts = tiny.flow("2").run().facts
+    assert (facts["series_epsilon"], facts["population_spent"]) == (4.0, "5 of 10 (epsilon, iDP, column)")
+
+
+# what blocks
+
+
+@pytest.mark.parametrize("way", SPOILED)
+def test_spoiled_source_blocks_with_its_reason(tiny: TinySite, way: str) -> None:
+    """No candidate and no charge; the reason, by column name and count, in the exception and in the registry."""
+    spoil(tiny, way)
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    assert any(SPOILED[way].reason in finding for finding in refused.value.findings)
+    assert not tiny.folder().exists()
+    assert tiny.charges() == []
+    state = tiny.state()
+    assert state.get("state") == "blocked", "the registry does not know that the release is blocked"
+    assert SPOILED[way].reason in state["reason"]
+
+
+def test_refused_data_leave_no_records_behind(tiny: TinySite) -> None:
+    """After a failed validation there is no table of released columns, and no later stage runs."""
+    spoil(tiny, "undeclared category")
+    with pytest.raises(DataRefused):
+        tiny.flow().run()
+    assert "records" not in tiny.tables()
+    for stage in (tiny.flow().microaggregate, tiny.flow().mask, tiny.flow().suppress, tiny.flow().audit, tiny.flow().freeze):
+        with pytest.raises(Blocked, match="has not been passed. Run the release from its start"):
+            stage()
+
+
+def test_repaired_source_goes_through_after_a_block(tiny: TinySite) -> None:
+    """Blocked is not for ever: with the source repaired, the same release becomes a candidate, charged once."""
+    spoil(tiny, "person twice")
+    with pytest.raises(DataRefused):
+        tiny.flow().run()
+    tiny.write_rows(make_rows())
+    tiny.flow().run()
+    assert tiny.state()["state"] == "candidate"
+    assert len(tiny.charges()) == 1
+
+
+def test_validation_alone_says_to_start_over(tiny: TinySite) -> None:
+    """Validated a second time without ingesting, the raw records are gone: a reason that fits, not a broken delivery."""
+    until("validate", tiny.flow())
+    with pytest.raises(ReleasePipelineError, match="start|ingest"):
+        tiny.flow().validate()
+
+
+def test_gate_on_expected_error_blocks(tmp_path: Path) -> None:
+    """A limit that cannot be met: blocked with the gate's name, at the audit's end and again when freezing alone."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001, rent: 100}}")
+    with pytest.raises(Blocked, match="expected error of income"):
+        tiny.flow().run()
+    with pytest.raises(Blocked, match="expected error of income") as again:
+        tiny.flow().freeze()
+    assert "rent" not in str(again.value)
+    assert not tiny.folder().exists()
+    assert (tiny.state()["state"], "expected error of income" in tiny.state()["reason"]) == ("blocked", True)
+    assert len(tiny.charges()) == 1
+
+
+def test_gate_that_is_met_lets_through(tmp_path: Path) -> None:
+    """Within its limit the gate passes, and the evidence has it."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 100}}")
+    tiny.flow().run()
+    [gate] = json.loads((tiny.folder() / "evidence.json").read_text())["gates"]
+    assert (gate[0], gate[2]) == ("expected error of income", 100.0)
+    assert 0 < gate[1] < 100
+
+
+def rare_rows(rare: int, *, lonely: bool = False) -> list[Row]:
+    """60 records in groups of 10, the first `rare` of them in groups of a town of their own; one cell suffices or not."""
+    rows = make_rows(releases=["1"])
+    for i in range(rare):
+        rows[i] |= {"town": "west", "sex": "2" if lonely else rows[i]["sex"]}
+    return rows
+
+
+RARE_COLUMNS = """
+  person: {role: identifier, do: drop}
+  note: {role: confidential, do: drop}
+  town: {role: quasi, do: keep, values: [north, south, east, west], why: needed}
+  sex: {role: quasi, do: keep, values: [0, 1, 2], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
+  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+
+
+def test_suppression_blanks_cells_where_that_suffices(tmp_path: Path) -> None:
+    """Six people of a town, three of each sex: their sex is blanked, nobody is dropped, and the group is large enough."""
+    suppress = "{quasi_groups_below: 5, at_most: 10%}"
+    tiny = make_site(tmp_path / "site", rows=rare_rows(6), columns=RARE_COLUMNS, suppress=suppress)
+    facts = tiny.flow().run().facts
+    assert (facts["rows_out"], facts["cells_blanked"], facts["anonymity_k"]) == (60, 6, 6)
+    released = pq.read_table(tiny.folder() / "data.parquet").to_pylist()
+    assert Counter(row["sex"] for row in released if row["town"] == "west") == {None: 6}
+    assert sum(row["sex"] is None for row in released) == 6
+
+
+def test_suppression_drops_rows_where_cells_do_not_suffice(tmp_path: Path) -> None:
+    """Three people alone in both columns: dropped, and exactly the share that is allowed passes."""
+    suppress = "{quasi_groups_below: 5, at_most: 5%}"
+    tiny = make_site(tmp_path / "site", rows=rare_rows(3, lonely=True), columns=RARE_COLUMNS, suppress=suppress)
+    facts = tiny.flow().run().facts
+    assert (facts["rows_in"], facts["rows_out"], facts["cells_blanked"]) == (60, 57, 0)
+    assert facts["anonymity_k"] >= 5
+    assert not any(row["town"] == "west" for row in pq.read_table(tiny.folder() / "data.parquet").to_pylist())
+
+
+def test_too_much_suppression_blocks(tmp_path: Path) -> None:
+    """Above the declared share: blocked with both percentages, and no suppressed table to go on from."""
+    suppress = "{quasi_groups_below: 5, at_most: 5%}"
+    tiny = make_site(tmp_path / "site", rows=rare_rows(4, lonely=True), columns=RARE_COLUMNS, suppress=suppress)
+    with pytest.raises(Blocked, match=r"6\.7% of the records would have to be suppressed, and at most 5% may be"):
+        tiny.flow().run()
+    assert (tiny.state()["state"], "6.7%" in tiny.state()["reason"]) == ("blocked", True)
+    assert "suppressed" not in tiny.tables()
+    assert not tiny.folder().exists()
+
+
+def test_everybody_suppressed_is_refused_in_words(tmp_path: Path) -> None:
+    """Even at 100% an empty candidate is refused for a reason."""
+    suppress = "{quasi_groups_below: 100, at_most: 100%}"
+    tiny = make_site(tmp_path / "site", columns=RARE_COLUMNS, suppress=suppress)
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow().run()
+    assert not tiny.folder().exists()
+
+
+# names
+
+
+def test_release_names_with_dots_and_in_both_cases_have_rooms_of_their_own(tmp_path: Path) -> None:
+    """2020.1, a and A are three releases."""
+    names = ["2020.1", "a", "A"]
+    tiny = make_site(tmp_path / "site", rows=make_rows(releases=names), releases=str(names))
+    hashes = {tiny.flow(name).run().facts["candidate_hash"] for name in names}
+    assert len(hashes) == 3
+
+
+def test_policy_released_once(tmp_path: Path) -> None:
+    """Every record is of the only release, which need not be named."""
+    tiny = make_site(
+        tmp_path / "site", rows=make_rows(releases=["1"]), source="{path: people.csv}", releases="once", drop="[name, year]"
+    )
+    assert tiny.flow(None).run().facts["release"] == "people/once/r1"
+
+
+def test_unknown_releases_are_wrong_usage(tiny: TinySite) -> None:
+    """The known ones are named."""
+    with pytest.raises(WrongUsage, match="no release 3.*1, 2"):
+        tiny.flow("3")
+    with pytest.raises(WrongUsage, match="several releases.*1, 2"):
+        tiny.flow(None)
+
+
+def test_missing_source_is_refused_and_nothing_is_charged(tiny: TinySite) -> None:
+    """One sentence that names the file."""
+    (tiny.home / "people.csv").unlink()
+    with pytest.raises(ReleasePipelineError, match=r"people\.csv: there is no such file"):
+        tiny.flow().run()
+    assert tiny.charges() == []
+
+
+def test_neither_dagster_nor_great_expectations_is_needed(tmp_path: Path) -> None:
+    """The whole flow runs in a process that cannot import them."""
+    import subprocess
+    import sys
+
+    make_site(tmp_path / "site")
+    program = (
+        "import sys; sys.modules |= {'dagster': None, 'great_expectations': None, 'pandas': None}\n"
+        "from pathlib import Path; from release_pipeline.flow.release import open_release; from release_pipeline.flow.site import Site\n"
+        "print(open_release(Site(Path(sys.argv[1]), {}), 'people', '1').run().stage)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "site")], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "candidate\n", "")
