@@ -33,7 +33,11 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
         "rand_hie": True,
     }
     assert "magic" in str(found["broken"].metadata["errors"].value)
-    assert str(found["rand_hie"].metadata["claim"].value).startswith("epsilon 2 in all (0.5 for each of 4 columns), iDP")
+    made = {
+        event.materialization.asset_key.path[-1]: event.materialization for event in result.get_asset_materialization_events()
+    }
+    assert set(made) == {"census_once", "rand_hie"}
+    assert str(made["rand_hie"].metadata["claim"].value).startswith("epsilon 2 in all (0.5 for each of 4 columns), iDP")
 
 
 def test_workspace_and_instance_files_work_at_the_top_level() -> None:
