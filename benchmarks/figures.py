@@ -26,7 +26,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What one case cost at size `n`: `amount` in seconds, CPU seconds or bytes, `ratio` in `unit`. No target: printed for context."""
+    """What one case cost at size `n`: `amount` in seconds or bytes, `ratio` in `unit`. No target: printed for context."""
 
     benchmark: str
     case: str

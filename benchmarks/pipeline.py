@@ -26,10 +26,7 @@ def pipeline(sizes: Sequence[int]) -> Iterator[Figure]:
 
 
 def _figures(n: int, folder: Path) -> Iterator[Figure]:
-    noise = noise_columns(n)
-    write_sources(folder, noise)
-    [floor] = cpu_seconds(lambda: [np.sort(values) for values in noise.values()], runs=runs_for(n))
-    del noise
+    floor = _write_and_sort(n, folder)
 
     def figure(case: str, measure: Measure, amount: float, ratio: float, unit: str, target: Target | None = None) -> Figure:
         return Figure("pipeline", case, n, measure, amount, ratio, unit, target)
@@ -65,3 +62,11 @@ def _figures(n: int, folder: Path) -> Iterator[Figure]:
         yield figure(f"{stage}, CSV", "wall time", mine.wall, mine.wall / other.wall, "times Parquet")
         yield figure(f"{stage}, CSV", "CPU time", mine.cpu, mine.cpu / other.cpu, "times Parquet")
         yield from peak(f"{stage}, CSV", mine)
+
+
+def _write_and_sort(n: int, folder: Path) -> float:
+    """Write the sources, and the CPU seconds of sorting their noise columns with NumPy."""
+    noise = noise_columns(n)
+    write_sources(folder, noise)
+    [seconds] = cpu_seconds(lambda: [np.sort(values) for values in noise.values()], runs=runs_for(n))
+    return seconds

@@ -71,8 +71,8 @@ def make_site(home: Path, source: str) -> Path:
 
 def _policy(source: str) -> str:
     noise = [
-        f"  {kind}_{number}: {{role: confidential, do: noise, domain: [{low}, {high}], grid: {grid}, outside: clamp, missing: fail, "
-        "why: synthetic}"
+        f"  {kind}_{number}: {{role: confidential, do: noise, domain: [{low}, {high}], grid: {grid}, outside: clamp, "
+        "missing: fail, why: synthetic}"
         for kind, count, (low, high), grid in _KINDS
         for number in range(1, count + 1)
     ]

@@ -36,12 +36,13 @@ FLAGS = [
     "--disable-quic",
 ]
 SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text of a button to press first
-    ("lineage", "asset-groups?expanded=restricted%2Cprotection%2Caudit%2Cpublic%2Cpolicies", (1900, 900), ""),
+    ("lineage", "assets/rand_hie/candidate?view=lineage&lineageScope=upstream&lineageDepth=10", (2300, 800), ""),
+    ("zones", "asset-groups", (1900, 700), ""),
     ("candidate", "assets/rand_hie/candidate?view=overview&partition=1", (1500, 1500), ""),
     ("plots", "assets/rand_hie/candidate?view=overview", (1500, 1900), "Plots"),
     ("checks", "assets/rand_hie/validated?view=checks", (1500, 1000), ""),
     ("partitions", "assets/rand_hie/candidate?view=partitions&partition=1", (1500, 1100), ""),
-    ("column-lineage", "assets/rand_hie/candidate?view=lineage&lineageScope=upstream&column=income", (1700, 700), ""),
+    ("columns", "assets/rand_hie/candidate?view=partitions&partition=1", (1500, 1700), ""),
     ("policy", "assets/policy/rand_hie?view=checks", (1500, 1100), ""),
 ]
 

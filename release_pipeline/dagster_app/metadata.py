@@ -77,15 +77,12 @@ def column_origins(policy: Policy) -> Any:
 
     The same as the declared column lineage, which Dagster records, and only its commercial UI draws.
     """
-    path = " > ".join(STAGES)
-    return dg.MetadataValue.table(
-        [
-            dg.TableRecord(
-                {"released column": name, "source column": name, "what was done": _words(policy, name), "passed": path}
-            )
-            for name, _ in _released(policy)
-        ]
-    )
+    records: list[dg.TableRecord] = []
+    for name, column in _released(policy):
+        passed = [stage for stage in STAGES if stage != "microaggregated" or isinstance(column, NoiseColumn)]
+        row = {"released": name, "from source column": name, "done": _words(policy, name), "passed": " > ".join(passed)}
+        records.append(dg.TableRecord(row))
+    return dg.MetadataValue.table(records)
 
 
 def _released(policy: Policy) -> list[tuple[str, KeepColumn | NoiseColumn]]:

@@ -73,6 +73,8 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             with readable_failures():
                 flow = open_flow(context, site, policy)
                 result = step(flow)
+            if stage == "ingested":
+                context.log_event(dg.AssetMaterialization(key("source"), description=f"Delivered for {flow.id}."))
             return materialized(result, flow, key(previous or "source"))
 
         return build

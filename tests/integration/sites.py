@@ -19,7 +19,7 @@ from release_pipeline.flow.site import Site
 Row: TypeAlias = dict[str, str]
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-HEADER = ("person", "year", "town", "sex", "income", "rent", "name", "note")
+HEADER = ("person", "year", "town", "sex", "income", "rent", "name", "remark")
 TOWNS = ("north", "south", "east")
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 PARTS = {
@@ -32,7 +32,7 @@ PARTS = {
     "protect": "{method: idp-cbls, epsilon: 2, k: 5}",
     "columns": """
   person: {role: identifier, do: drop}
-  note:   {role: confidential, do: drop}
+  remark: {role: confidential, do: drop}
   town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
   sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
@@ -59,7 +59,7 @@ def make_rows(count: int = 60, *, releases: Sequence[str] = ("1", "2"), seed: in
             "income": str(numbers.randrange(0, 1001)),
             "rent": str(numbers.randrange(0, 201) / 2),
             "name": f"name{i}",
-            "note": f"note{i}",
+            "remark": f"remark{i}",
         }
         for release in releases
         for i in range(count)
@@ -105,10 +105,8 @@ class TinySite:
         """The last state of one release in the registry; empty if there is none."""
         if not self.site.registry.exists():
             return {}
-        rows = self.query(
-            self.site.registry, f"SELECT * FROM states WHERE policy = '{policy}' AND release = '{release}' ORDER BY number"
-        )
-        return rows[-1] if rows else {}
+        rows = self.query(self.site.registry, "SELECT * FROM states ORDER BY number")
+        return next((row for row in reversed(rows) if (row["policy"], row["release"]) == (policy, release)), {})
 
     def charges(self) -> list[dict[str, Any]]:
         """Every charge in the registry."""
@@ -120,7 +118,7 @@ class TinySite:
             found = vault.execute(
                 "SELECT table_name FROM information_schema.tables WHERE table_schema = ?", [f"{policy}/{release}/r1"]
             ).fetchall()
-            return {name: vault.sql(f'SELECT * FROM "{policy}/{release}/r1"."{name}"').to_arrow_table() for (name,) in found}
+            return {name: vault.table(f'"{policy}/{release}/r1"."{name}"').to_arrow_table() for (name,) in found}
 
     @staticmethod
     def query(file: Path, text: str) -> list[dict[str, Any]]:

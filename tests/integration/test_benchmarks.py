@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+MEASURES = ("wall time", "CPU time", "peak memory")
 METHODS = ("dp-um", "idp-ls", "idp-cbls")
 
 pytestmark = pytest.mark.slow
@@ -32,7 +33,7 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
     return [figure for figure in quick_run[1]["figures"] if figure["benchmark"] == benchmark]
 
 
-@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace"])
+@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace", "pipeline"])
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
     assert figures
@@ -50,6 +51,29 @@ def test_masking_covers_every_cluster_method_and_scope(quick_run: tuple[str, dic
     assert {figure["case"] for figure in figures if figure["measure"] == "CPU time"} == wanted
     if sys.platform == "linux":
         assert {figure["case"] for figure in figures if figure["measure"] == "peak memory"} == wanted
+
+
+def test_the_pipeline_covers_the_job_every_stage_and_both_formats(quick_run: tuple[str, dict[str, Any]]) -> None:
+    figures = _figures(quick_run, "pipeline")
+    stages = {"imports", "ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze"}
+    both = {"Dagster job, Parquet", "plain stages, Parquet", *stages, "ingest, CSV", "validate, CSV"}
+    around, floor = "Dagster and Great Expectations", "numpy.sort of the ten columns"
+    cases = {measure: {figure["case"] for figure in figures if figure["measure"] == measure} for measure in MEASURES}
+    assert cases["CPU time"] == both | {around, floor}
+    assert cases["wall time"] == both | {around}
+    if sys.platform == "linux":
+        assert cases["peak memory"] == both
+    assert {figure["target"] for figure in figures if figure["case"] == around} == {"at most 20"}
+
+
+def test_the_stages_are_shares_of_one_whole(quick_run: tuple[str, dict[str, Any]]) -> None:
+    for measure in ("wall time", "CPU time"):
+        shares = [
+            figure["ratio"]
+            for figure in _figures(quick_run, "pipeline")
+            if figure["unit"] == "% of the plain stages" and figure["measure"] == measure
+        ]
+        assert 80 < sum(shares) <= 100
 
 
 def test_growth_is_reported_between_sizes(quick_run: tuple[str, dict[str, Any]]) -> None:

@@ -425,6 +425,8 @@ COMMANDS = [
     ("check-policy-name-too-long", f"check {LONG}.yaml", 2, f"{LONG}.yaml: "),
     ("check-the-data", "check people.csv", 1, "a policy is a mapping"),
     ("check-the-parquet", "check people.parquet", 1, "this is not UTF-8 text"),
+    ("init-file-missing", "init people --from nowhere.csv", 1, "there is no such file"),
+    ("init-quote-of-header-ends-in-a-cell", "init people --from swallow.csv", 1, "swallow.csv: "),
     ("check-no-rows", "check people.yaml --rows 0", 2, "'0' is not a whole number above 0"),
     ("check-rows-in-words", "check people.yaml --rows many", 2, "'many' is not a whole number above 0"),
 ]
@@ -440,6 +442,7 @@ def test_commands_refuse_wrong_usage(run: Runner, command: str, code: int, phras
     run.write("waves.csv", as_csv(["wave", *HEADER], waves))
     run.write("gaps.csv", as_csv(["wave", *HEADER], [*waves, ["", *records()[0]], [" ", *records()[1]]]))
     run.write("waves.yaml", change(POLICY, *WAVES))
+    run.write("swallow.csv", as_csv([*HEADER[:4], '"note'], [[*row[:4], f'{WORD}"'] for row in records()]))
     run.write("taken.csv", "what was there\n")
     run.write("taken.json", "{}\n")
     run.write("folder/inner", "")

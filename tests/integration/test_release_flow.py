@@ -130,8 +130,8 @@ def test_vault_has_no_person_and_no_dropped_column_after_validation(finished: Ti
     """`raw` is gone; no table has a dropped column's name or one of its cells; the record number stays inside the vault."""
     tables = finished.tables()
     assert tables.keys() == {"notes", "records", "membership", "statistics", "masked", "suppressed"}
-    forbidden = {"person", "note", "name", "year"}
-    planted = {row[column] for row in make_rows() for column in ("person", "note", "name")}
+    forbidden = {"person", "remark", "name", "year"}
+    planted = {row[column] for row in make_rows() for column in ("person", "remark", "name")}
     for name, table in tables.items():
         assert not forbidden & set(table.column_names), name
         for column in table.column_names:
@@ -209,7 +209,7 @@ def test_other_source_after_the_draw_is_refused(tiny: TinySite) -> None:
     """Noise is not drawn again for other data: refused with the remedy, and the candidate stays what it was."""
     digest = tiny.flow().run().facts["candidate_hash"]
     tiny.write_rows(other_rows())
-    with pytest.raises(Blocked, match="already drawn for this release.*open the next revision"):
+    with pytest.raises(Blocked, match=r"already drawn for this release.*open the next revision"):
         tiny.flow().run()
     assert hashlib.sha256((tiny.folder() / "SHA256SUMS").read_bytes()).hexdigest() == digest
     assert len(tiny.charges()) == 1
@@ -328,9 +328,10 @@ def test_retry_before_the_draw_gives_the_same_bits(tiny: TinySite, tmp_path: Pat
 
     for name, target in (("middle", "_fingerprint"), ("after", "open_registry")):
         disturbed = TinySite(copies[name])
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        with monkeypatch.context() as patch:
             patch.setattr(flow_release, target, stop)
-            disturbed.flow().mask()
+            with pytest.raises(KeyboardInterrupt):
+                disturbed.flow().mask()
         assert ("masked" in disturbed.tables()) == (name == "after")
         assert secret_of(disturbed).exists()
         disturbed.flow().mask()
@@ -360,7 +361,7 @@ NOTHING_KEPT = """
   person: {role: identifier, do: drop}
   town: {role: quasi, do: drop}
   sex: {role: quasi, do: drop}
-  note: {role: confidential, do: drop}
+  remark: {role: confidential, do: drop}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
   rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
 
@@ -464,7 +465,7 @@ def test_refused_data_leave_no_records_behind(tiny: TinySite) -> None:
         tiny.flow().run()
     assert "records" not in tiny.tables()
     for stage in (tiny.flow().microaggregate, tiny.flow().mask, tiny.flow().suppress, tiny.flow().audit, tiny.flow().freeze):
-        with pytest.raises(Blocked, match="has not been passed. Run the release from its start"):
+        with pytest.raises(Blocked, match=r"has not been passed\. Run the release from its start"):
             stage()
 
 
@@ -482,7 +483,7 @@ def test_repaired_source_goes_through_after_a_block(tiny: TinySite) -> None:
 def test_validation_alone_says_to_start_over(tiny: TinySite) -> None:
     """Validated a second time without ingesting, the raw records are gone: a reason that fits, not a broken delivery."""
     until("validate", tiny.flow())
-    with pytest.raises(ReleasePipelineError, match="start|ingest"):
+    with pytest.raises(ReleasePipelineError, match=r"start|ingest"):
         tiny.flow().validate()
 
 
@@ -518,7 +519,7 @@ def rare_rows(rare: int, *, lonely: bool = False) -> list[Row]:
 
 RARE_COLUMNS = """
   person: {role: identifier, do: drop}
-  note: {role: confidential, do: drop}
+  remark: {role: confidential, do: drop}
   town: {role: quasi, do: keep, values: [north, south, east, west], why: needed}
   sex: {role: quasi, do: keep, values: [0, 1, 2], why: needed}
   income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
@@ -527,7 +528,7 @@ RARE_COLUMNS = """
 
 def test_suppression_blanks_cells_where_that_suffices(tmp_path: Path) -> None:
     """Six people of a town, three of each sex: their sex is blanked, nobody is dropped, and the group is large enough."""
-    suppress = "{quasi_groups_below: 5, at_most: 10%}"
+    suppress = "{quasi_groups_below: 5, at_most: 20%}"
     tiny = make_site(tmp_path / "site", rows=rare_rows(6), columns=RARE_COLUMNS, suppress=suppress)
     facts = tiny.flow().run().facts
     assert (facts["rows_out"], facts["cells_blanked"], facts["anonymity_k"]) == (60, 6, 6)
@@ -587,9 +588,9 @@ def test_policy_released_once(tmp_path: Path) -> None:
 
 def test_unknown_releases_are_wrong_usage(tiny: TinySite) -> None:
     """The known ones are named."""
-    with pytest.raises(WrongUsage, match="no release 3.*1, 2"):
+    with pytest.raises(WrongUsage, match=r"no release 3.*1, 2"):
         tiny.flow("3")
-    with pytest.raises(WrongUsage, match="several releases.*1, 2"):
+    with pytest.raises(WrongUsage, match=r"several releases.*1, 2"):
         tiny.flow(None)
 
 
@@ -608,8 +609,10 @@ def test_neither_dagster_nor_great_expectations_is_needed(tmp_path: Path) -> Non
 
     make_site(tmp_path / "site")
     program = (
-        "import sys; sys.modules |= {'dagster': None, 'great_expectations': None, 'pandas': None}\n"
-        "from pathlib import Path; from release_pipeline.flow.release import open_release; from release_pipeline.flow.site import Site\n"
+        "import sys; sys.modules |= {'dagster': None, 'great_expectations': None}\n"
+        "from pathlib import Path\n"
+        "from release_pipeline.flow.release import open_release\n"
+        "from release_pipeline.flow.site import Site\n"
         "print(open_release(Site(Path(sys.argv[1]), {}), 'people', '1').run().stage)"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "site")], capture_output=True, text=True, check=False)

@@ -1,0 +1,571 @@
+"""The Dagster job of a release: what it records, what blocks it, and that no cell of the data is anywhere outside the vault."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.metadata import ALLOWED, build_metadata
+from release_pipeline.dagster_app.releases import SiteResource, build_release_assets
+from release_pipeline.flow import release as flow_release
+from release_pipeline.flow.release import FAMILIES, StageResult
+from release_pipeline.stages.checks import Check
+from tests.integration.sites import (
+    HEADER,
+    QUIET,
+    ROOT,
+    SPOILED,
+    STAGES,
+    Row,
+    TinySite,
+    failures,
+    make_rows,
+    make_site,
+    policy_text,
+    run_job,
+    spoil,
+)
+
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning:great_expectations", "default::DeprecationWarning:pandas")
+
+RELEASED = ["town", "sex", "income", "rent"]
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    """Dagster's records, in memory."""
+    with dg.DagsterInstance.ephemeral() as ephemeral:
+        yield ephemeral
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site where nothing has run."""
+    return make_site(tmp_path / "site")
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TinySite, dg.ExecuteInProcessResult]]:
+    """A site with a finished run of release 1; for tests that only look."""
+    tiny = make_site(tmp_path_factory.mktemp("good") / "site", gates="{min_rows: 20, expected_error: {income: 100}}")
+    with dg.DagsterInstance.ephemeral() as ephemeral:
+        yield tiny, run_job(tiny, instance=ephemeral)
+
+
+def materializations(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetMaterialization]:
+    """What the run recorded of each stage."""
+    events = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
+    return {event.asset_key.path[-1]: event for event in events}
+
+
+def checks(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetCheckEvaluation]:
+    """The evaluated checks by name."""
+    return {evaluation.check_name: evaluation for evaluation in result.get_asset_check_evaluations()}
+
+
+def materialize(tiny: TinySite, stages: Sequence[str], instance: dg.DagsterInstance) -> dg.ExecuteInProcessResult:
+    """Some stages of release 1 alone, as somebody selects them in the UI."""
+    policy = tiny.site.policy("people")
+    return dg.materialize(
+        build_release_assets(policy)[0],
+        selection=dg.AssetSelection.assets(*[dg.AssetKey(["people", stage]) for stage in stages]),
+        partition_key="1",
+        instance=instance,
+        resources={"site": SiteResource(home=str(tiny.home))},
+        raise_on_error=False,
+        run_config=QUIET,
+    )
+
+
+# what a good run records
+
+
+def test_good_run_materializes_every_stage_and_evaluates_every_check(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
+    """Seven assets; eight families of checks on what was validated, the gates, and the frozen folder: all passed."""
+    tiny, result = good
+    assert result.success
+    assert tuple(materializations(result)) == STAGES
+    found = checks(result)
+    assert found.keys() == {*FAMILIES, "gates", "frozen"}
+    assert len(FAMILIES) == 8
+    assert all(evaluation.passed for evaluation in found.values())
+    assert {found[family].asset_key.path[-1] for family in FAMILIES} == {"validated"}
+    assert all("counts" in found[family].metadata for family in FAMILIES)
+    assert tiny.folder().is_dir()
+
+
+def test_candidate_metadata_plots_epsilon_and_k(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
+    """Epsilon and the series' epsilon are floats, k and the counts integers, all of them plain numbers that Dagster plots."""
+    metadata = materializations(good[1])["candidate"].metadata
+    assert isinstance(metadata["epsilon"], dg.FloatMetadataValue)
+    assert isinstance(metadata["series_epsilon"], dg.FloatMetadataValue)
+    for name in ("k", "anonymity_k", "rows_in", "rows_out", "cells_blanked"):
+        assert isinstance(metadata[name], dg.IntMetadataValue), name
+    assert {name: metadata[name].value for name in ("epsilon", "series_epsilon", "k", "anonymity_k", "definition", "scope")} == {
+        "epsilon": 2.0,
+        "series_epsilon": 2.0,
+        "k": 5,
+        "anonymity_k": 10,
+        "definition": "idp",
+        "scope": "column",
+    }
+    assert metadata["candidate_hash"].value == good[0].state()["candidate_hash"]
+    assert metadata["policy_hash"].value == good[0].site.policy("people").canonical_hash()
+    assert {"table_bound", "column_bound", "claim", "population_spent"} <= metadata.keys()
+
+
+def test_every_fact_in_the_metadata_is_on_the_list(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
+    """Nothing but allowed facts, notes, and columns; no figure against the original."""
+    for stage, materialization in materializations(good[1]).items():
+        more = {"notes", "dagster/column_schema", "dagster/column_lineage"}
+        assert materialization.metadata.keys() <= ALLOWED.keys() | more, stage
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_columns_and_their_lineage_are_declared(good: tuple[TinySite, dg.ExecuteInProcessResult], stage: str) -> None:
+    """From source to candidate each asset says which released columns it has, and which column each comes from."""
+    metadata = materializations(good[1])[stage].metadata
+    schema = metadata["dagster/column_schema"].value
+    lineage = metadata["dagster/column_lineage"].value
+    names = [column.name for column in schema.columns]
+    assert set(RELEASED) <= set(names)
+    assert stage == "ingested" or sorted(names) == sorted(RELEASED)
+    for name in RELEASED:
+        [dep] = lineage.deps_by_column[name]
+        assert dep.column_name == name
+        assert dep.asset_key.path[-1] in (*STAGES[: STAGES.index(stage)], "people", "source")
+    words = {column.name: column.description for column in schema.columns}
+    assert stage == "ingested" or "idp-cbls" in words["income"]
+
+
+def test_lineage_leads_from_the_candidate_back_to_the_source(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
+    """Column by column, step by step, the way from the candidate ends at what was ingested."""
+    found = materializations(good[1])
+    for name in RELEASED:
+        stage, column = "candidate", name
+        while stage != "ingested":
+            [dep] = found[stage].metadata["dagster/column_lineage"].value.deps_by_column[column]
+            stage, column = dep.asset_key.path[-1], dep.column_name
+        assert column == name
+
+
+def test_assets_are_documented_and_grouped_by_trust_zone(tiny: TinySite) -> None:
+    """Description, owner, kinds and code version on every asset, and a description on every check."""
+    graph = build_defs(tiny.home).resolve_asset_graph()
+    zones = {}
+    for stage in STAGES:
+        node = graph.get(dg.AssetKey(["people", stage]))
+        assert node.description
+        assert node.owners
+        assert node.kinds
+        assert node.code_version
+        zones[stage] = node.group_name
+    assert zones == {
+        "ingested": "restricted",
+        "validated": "restricted",
+        "microaggregated": "restricted",
+        "masked": "protection",
+        "suppressed": "protection",
+        "audited": "audit",
+        "candidate": "public",
+    }
+    assert all(graph.get(key).description for key in graph.asset_check_keys)
+
+
+def versions(result: dg.ExecuteInProcessResult) -> dict[str, str]:
+    """The data version of each stage."""
+    return {stage: (one.tags or {})["dagster/data_version"] for stage, one in materializations(result).items()}
+
+
+def test_data_versions_follow_the_content(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """The same data give the same versions at another time; one other cell gives others, and they are no plain hash."""
+    first = versions(run_job(tiny, instance=instance))
+    assert versions(run_job(tiny, instance=instance)) == first
+    assert len(set(first.values())) == len(STAGES)
+    rows = make_rows()
+    rows[7]["town"] = "north" if rows[7]["town"] != "north" else "south"
+    tiny.write_rows(rows)
+    changed = run_job(tiny, instance=instance)
+    assert not changed.success
+    assert versions(changed).keys() == {"ingested", "validated"}
+    assert all(version != first[stage] for stage, version in versions(changed).items())
+    assert set(versions(run_job(tiny, "2", instance=instance)).values()).isdisjoint(first.values())
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"mean_income": 3.0}, {"epsilon": 2}, {"rows": 5.0}, {"rows": True}, {"rows": None}, {"claim": 3}, {"k": "5"}],
+    ids=str,
+)
+def test_unknown_and_mistyped_facts_never_become_metadata(facts: dict[str, Any]) -> None:
+    """The builder raises, and names the fact and its type without the value."""
+    with pytest.raises(ValueError, match=f"{next(iter(facts))}.*may not stand"):
+        build_metadata(StageResult("candidate", "v", facts), show_internal=True)
+
+
+@pytest.mark.parametrize("said", [None, "internal_metrics_in_ui: false\n", "internal_metrics_in_ui: true\n"])
+def test_internal_metrics_show_only_where_the_site_says_so(
+    tiny: TinySite, instance: dg.DagsterInstance, said: str | None
+) -> None:
+    """Figures against the original stand in the UI if site.yaml has internal_metrics_in_ui: true, and not otherwise."""
+    if said is not None:
+        (tiny.home / "site.yaml").write_text(said)
+    result = run_job(tiny, instance=instance)
+    names = {name for one in materializations(result).values() for name in one.metadata if name.startswith("internal/")}
+    allowed = said is not None and "true" in said
+    assert bool(names) == allowed
+    assert not allowed or {"internal/error/income", "internal/record_linkage_percent", "internal/sse_paper"} <= names
+    assert all(
+        isinstance(value, dg.FloatMetadataValue)
+        for one in materializations(result).values()
+        for name, value in one.metadata.items()
+        if name in names
+    )
+
+
+# what blocks
+
+
+@pytest.mark.parametrize("way", SPOILED)
+def test_spoiled_source_fails_the_run_with_its_reason(tiny: TinySite, instance: dg.DagsterInstance, way: str) -> None:
+    """No candidate; a failed run; the reason in failure, check and registry. Candidate alone: refused."""
+    spoil(tiny, way)
+    result = run_job(tiny, instance=instance)
+    assert not result.success
+    assert not tiny.folder().exists()
+    assert tiny.charges() == []
+    reason, family = SPOILED[way].reason, SPOILED[way].check
+    [failure] = failures(result)
+    assert reason in failure
+    found = checks(result)
+    assert {name for name, evaluation in found.items() if not evaluation.passed} == ({family} if family else set())
+    if family:
+        assert found.keys() == FAMILIES.keys()
+        assert reason in str(found[family].metadata["found"].value)
+        counts = [record.data for record in found[family].metadata["counts"].value]
+        assert any(record["count"] for record in counts)
+        assert all(record.keys() == {"column", "fact", "count"} for record in counts)
+        assert found[family].blocking
+    alone = materialize(tiny, ["audited", "candidate"], instance)
+    assert not alone.success
+    assert not tiny.folder().exists()
+    assert "has not been passed" in failures(alone)[0]
+    assert tiny.state().get("state") == "blocked", "the registry does not know that the release is blocked"
+    assert reason in tiny.state()["reason"]
+
+
+def test_candidate_alone_after_a_failed_gate_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    """The gate's check fails, and the run; selecting audit and candidate alone fails again, for the same reason."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001}}")
+    for result in (run_job(tiny, instance=instance), materialize(tiny, ["audited", "candidate"], instance)):
+        assert not result.success
+        assert not checks(result)["gates"].passed
+        assert "candidate" not in materializations(result)
+        assert "expected error of income" in failures(result)[0]
+        assert not tiny.folder().exists()
+    assert tiny.state()["state"] == "blocked"
+
+
+def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, instance: dg.DagsterInstance) -> None:
+    """The expected error of these data is internal: the check, the failure and the state name the gate and its limit alone."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001}}")
+    result = run_job(tiny, instance=instance)
+    [notes] = [
+        json.loads(note) for stage, note in zip(*tiny.tables()["notes"].to_pydict().values(), strict=True) if stage == "audited"
+    ]
+    figure = f"{notes['gates'][0][1]:.3g}"
+    for words in (failures(result)[0], str(checks(result)["gates"].metadata["found"].value), tiny.state()["reason"]):
+        assert figure not in words
+
+
+def test_candidate_alone_cannot_be_selected_without_its_audit(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
+    """Audit and candidate are one step."""
+    tiny, _ = good
+    with dg.DagsterInstance.ephemeral() as ephemeral, pytest.raises(dg.DagsterInvalidSubsetError):
+        materialize(tiny, ["candidate"], ephemeral)
+
+
+def test_changed_candidate_fails_its_check(tiny: TinySite, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of the frozen folder looks at the files, not at what was meant to be written."""
+    freeze = flow_release.freeze
+
+    def freeze_and_touch(folder: Path, *arguments: Any) -> str:
+        digest = freeze(folder, *arguments)
+        with (folder / "data.csv").open("a") as file:
+            file.write("x")
+        return digest
+
+    monkeypatch.setattr(flow_release, "freeze", freeze_and_touch)
+    assert not checks(run_job(tiny, instance=instance))["frozen"].passed
+
+
+def test_one_broken_policy_beside_two_good_ones(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """The good ones run to their candidates; the broken one has no chain, and a failed check with every error in it."""
+    tiny.write_policy(policy="others", protect="{method: dp-um, epsilon: 1, k: 5}")
+    broken = policy_text(policy="broken", protect="{method: magic, epsilon: 1}", gates="{min_rows: 0}")
+    (tiny.home / "policies" / "broken.yaml").write_text(broken)
+    defs = build_defs(tiny.home)
+    dg.Definitions.validate_loadable(defs)
+    result = defs.resolve_job_def("check_policies").execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
+    found = {evaluation.asset_key.path[-1]: evaluation for evaluation in result.get_asset_check_evaluations()}
+    assert {name: evaluation.passed for name, evaluation in found.items()} == {"broken": False, "others": True, "people": True}
+    said = str(found["broken"].metadata["errors"].value)
+    assert "method" in said
+    assert "min_rows" in said
+    for policy in ("people", "others"):
+        assert run_job(tiny, instance=instance, policy=policy).success
+        assert tiny.folder(policy=policy).is_dir()
+    assert "release_broken" not in {job.name for job in defs.jobs or ()}
+
+
+def test_internal_errors_say_their_type_and_nothing_else(
+    tiny: TinySite, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A foreign exception, whose text may quote cells, becomes a failure with its type alone."""
+
+    def fail(*_: Any) -> Any:
+        raise KeyError("CANARY-cell")
+
+    monkeypatch.setattr(flow_release, "collect_facts", fail)
+    result = run_job(tiny, instance=instance)
+    assert failures(result) == ["Internal error: KeyError. Please report it."]
+    assert not any("CANARY" in str(event) for event in result.all_events)
+
+
+# canaries
+
+MARK = "kanarie"  # no word of the project
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  remark: {role: confidential, do: drop}
+  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
+  sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 99999999], grid: 0.01, outside: fail, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 99999999], grid: 0.01, outside: clamp, why: known}"""
+NUMBERS = ("73194628", "61858273")  # the first digits of every income and rent: those that are in order, and those that are not
+SPECIAL = {
+    "town": f"{MARK}town",
+    "sex": f"{MARK}sex",
+    "year": f"{MARK}year",
+    "income": f"{NUMBERS[0]}{NUMBERS[1]}.5",
+}
+
+
+def canary_rows() -> list[Row]:
+    """Recognisable cells in every column; in the numeric ones digits that nothing else has, in the kept ones undeclared ones
+    where the failure allows it."""
+    numbers = random.Random(2)  # noqa: S311
+    return [
+        {
+            **row,
+            "person": f"{MARK}person{row['person']}",
+            "income": f"{NUMBERS[0]}.{numbers.randrange(100):02}",
+            "rent": f"{NUMBERS[1]}.{numbers.randrange(100):02}",
+            "name": f"{MARK}name{row['name']}",
+            "remark": f"{MARK}remark{row['remark']}",
+        }
+        for row in make_rows()
+    ]
+
+
+def canary_site(home: Path, way: str) -> TinySite:
+    """A site whose source is full of canaries, and spoiled that way with a canary."""
+    tiny = make_site(home, columns=COLUMNS)
+    if way in CANARY_WAYS:
+        rows = canary_rows()
+        rows[0] |= CANARY_WAYS[way]
+        tiny.write_rows(rows)
+    elif way == "broken line":
+        tiny.write_rows(canary_rows())
+        with (tiny.home / "people.csv").open("a") as file:
+            file.write(f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n')
+    elif way == "no header":
+        tiny.write_rows(canary_rows())
+        lines = (tiny.home / "people.csv").read_text().splitlines(keepends=True)
+        (tiny.home / "people.csv").write_text("".join(lines[1:]))
+    elif way == "everything":
+        tiny.write_rows([{**row, **SPECIAL} if i % 2 else row for i, row in enumerate(canary_rows())])
+    else:
+        spoil(tiny, way, canary_rows())
+    return tiny
+
+
+CANARY_WAYS: dict[str, Row] = {
+    "nothing": {},
+    "undeclared category": {"town": SPECIAL["town"]},
+    "undeclared whole number": {"sex": NUMBERS[0]},
+    "undeclared release": {"year": SPECIAL["year"]},
+    "out of domain": {"income": SPECIAL["income"]},
+    "clamped": {"rent": SPECIAL["income"]},
+    "not a number": {"income": f"{MARK}income"},
+}
+WAYS = [*SPOILED, *(way for way in (*CANARY_WAYS, "broken line", "no header", "everything") if way not in SPOILED)]
+
+
+def needles() -> list[bytes]:
+    """What no file outside the vault may hold: the marks, as text in several encodings, and the numbers as doubles too."""
+    texts = [text.encode(code) for text in (MARK, *NUMBERS) for code in ("utf-8", "utf-16-le", "utf-16-be")]
+    cells = {row[column] for row in canary_rows() for column in ("income", "rent")}
+    doubles = [struct.pack(order, float(cell)) for cell in cells for order in ("<d", ">d")]
+    return [*texts, *(text.encode().hex().encode() for text in (MARK, *NUMBERS)), *doubles]
+
+
+def readings(content: bytes) -> Iterator[bytes]:
+    """The bytes themselves, everything in them that is base64 (from each of four starts), and what is zlib, unpacked."""
+    yield content
+    for run in re.findall(rb"[A-Za-z0-9+/_-]{12,}", content):
+        plain = run.replace(b"-", b"+").replace(b"_", b"/")
+        for start in range(4):
+            part = plain[start:]
+            try:
+                yield base64.b64decode(part[: len(part) // 4 * 4], validate=True)
+            except binascii.Error:
+                continue
+    for match in re.finditer(rb"\x78[\x01\x5e\x9c\xda]", content):
+        try:
+            yield zlib.decompressobj().decompress(content[match.start() :])
+        except zlib.error:
+            continue
+
+
+def cells_of(file: Path) -> Iterator[bytes]:
+    """Every cell of an SQLite file: its pages may cut what belongs together."""
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for row in connection.execute(f'SELECT * FROM "{table}"'):  # noqa: S608
+                yield from (cell if isinstance(cell, bytes) else str(cell).encode() for cell in row if cell is not None)
+
+
+def leaks(contents: Sequence[bytes]) -> list[bytes]:
+    """The canaries that are in any of the contents."""
+    wanted = re.compile(b"|".join(re.escape(needle) for needle in needles()))
+    return sorted({found for content in contents for reading in readings(content) for found in wanted.findall(reading)})
+
+
+def public_contents(tiny: TinySite) -> list[bytes]:
+    """Everything that is written outside the vault's database: Dagster's records, the registry, what a candidate says of itself.
+
+    The masked data of a candidate are not looked at: they may well hold such numbers.
+    """
+    source = tiny.home / "people.csv"
+    files = [file for file in tiny.home.rglob("*") if file.is_file() and tiny.site.vault not in file.parents and file != source]
+    files += [file for file in tiny.folder().glob("*") if not file.name.startswith("data.")]
+    registry = [repr(row).encode() for row in (tiny.charges(), tiny.state())]
+    return [*(file.read_bytes() for file in files), *registry, *(cell for file in files for cell in sqlite_cells(file))]
+
+
+def sqlite_cells(file: Path) -> list[bytes]:
+    """The cells of a file if it is SQLite's."""
+    with file.open("rb") as content:
+        is_sqlite = content.read(15) == b"SQLite format 3"
+    return list(cells_of(file)) if is_sqlite else []
+
+
+def run_on_disk(tiny: TinySite) -> dg.ExecuteInProcessResult:
+    """The job with Dagster's records in the site, as the repository's dagster.yaml says, and its usual console."""
+    tiny.site.dagster_home.mkdir()
+    shutil.copyfile(ROOT / "dagster.yaml", tiny.site.dagster_home / "dagster.yaml")
+    with dg.DagsterInstance.from_config(str(tiny.site.dagster_home)) as on_disk:
+        job = build_defs(tiny.home).resolve_job_def("release_people")
+        return job.execute_in_process(partition_key="1", instance=on_disk, raise_on_error=False)
+
+
+GOES_THROUGH = {"nothing", "clamped", "undeclared release"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_cell_leaves_through_the_dagster_job(tmp_path: Path, capfd: pytest.CaptureFixture[str], way: str) -> None:
+    """Canaries in every column: not in the console, Dagster's files, the registry, checks, metadata or evidence."""
+    tiny = canary_site(tmp_path / "site", way)
+    result = run_on_disk(tiny)
+    assert result.success == (way in GOES_THROUGH), failures(result)
+    assert tiny.folder().exists() == result.success
+    console = capfd.readouterr()
+    events = "\n".join(repr(event) for event in result.all_events)
+    contents = [*public_contents(tiny), events.encode(), console.out.encode(), console.err.encode()]
+    assert len(contents) > 20
+    assert leaks(contents) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_cell_leaves_through_the_command_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The same through `run`, whose words name the reason and no cell."""
+    monkeypatch.setenv("DAGSTER_REDACT_USER_CODE_ERRORS", "1")
+    handler = signal.getsignal(signal.SIGTERM)
+    tiny = canary_site(tmp_path / "site", way)
+    try:
+        code = main(["run", "people", "--release", "1", "--home", str(tiny.home)])
+        status = main(["status", "--home", str(tiny.home)])
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert (code, status) == (0 if way in GOES_THROUGH else 1, 0)
+    console = capfd.readouterr()
+    if way in SPOILED and SPOILED[way].reason.startswith("column") and code:
+        assert SPOILED[way].reason.split(":")[0] in console.err
+    assert "internal error" not in console.err.lower()
+    assert leaks([*public_contents(tiny), console.out.encode(), console.err.encode()]) == []
+
+
+def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check's message that quotes a cell is found in Dagster's files, in the registry and in the failure."""
+    tiny = canary_site(tmp_path / "site", "undeclared category")
+    check_facts = flow_release.check_facts
+
+    def leaking(facts: Any, policy: Any) -> list[Check]:
+        quoted = f"a cell: {SPECIAL['town']}"
+        return [Check(c.family, c.column, c.fact, c.count, quoted if c.count else c.message) for c in check_facts(facts, policy)]
+
+    monkeypatch.setattr(flow_release, "check_facts", leaking)
+    result = run_on_disk(tiny)
+    assert leaks([failures(result)[0].encode()]) == [MARK.encode()]
+    dagster_files = [file for file in tiny.site.dagster_home.rglob("*") if file.is_file()]
+    assert MARK.encode() in leaks([file.read_bytes() for file in dagster_files])
+    assert leaks([cell for file in dagster_files for cell in sqlite_cells(file)]) == [MARK.encode()]
+    assert leaks([tiny.state()["reason"].encode()]) == [MARK.encode()]
+    assert MARK.encode() in leaks([tiny.site.registry.read_bytes()])
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        f"x{MARK}y".encode(),
+        base64.b64encode(f"some words and {MARK} and more".encode()),
+        b'{"x": "' + base64.urlsafe_b64encode(f"?>{MARK}?>~~".encode()) + b'"}',
+        b"\x00\x01" + zlib.compress(f"some words and {MARK} and more".encode() * 3) + b"\x00",
+        f"{NUMBERS[0]}.37".encode(),
+        struct.pack("<d", float(canary_rows()[0]["income"])),
+        MARK.encode("utf-16-le"),
+    ],
+    ids=["text", "base64", "base64url", "zlib", "number", "double", "utf16"],
+)
+def test_search_finds_each_way_of_writing(hidden: bytes) -> None:
+    """Plain, encoded, packed or binary, a canary is found; without it nothing is."""
+    assert leaks([b"before " + hidden + b" after"])
+    assert leaks([b"before  after", base64.b64encode(b"nothing of that kind")]) == []
+
+
+def test_header_of_the_source_is_the_only_text_of_it_that_is_named(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """An undeclared column is named, and counted instead when its name could be a cell."""
+    tiny.write_rows(make_rows(), header=[*HEADER, f"{MARK}\nmore"])
+    result = run_job(tiny, instance=instance)
+    assert "1 column of the file is not declared" in failures(result)[0]
+    assert MARK not in failures(result)[0]
