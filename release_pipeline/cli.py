@@ -82,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
     check.add_argument("--rows", type=_positive, help="plan for this many records (default: the policy's min_rows)")
     check.add_argument("--json", action="store_true", help="the plan or the errors as JSON")
+    check.add_argument("--home", type=Path, help="the site whose ledger is shown (default: the one that the policy lies in)")
     check.set_defaults(run=_check)
 
     diff = commands.add_parser("diff", help="the change of a policy in plain words")
@@ -137,8 +138,15 @@ def _check(options: argparse.Namespace) -> int:
         return error.exit_code
     if options.json:
         print(json.dumps({"valid": True, **plan_to_json(plan)}, indent=2))
-    else:
-        print("\n".join(describe_plan(plan)))
+        return 0
+    print("\n".join(describe_plan(plan)))
+    home = options.home or options.policy.resolve().parent.parent
+    if (home / "populations.yaml").is_file():
+        from release_pipeline.flow.overview import describe_ledger
+        from release_pipeline.flow.site import find_site
+
+        for line in describe_ledger(find_site(home), plan.policy, rows=plan.rows):
+            print(f"{'ledger':<12}{line}")
     return 0
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.release import partitions
 from release_pipeline.flow.site import Site, check_name
-from release_pipeline.policy import load_policy
-from release_pipeline.store.registry import ReleaseState, open_registry
+from release_pipeline.policy import Policy, load_policy
+from release_pipeline.policy.loss import Account, release_loss
+from release_pipeline.store.registry import Charge, ReleaseState, open_registry
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
 
@@ -59,6 +60,29 @@ def describe_status(site: Site) -> Iterator[str]:
         yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
     for reason in broken:
         yield f"broken: {reason}"
+
+
+def describe_ledger(site: Site, policy: Policy, *, rows: int | None) -> Iterator[str]:
+    """What the population has spent, and what one more release of this policy with `rows` records would make of it."""
+    if rows is None and policy.protect.scope == "centroid":
+        yield "depends on the number of rows: name it with --rows"
+        return
+    account = open_account(site, policy)
+    loss = release_loss(policy, records=rows or 0)
+    verdict = "fits" if account.admits(loss) else "is refused"
+    yield (
+        f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}); "
+        f"the next release {verdict}: {account.after(loss)} after it"
+    )
+
+
+def open_account(site: Site, policy: Policy) -> Account:
+    """The account of the policy's population as the registry has it now."""
+    charges: list[Charge] = []
+    if site.registry.exists():
+        with open_registry(site.registry) as registry:
+            charges = registry.charges(policy.population)
+    return Account(policy.population, site.population(policy), tuple(charge.loss for charge in charges))
 
 
 def describe_candidates(site: Site) -> Iterator[str]:

@@ -1,0 +1,120 @@
+"""Suppression of small groups: against the rule told once more in plain Python, and its promises on any table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.stages.suppress import Suppression, encode, group_sizes, suppress_small_groups
+
+Table = list[list[int]]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    """Up to 40 records of up to 4 columns with few values each, so that groups occur."""
+    columns = draw(st.integers(1, 4))
+    return draw(st.lists(st.lists(st.integers(0, 2), min_size=columns, max_size=columns), min_size=1, max_size=40))
+
+
+def released(table: Table, done: Suppression) -> list[tuple[int | None, ...]]:
+    """What is left: blanks as None, dropped records gone."""
+    return [
+        tuple(None if blank else value for value, blank in zip(row, blanks, strict=True))
+        for row, blanks, dropped in zip(table, done.blank.tolist(), done.dropped.tolist(), strict=True)
+        if not dropped
+    ]
+
+
+def by_the_rule(table: Table, below: int) -> tuple[list[list[bool]], list[bool]]:
+    """One cell blank, column by column, for those who then stand in a group of their own kind; else all cells; else dropped."""
+    count, columns = len(table), len(table[0])
+    blank = [[False] * columns for _ in range(count)]
+    sizes = Counter(map(tuple, table))
+    waiting = [i for i in range(count) if sizes[tuple(table[i])] < below]
+    for column in range(columns):
+        rest = {i: tuple(value for place, value in enumerate(table[i]) if place != column) for i in waiting}
+        alike = Counter(rest.values())
+        for i in waiting:
+            blank[i][column] = alike[rest[i]] >= below
+        waiting = [i for i in waiting if not blank[i][column]]
+    if len(waiting) >= below:
+        for i in waiting:
+            blank[i] = [True] * columns
+        waiting = []
+    return blank, [i in waiting for i in range(count)]
+
+
+@given(tables(), st.integers(2, 12))
+def test_agrees_with_the_rule_in_plain_python(table: Table, below: int) -> None:
+    """The same cells are blanked and the same records dropped."""
+    done = suppress_small_groups(np.array(table, dtype=np.int64), below)
+    assert (done.blank.tolist(), done.dropped.tolist()) == by_the_rule(table, below)
+
+
+@given(tables(), st.integers(2, 12))
+def test_no_small_group_is_left(table: Table, below: int) -> None:
+    """Every group of equal entries that is left, a blank being a value, has at least `below` records."""
+    done = suppress_small_groups(np.array(table, dtype=np.int64), below)
+    assert all(size >= below for size in Counter(released(table, done)).values())
+
+
+@given(tables(), st.integers(2, 12))
+def test_large_groups_are_left_alone_and_few_are_dropped(table: Table, below: int) -> None:
+    """Only records of small groups lose anything; fewer than `below` are dropped, and those keep their cells until then."""
+    done = suppress_small_groups(np.array(table, dtype=np.int64), below)
+    sizes = Counter(map(tuple, table))
+    touched = done.blank.any(axis=1) | done.dropped
+    assert [bool(one) for one in touched] == [sizes[tuple(row)] < below for row in table]
+    assert done.dropped.sum() < below
+    assert not (done.blank.any(axis=1) & done.dropped).any()
+    assert all(blanks in (0, 1, len(table[0])) for blanks in done.blank.sum(axis=1))
+    assert done.records == touched.sum()
+    assert done.share == pytest.approx(touched.mean())
+
+
+@given(tables(), st.integers(2, 12), st.randoms(use_true_random=False))
+def test_the_order_of_records_does_not_matter(table: Table, below: int, random: object) -> None:
+    """Permuted records lose the same cells."""
+    order = list(range(len(table)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    codes = np.array(table, dtype=np.int64)
+    straight, permuted = suppress_small_groups(codes, below), suppress_small_groups(codes[order], below)
+    assert (permuted.blank == straight.blank[order]).all()
+    assert (permuted.dropped == straight.dropped[order]).all()
+
+
+def test_first_column_that_suffices_is_blanked() -> None:
+    """Either cell would do: the first in the policy's order goes, not both."""
+    done = suppress_small_groups(np.array([[0, 0]] * 5 + [[1, 1], [1, 1]]), 2)
+    assert not done.blank.any()
+    done = suppress_small_groups(np.array([[0, 0], [1, 0], [1, 1], [0, 1]]), 2)
+    assert done.blank.tolist() == [[True, False]] * 4
+
+
+def test_without_quasi_identifiers_nothing_is_suppressed() -> None:
+    """No column, no group: nobody loses anything."""
+    done = suppress_small_groups(np.zeros((3, 0), dtype=np.int64), 5)
+    assert (done.records, done.share) == (0, 0.0)
+
+
+def test_encode_gives_equal_codes_to_equal_entries_and_minus_one_to_missing_ones() -> None:
+    """Across chunks and types, one column of codes for each."""
+    texts = pa.chunked_array([["a", None], ["b", "a"]])
+    numbers = pa.chunked_array([[7, 7, None, 8]])
+    codes = encode([texts, numbers])
+    assert codes[:, 0].tolist() == [codes[0, 0], -1, codes[2, 0], codes[0, 0]]
+    assert len(set(codes[:, 0].tolist())) == 3
+    assert codes[:, 1].tolist() == [codes[0, 1], codes[0, 1], -1, codes[3, 1]]
+    assert len(set(codes[:, 1].tolist())) == 3
+
+
+def test_group_sizes_count_equal_rows() -> None:
+    """For each row how many equal it; all of them where there is no column."""
+    assert group_sizes(np.array([[1, 2], [1, 2], [2, 1]])).tolist() == [2, 2, 1]
+    assert group_sizes(np.zeros((3, 0), dtype=np.int64)).tolist() == [3, 3, 3]

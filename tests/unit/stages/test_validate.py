@@ -1,0 +1,118 @@
+"""Judging counts: Great Expectations agrees with plain comparison, and whatever goes wrong counts as failed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from release_pipeline.stages import validate
+from release_pipeline.stages.checks import FAMILIES, Check
+from release_pipeline.stages.validate import Judge, judge_counts, judge_expectations
+
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning:great_expectations", "default::DeprecationWarning:pandas")
+BOTH = pytest.mark.parametrize("judge", [judge_counts, judge_expectations])
+
+
+def one_each(**counts: int) -> list[Check]:
+    """One check of every family; those named found something."""
+    return [
+        Check(family, "income", "fact", counts.get(family, 0), f"column income: {family} {counts.get(family, 0)}.")
+        for family in FAMILIES
+    ]
+
+
+@BOTH
+def test_nothing_found_passes_in_the_order_of_the_families(judge: Judge) -> None:
+    """Eight verdicts, all passed, without a word."""
+    verdicts = judge(one_each())
+    assert [verdict.family for verdict in verdicts] == list(FAMILIES)
+    assert all(verdict.passed and not verdict.messages and len(verdict.checks) == 1 for verdict in verdicts)
+
+
+@BOTH
+@pytest.mark.parametrize("count", [1, 10**12])
+def test_a_count_fails_its_own_family_with_its_message(judge: Judge, count: int) -> None:
+    """One family fails, with the check's sentence; the others do not."""
+    verdicts = {verdict.family: verdict for verdict in judge(one_each(domains=count))}
+    assert [family for family, verdict in verdicts.items() if not verdict.passed] == ["domains"]
+    assert verdicts["domains"].messages == (f"column income: domains {count}.",)
+
+
+@BOTH
+def test_missing_family_fails(judge: Judge) -> None:
+    """A family of which nothing was checked has not passed, and says so."""
+    verdicts = {verdict.family: verdict for verdict in judge([c for c in one_each() if c.family != "roles"])}
+    assert [family for family, verdict in verdicts.items() if not verdict.passed] == ["roles"]
+    assert verdicts["roles"].messages == ("nothing of the family roles was checked.",)
+
+
+@BOTH
+def test_empty_list_fails_everything(judge: Judge) -> None:
+    """No check at all: no family passes."""
+    verdicts = judge([])
+    assert [verdict.family for verdict in verdicts] == list(FAMILIES)
+    assert not any(verdict.passed for verdict in verdicts)
+    assert all(verdict.messages for verdict in verdicts)
+
+
+def test_both_judges_agree_on_random_checks() -> None:
+    """The same verdicts in every part, on checks in any order, with several, one or none of a family."""
+    numbers = random.Random(5)  # noqa: S311
+    failed = 0
+    for _ in range(8):
+        checks = [
+            Check(numbers.choice(list(FAMILIES)), f"c{i}", "fact", numbers.choice([0, 0, 0, 0, 1, 7]), f"c{i}: found.")
+            for i in range(numbers.randrange(5, 40))
+        ]
+        plain = judge_counts(checks)
+        assert judge_expectations(checks) == plain
+        failed += sum(not verdict.passed for verdict in plain)
+    assert 0 < failed < 64
+
+
+def test_an_expectation_that_raises_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Great Expectations could not evaluate has not passed, though every count is 0."""
+    from great_expectations.execution_engine import PandasExecutionEngine
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("a cell")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PandasExecutionEngine, "get_domain_records", fail)
+        verdicts = judge_expectations(one_each())
+    assert not any(verdict.passed for verdict in verdicts)
+    assert all("could not be judged" in verdict.messages[0] and "a cell" not in verdict.messages[0] for verdict in verdicts)
+
+
+@pytest.mark.parametrize("found", [{}, {"schema": True}, dict.fromkeys(FAMILIES, False), dict.fromkeys(FAMILIES, 1)])
+def test_missing_and_odd_results_fail(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]) -> None:
+    """A family whose result did not come back, or is not True itself, has not passed."""
+    monkeypatch.setattr(validate, "_validate", lambda _: found)
+    verdicts = judge_expectations(one_each())
+    assert [verdict.family for verdict in verdicts if verdict.passed] == [name for name in FAMILIES if found.get(name) is True]
+    assert all(verdict.messages for verdict in verdicts if not verdict.passed)
+
+
+def test_expectations_are_never_more_lenient_than_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that says yes to everything does not let a count through."""
+    monkeypatch.setattr(validate, "_validate", lambda _: dict.fromkeys(FAMILIES, True))
+    assert judge_expectations(one_each(types=1)) == judge_counts(one_each(types=1))
+
+
+def test_table_that_great_expectations_judges_has_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only family, column, fact and count reach it."""
+    import pandas as pd
+
+    seen: list[list[str]] = []
+    frame = pd.DataFrame
+
+    def watched(rows: Any, columns: list[str]) -> Any:
+        seen.append(columns)
+        return frame(rows, columns=columns)
+
+    monkeypatch.setattr(pd, "DataFrame", watched)
+    with pytest.raises((TypeError, AttributeError)):  # Great Expectations cannot work with a function in the class's place
+        judge_expectations(one_each())
+    assert seen == [["family", "column", "fact", "count"]]
