@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -214,14 +215,18 @@ Where to look next:
 def _init(options: argparse.Namespace) -> int:
     from release_pipeline.flow.init import draft_policy
 
+    if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", options.name) is None:
+        raise WrongUsage(
+            "this is not a name for a policy.", where=options.name, remedy="Use lower-case letters, digits, hyphens."
+        )
     text = draft_policy(options.name, options.file)
     if options.output is None:
         print(text, end="")
         return 0
-    from release_pipeline.flow.files import check_output
+    from release_pipeline.flow.files import check_output, write_text
 
     check_output(options.output, endings=(".yaml",), overwrite=False)
-    options.output.write_text(text, encoding="utf-8")
+    write_text(options.output, text)
     print(f"{options.output}: fill in what is empty, then run 'release-pipeline check {options.output}'")
     return 0
 

@@ -53,6 +53,12 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
         write_table(both.enter_context(_appearing(table[0])), table[1], format=table[0].suffix.lower().removeprefix("."))
 
 
+def write_text(path: Path, text: str) -> None:
+    """`text` as a file."""
+    with _appearing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 def write_table(path: Path, table: pa.Table, *, format: str) -> None:
     """`table` in one of the two formats that are released; the same table gives the same bytes."""
     if format == "parquet":

@@ -9,6 +9,7 @@ from release_pipeline.errors import SourceError
 from release_pipeline.policy.model import look_alike_key
 from release_pipeline.store.source import find_file
 
+_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -20,6 +21,10 @@ def draft_policy(name: str, file: Path) -> str:
             "the header has a column without a name, or two that look alike.",
             where=str(file),
             remedy="Rename them in the source.",
+        )
+    if any(_NUMBER.fullmatch(column) for column in source.header):
+        raise SourceError(
+            "the first line holds numbers, so it is no header.", where=str(file), remedy="Deliver the file with column names."
         )
     columns = "\n".join(f"  {_key(column)}: {{role: , do: }}" for column in source.header)
     return f"""\

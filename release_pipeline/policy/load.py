@@ -45,6 +45,10 @@ _MODELS: dict[str, type[BaseModel]] = {
     "review": Review,
     "publish": Publish,
 }
+_FORMS = {
+    "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
+    "releases": "Allowed: once, or a list of names.",
+}
 _COLUMN_MODELS: dict[str, type[BaseModel]] = {"drop": DropColumn, "keep": KeepColumn, "noise": NoiseColumn}
 
 
@@ -223,7 +227,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
         case "extra_forbidden":
             return f"'{name}' is not known here.", _suggest(name, known)
         case "literal_error":
-            return f"{got} is not allowed for {name}.", f"Allowed: {context.get('expected', '')}."
+            return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
         case "union_tag_invalid":

@@ -94,7 +94,7 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
     except duckdb.OutOfMemoryException:
         raise error("the table does not fit into memory.", where=str(path), remedy="Use a larger machine.") from None
     except (duckdb.Error, RuntimeError, UnicodeDecodeError, pa.ArrowException) as caught:
-        if isinstance(caught, duckdb.InterruptException) or "interrupt" in str(caught).lower():
+        if isinstance(caught, duckdb.InterruptException) or (type(caught) is RuntimeError and str(caught) == "Query interrupted"):
             raise KeyboardInterrupt from None
         what = _describe(caught)
         _blank(caught)
@@ -135,6 +135,8 @@ def _blank(caught: BaseException) -> None:
 
 def _describe(caught: Exception) -> str:
     text = str(caught)
+    text, _, quoted = text.partition("Original Line:")  # what is quoted may say anything
+    text += quoted.partition("\n")[2]
     line = re.search(r"CSV Error on Line: (\d+)", text)
     if line is None:
         return "it cannot be read or written."

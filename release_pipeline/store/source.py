@@ -25,6 +25,7 @@ from release_pipeline.store.sql import Qualified, statement
 
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 1 << 20
+LONGEST_NAME = 200
 
 Columns = Mapping[str, str]  # the name wanted -> the name in the source
 ReleaseFilter = tuple[str, str]  # the column of the source, and the text that it must have
@@ -274,5 +275,11 @@ def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
         candidates.append((delimiter, tuple(name.strip() for name in first)))
     if not any(any(header) for _, header in candidates):
         raise SourceError("the first line has no column names.", where=str(path), remedy="Deliver it with a header.")
-    delimiter, header = max(candidates, key=lambda one: len(expected.intersection(map(canonical_name, one[1]))))
+    delimiter, header = max(candidates, key=lambda one: (len(expected.intersection(map(canonical_name, one[1]))), len(one[1])))
+    if any(len(name) > LONGEST_NAME or not name.isprintable() for name in header):
+        raise SourceError(
+            "a column name has several lines or more than 200 characters; a quote in the first line may not end.",
+            where=str(path),
+            remedy="Repair the header.",
+        )
     return FileSource(path, "csv", header, delimiter)

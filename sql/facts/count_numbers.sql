@@ -1,5 +1,5 @@
 -- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing.
--- Repeats are counted on what would be masked: filled, clamped and on the grid.
+-- Outside is what the grid does not bring back to the ends of the domain. Repeats are counted on what would be masked: filled, clamped and on the grid.
 WITH numbers AS (
     SELECT {{entry}}({{column}}) IS NULL AS missing, {{number}}({{column}}) AS number FROM raw
 ),
@@ -16,8 +16,8 @@ SELECT
     count(*) FILTER (WHERE missing)                             AS missing,
     count(*) FILTER (WHERE NOT missing AND number IS NULL)      AS not_a_number,
     count(*) FILTER (WHERE NOT isfinite(number))                AS not_finite,
-    count(*) FILTER (WHERE isfinite(number) AND number < $low)  AS below,
-    count(*) FILTER (WHERE isfinite(number) AND number > $high) AS above,
+    count(*) FILTER (WHERE isfinite(number) AND number < $low - $step / 2)  AS below,
+    count(*) FILTER (WHERE isfinite(number) AND number > $high + $step / 2) AS above,
     coalesce((SELECT most_frequent FROM repeats), 0)            AS most_frequent,
     (SELECT different FROM repeats)                             AS different
 FROM numbers;

@@ -12,10 +12,15 @@ from typing import Any, TypeAlias
 import dagster as dg
 import duckdb
 import pyarrow as pa
+import pytest
 
 from release_pipeline.flow.release import ReleaseFlow, open_release
 from release_pipeline.flow.site import Site
 
+# what Great Expectations warns of while it is imported and used; whether we use what it deprecates: tests/unit/stages/test_validate.py
+GX_WARNINGS = pytest.mark.filterwarnings(
+    "ignore:module 'sre_:DeprecationWarning", "ignore:The condition_parser parameter:DeprecationWarning"
+)
 Row: TypeAlias = dict[str, str]
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

@@ -28,6 +28,7 @@ from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.release import FAMILIES, StageResult
 from release_pipeline.stages.checks import Check
 from tests.integration.sites import (
+    GX_WARNINGS,
     HEADER,
     QUIET,
     ROOT,
@@ -43,7 +44,7 @@ from tests.integration.sites import (
     spoil,
 )
 
-pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning:great_expectations", "default::DeprecationWarning:pandas")
+pytestmark = GX_WARNINGS
 
 RELEASED = ["town", "sex", "income", "rent"]
 
