@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -191,6 +192,7 @@ def _demo(options: argparse.Namespace) -> int:
         progress(f"{POLICY}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
         run_release(site, POLICY, partition)
     check_policies(site)
+    program = PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
     progress("done")
     print("\nRAND Health Insurance Experiment: yearly waves of the same people, each released to a candidate.\n")
     print("\n".join(describe_candidates(site)))
@@ -204,10 +206,14 @@ linkage  how many sampled records lie nearest to their own original. It is high 
          are not covered by a column claim. The whole table is not bounded.
 
 Where to look next:
-  release-pipeline ui --home {options.folder}        the chain, its checks, epsilon and k over the waves, in Dagster
-  release-pipeline status --home {options.folder}    the releases and their states
-  {options.folder}/vault/candidates/{POLICY}/1/r1/    what people would sign: data, evidence, hashes
-  release-pipeline check {options.folder}/policies/{POLICY}.yaml    what the policy claims"""
+  {program} ui --home {options.folder}
+      the chain, its checks, epsilon and k over the waves, in Dagster
+  {program} status --home {options.folder}
+      the releases and their states
+  {program} check {options.folder}/policies/{POLICY}.yaml
+      what the policy claims, and the ledger
+  {options.folder}/vault/candidates/{POLICY}/1/r1/
+      what people would sign: data, evidence, hashes"""
     )
     return 0
 

@@ -48,6 +48,8 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
     counts: dict[str, Mapping[str, int]] = {}
     for name, column in policy.columns.items():
+        if name not in table.kinds:
+            continue
         if isinstance(column, NoiseColumn):
             if table.kinds[name] in ("text", "number"):
                 low, high = (float(bound) for bound in column.domain)

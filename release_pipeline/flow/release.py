@@ -46,6 +46,8 @@ from release_pipeline.stages.checks import (
     check_release_column,
     check_roles,
     match_header,
+    readable_without,
+    refusals,
     warn,
     warn_of_releases,
 )
@@ -98,9 +100,12 @@ class ReleaseFlow:
         policy = self.policy
         source = self._source()
         names, checks = match_header(source.header, policy)
-        refuse(source.name, checks)
+        unreadable = [check for check in checks if check.count and not readable_without(check, policy)]
+        if unreadable:
+            self._set_blocked("; ".join(refusals(unreadable)))
+            refuse(source.name, unreadable)
         outside = count_releases(policy, source, names) or NO_RELEASES
-        needed = {name: names[name] for name in needed_columns(policy)}
+        needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
         with self._room() as room:
             raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
@@ -122,9 +127,9 @@ class ReleaseFlow:
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
             for name, column in policy.noise_columns.items():
-                if raw.kinds[name] in ("text", "number"):
+                if raw.kinds.get(name) in ("text", "number"):
                     columns[name] = pa.array(fill_missing(column, raw.numbers(name)), from_pandas=False)
-            for name in policy.kept_columns:
+            for name in policy.kept_columns.keys() & raw.kinds.keys():
                 columns[name] = raw.categories(name)
             room.write("records", pa.table(columns))
             _, header = match_header(note["header"], policy)

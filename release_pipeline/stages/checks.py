@@ -93,17 +93,24 @@ def warn_of_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
     return [f"column {policy.source.release_column}: {_records(counts['undeclared'])} of releases that the policy does not list."]
 
 
+def readable_without(check: Check, policy: Policy) -> bool:
+    """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
+    return check.fact == "undeclared" or (check.fact == "absent" and check.column != policy.source.release_column)
+
+
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
-    """Every check of the counts against the policy, those that found nothing included."""
+    """Every check of the counts against the policy, those that found nothing included; of absent columns the header tells."""
     checks = [_enough_records(facts.records, policy)]
     for name, column in policy.columns.items():
+        if name not in facts.kinds:
+            continue
         if isinstance(column, NoiseColumn):
             checks += _check_numbers(name, column, facts)
         elif isinstance(column, KeepColumn):
             checks += _check_categories(name, column, facts)
-    if isinstance(policy.person, Person):
+    if isinstance(policy.person, Person) and policy.person.column in facts.kinds:
         checks += _check_persons(policy.person, facts)
-    else:
+    elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
     return checks
 

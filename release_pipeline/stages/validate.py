@@ -6,6 +6,7 @@ without a check, an expectation that raised and a result that is missing all cou
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -51,12 +52,15 @@ def _verdict(family: str, checks: Sequence[Check], passed: bool) -> Verdict:
 
 def _validate(checks: Sequence[Check]) -> dict[str, bool]:
     """Family by family, whether its expectation came back and succeeded without raising. Results are matched by `meta`."""
+    os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would report its use to its makers
     import great_expectations as gx  # 3 s and 200 MB: only where it is used
     import pandas as pd
-    from great_expectations.data_context.types.base import ProgressBarsConfig
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
 
     expectations: Any = gx.expectations
-    context: Any = gx.get_context(mode="ephemeral")
+    memory = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    config = DataContextConfig(store_backend_defaults=memory, analytics_enabled=False)
+    context: Any = gx.get_context(project_config=config, mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)
     frame = pd.DataFrame([(c.family, c.column, c.fact, c.count) for c in checks], columns=["family", "column", "fact", "count"])
     batch = (

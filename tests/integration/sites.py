@@ -17,9 +17,11 @@ import pytest
 from release_pipeline.flow.release import ReleaseFlow, open_release
 from release_pipeline.flow.site import Site
 
-# what Great Expectations warns of while it is imported and used; whether we use what it deprecates: tests/unit/stages/test_validate.py
+# What Great Expectations warns of. Whether we use what it deprecates is a test of its own in tests/unit/stages/test_validate.py.
 GX_WARNINGS = pytest.mark.filterwarnings(
-    "ignore:module 'sre_:DeprecationWarning", "ignore:The condition_parser parameter:DeprecationWarning"
+    "ignore:module 'sre_:DeprecationWarning",
+    "ignore:The condition_parser parameter:DeprecationWarning",
+    "ignore:Passing a string to the row_condition:DeprecationWarning",
 )
 Row: TypeAlias = dict[str, str]
 ROOT = Path(__file__).resolve().parents[2]

@@ -299,7 +299,7 @@ def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, inst
 def test_candidate_alone_cannot_be_selected_without_its_audit(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
     """Audit and candidate are one step."""
     tiny, _ = good
-    with dg.DagsterInstance.ephemeral() as ephemeral, pytest.raises(dg.DagsterInvalidSubsetError):
+    with dg.DagsterInstance.ephemeral() as ephemeral, pytest.raises(dg.DagsterInvalidDefinitionError, match="resolve asset job"):
         materialize(tiny, ["candidate"], ephemeral)
 
 
@@ -497,6 +497,7 @@ def test_no_cell_leaves_through_the_dagster_job(tmp_path: Path, capfd: pytest.Ca
     tiny = canary_site(tmp_path / "site", way)
     result = run_on_disk(tiny)
     assert result.success == (way in GOES_THROUGH), failures(result)
+    assert not any("Internal error" in failure for failure in failures(result))
     assert tiny.folder().exists() == result.success
     console = capfd.readouterr()
     events = "\n".join(repr(event) for event in result.all_events)
@@ -565,8 +566,8 @@ def test_search_finds_each_way_of_writing(hidden: bytes) -> None:
 
 
 def test_header_of_the_source_is_the_only_text_of_it_that_is_named(tiny: TinySite, instance: dg.DagsterInstance) -> None:
-    """An undeclared column is named, and counted instead when its name could be a cell."""
+    """A name that could be a cell, behind a quote that does not end, is not repeated."""
     tiny.write_rows(make_rows(), header=[*HEADER, f"{MARK}\nmore"])
     result = run_job(tiny, instance=instance)
-    assert "1 column of the file is not declared" in failures(result)[0]
+    assert "column name" in failures(result)[0]
     assert MARK not in failures(result)[0]
