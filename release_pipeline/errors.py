@@ -59,3 +59,11 @@ class PolicyInvalid(ReleasePipelineError):
     def __init__(self, what: str, *, problems: tuple[str, ...], where: str = "", remedy: str = "") -> None:
         self.problems = problems
         super().__init__(what, where=where, remedy=remedy)
+
+
+class Blocked(ReleasePipelineError):
+    """A release that must not go on, and why."""
+
+
+class SecretLost(Blocked):
+    """Noise may have been drawn with a secret that is no longer there: the same noise cannot be made again."""

@@ -9,9 +9,10 @@ from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.release import partitions
+from release_pipeline.flow.reservation import open_account
 from release_pipeline.flow.site import Site, check_name
 from release_pipeline.policy import Policy, load_policy
-from release_pipeline.policy.loss import Account, release_loss
+from release_pipeline.policy.loss import release_loss
 from release_pipeline.store.registry import Charge, ReleaseState, open_registry
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
@@ -67,22 +68,17 @@ def describe_ledger(site: Site, policy: Policy, *, rows: int | None) -> Iterator
     if rows is None and policy.protect.scope == "centroid":
         yield "depends on the number of rows: name it with --rows"
         return
-    account = open_account(site, policy)
+    charges: list[Charge] = []
+    if site.registry.exists():
+        with open_registry(site.registry) as registry:
+            charges = registry.charges(policy.population)
+    account = open_account(site, policy, charges)
     loss = release_loss(policy, records=rows or 0)
     verdict = "fits" if account.admits(loss) else "is refused"
     yield (
         f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}); "
         f"the next release {verdict}: {account.after(loss)} after it"
     )
-
-
-def open_account(site: Site, policy: Policy) -> Account:
-    """The account of the policy's population as the registry has it now."""
-    charges: list[Charge] = []
-    if site.registry.exists():
-        with open_registry(site.registry) as registry:
-            charges = registry.charges(policy.population)
-    return Account(policy.population, site.population(policy), tuple(charge.loss for charge in charges))
 
 
 def describe_candidates(site: Site) -> Iterator[str]:

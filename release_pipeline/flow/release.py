@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import DataRefused, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import Blocked, DataRefused, WrongUsage
 from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
+from release_pipeline.flow.content import fingerprint, statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
 from release_pipeline.flow.reading import (
     NO_RELEASES,
@@ -29,14 +30,14 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
 )
-from release_pipeline.flow.secret import SecretLost, forget_secret, make_secret, read_secret, secret_file
+from release_pipeline.flow.reservation import forget_secret, open_account, reserve, reserved_secret
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, release_loss, table_is_covered
+from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.model import KeepColumn
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
-from release_pipeline.privacy.methods import DEFINITION, Statistics
+from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
 from release_pipeline.stages.checks import (
@@ -55,17 +56,13 @@ from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
 from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
-from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
+from release_pipeline.store.registry import ReleaseId, open_registry
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseRoom, open_room
 
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 RECORD = "release_pipeline_record"  # the row number of a record in source order, never released
 Progress = Callable[[str], None]
-
-
-class Blocked(ReleasePipelineError):
-    """A release that must not go on, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,7 @@ class ReleaseFlow:
         with self._room() as room:
             raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
             records = raw.count_records()
-            version = self._version([records, *(_fingerprint(room.read("raw", [name])) for name in needed)])
+            version = self._version([records, *(fingerprint(room.read("raw", [name])) for name in needed)])
             room.forget(["validated"])
             room.write_note(
                 "ingested", self._note(version, records=records, source=source.name, header=list(source.header), outside=outside)
@@ -153,7 +150,7 @@ class ReleaseFlow:
             note = self._previous(room, "ingested")
             for name, column in self.policy.kept_columns.items():
                 self._type_kept(room, name, column)
-            version = self._version([_fingerprint(room.read("records", [name])) for name in room.columns("records")])
+            version = self._version([fingerprint(room.read("records", [name])) for name in room.columns("records")])
             room.drop(["raw"])
             room.write_note("validated", self._note(version, records=note["records"], warnings=list(warnings)))
         facts = {"rows": note["records"], "checks": len(checks), "warnings": len(warnings)}
@@ -167,7 +164,7 @@ class ReleaseFlow:
             drawn = room.note("masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
-            secret = self._reserve(note)
+            secret = reserve(self.site, self.policy, self.id, records=note["records"])
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
             evidence: dict[str, Any] = {}
@@ -177,7 +174,7 @@ class ReleaseFlow:
                 exact = microaggregate(policy, name, numbers, secret=secret, context=self._context)
                 expected = expect_error(exact, numbers, secret=secret, context=(*self._context, name))
                 membership[name] = pa.array(exact.cluster.astype(np.int32))
-                parts.append(_statistics_table(name, exact))
+                parts.append(statistics_table(name, exact))
                 evidence[name] = {**collect_evidence(exact, error=expected).to_json(), "error": expected}
             room.write("membership", pa.table(membership))
             room.write("statistics", pa.concat_tables(parts))
@@ -192,30 +189,28 @@ class ReleaseFlow:
             note = self._previous(room, "microaggregated")
             drawn = room.note("masked")
             if drawn is not None:
-                forget_secret(self._secret_file)  # an attempt may have stopped just before it did
+                forget_secret(self.site, self.id)  # an attempt may have stopped just before it did
                 return self._masked(drawn)
-            secret = read_secret(self._secret_file)
-            if secret is None:
-                raise self._lost()
+            secret = reserved_secret(self.site, self.id)
             statistics, membership = room.read("statistics"), room.read("membership")
             order = shuffled_positions(membership.num_rows, noise_stream(secret, *self._context, "shuffle"))
             columns: dict[str, Any] = {RECORD: pa.array(order)}
             for name in policy.noise_columns:
                 self.progress(f"masking {name}")
-                exact = _stored_statistics(policy, name, statistics, membership, note["columns"][name])
+                exact = stored_statistics(policy, name, statistics, membership, note["columns"][name])
                 columns[name] = pa.array(mask(exact, secret=secret, context=(*self._context, name))[order])
             for name in policy.kept_columns:
                 columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
             table = pa.table(columns)
             content = hashlib.sha256(
-                "".join(_fingerprint(table.select([name])) for name in table.column_names).encode()
+                "".join(fingerprint(table.select([name])) for name in table.column_names).encode()
             ).hexdigest()
             room.write("masked", table)
             drawn = self._note(self._version([content]), input=note["input"], records=table.num_rows)
             room.write_note("masked", drawn)
         with open_registry(self.site.registry) as registry:
             registry.set_state(self.id, "drawn", policy_hash=self._hash)
-        forget_secret(self._secret_file)
+        forget_secret(self.site, self.id)
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
@@ -344,42 +339,6 @@ class ReleaseFlow:
         with open_registry(self.site.registry) as registry:
             registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
 
-    def _reserve(self, validated: Mapping[str, Any]) -> bytes:
-        """Charge the loss once, before anything random, and give the secret: a new one, or the one of an unfinished attempt."""
-        with open_registry(self.site.registry) as registry:
-            mine = [charge for charge in registry.charges(self.policy.population) if charge.id == self.id]
-            if not mine:
-                self._charge(registry, validated["records"])
-        if not mine:
-            return make_secret(self._secret_file)
-        if mine[0].policy_hash != self._hash:
-            raise Blocked(
-                "this release was charged under another policy, so its noise must not be drawn again.",
-                where=str(self.id),
-                remedy="Restore that policy, or open the next revision.",
-            )
-        secret = read_secret(self._secret_file)
-        if secret is None:
-            raise self._lost()
-        return secret
-
-    def _charge(self, registry: Registry, records: int) -> None:
-        """The plain cap check: the ledger's full protocol takes its place (one transaction here already)."""
-        loss = release_loss(self.policy, records=records)
-        account = self._account(registry.charges(self.policy.population))
-        if not account.admits(loss):
-            raise Blocked(
-                f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
-                f"{account.spent} is spent.",
-                where=str(self.id),
-                remedy="The cap is the privacy officer's: populations.yaml.",
-            )
-        registry.charge(self.policy.population, Charge(self.id, self._hash, loss))
-        registry.set_state(self.id, "reserved", policy_hash=self._hash)
-
-    def _account(self, charges: Sequence[Charge]) -> Account:
-        return Account(self.policy.population, self.site.population(self.policy), tuple(charge.loss for charge in charges))
-
     def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
@@ -388,7 +347,7 @@ class ReleaseFlow:
         with open_registry(self.site.registry) as registry:
             charges = registry.charges(policy.population)
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
-        account = self._account(charges)  # as it stood when this release was charged: a retry says the same
+        account = open_account(self.site, policy, charges)  # as it stood when this release was charged: a retry says the same
         series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
         return {
             "release": str(self.id),
@@ -430,13 +389,6 @@ class ReleaseFlow:
     def _masked(self, drawn: Mapping[str, Any]) -> StageResult:
         facts = {"rows": drawn["records"], "claim": describe_claim(self.policy)}
         return StageResult("masked", drawn["version"], facts)
-
-    def _lost(self) -> SecretLost:
-        return SecretLost(
-            "the secret of this release is lost after it was charged, so its noise cannot be made again.",
-            where=str(self.id),
-            remedy="Open the next revision, which is charged anew.",
-        )
 
     def _previous(self, room: ReleaseRoom, stage: str) -> dict[str, Any]:
         """The note of a stage that must have run under this very policy."""
@@ -484,10 +436,6 @@ class ReleaseFlow:
     def _context(self) -> tuple[Context, ...]:
         return (self._hash, str(self.id), 0)
 
-    @property
-    def _secret_file(self) -> Any:
-        return secret_file(self.site.vault, str(self.id))
-
 
 def open_release(site: Site, policy_name: str, release: str | None, *, progress: Progress = lambda _: None) -> ReleaseFlow:
     """The flow of one release of a policy of the site; `release` may be left out where there is only one."""
@@ -509,52 +457,6 @@ def partitions(policy: Policy) -> list[str]:
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:
     nano = loss.of(definition, scope)
     return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"
-
-
-def _statistics_table(name: str, exact: Statistics) -> pa.Table:
-    return pa.table(
-        {
-            "column_name": pa.array([name] * len(exact.size), pa.string()),
-            "size": pa.array(exact.size),
-            "statistic": pa.array(exact.statistic),
-            "scale": pa.array(exact.scale),
-        }
-    )
-
-
-def _stored_statistics(
-    policy: Policy, name: str, statistics: pa.Table, membership: pa.Table, evidence: Mapping[str, Any]
-) -> Statistics:
-    """The statistics of one column as `microaggregate` stored them: a retry must not calibrate anew (methods.md section 2)."""
-    from release_pipeline.privacy.consistency import choose_consistency
-    from release_pipeline.privacy.methods import Claim
-
-    protect = policy.protect
-    mine = statistics.filter(pa.array(np.array(statistics.column("column_name").to_pylist(), dtype=object) == name))
-    return Statistics(
-        grid=policy.noise_columns[name].exact_grid,
-        claim=Claim(DEFINITION[protect.method], policy.column_epsilon[name], protect.scope),
-        consistency=choose_consistency(protect.consistency, method=protect.method, scope=protect.scope),
-        cluster=membership.column(name).to_numpy().astype(np.intp),
-        size=mine.column("size").to_numpy(),
-        statistic=mine.column("statistic").to_numpy(),
-        scale=mine.column("scale").to_numpy(),
-        loss={"centroid": evidence["loss_centroid"], "column": evidence["loss_column"]},
-    )
-
-
-def _fingerprint(table: pa.Table) -> str:
-    """SHA-256 of the content of a table of one column: its type, its entries and where they are missing."""
-    column = table.column(0).combine_chunks()
-    digest = hashlib.sha256(str(column.type).encode())
-    digest.update(column.is_null().to_numpy(zero_copy_only=False).tobytes())
-    if pa.types.is_string(column.type):
-        digest.update(column.fill_null("").cast(pa.large_binary()).buffers()[1])
-        digest.update(column.fill_null("").cast(pa.large_binary()).buffers()[2] or b"")
-    else:
-        digest.update(str(column.type).encode())
-        digest.update(np.ascontiguousarray(column.fill_null(0).to_numpy(zero_copy_only=False)).tobytes())
-    return digest.hexdigest()
 
 
 __all__ = ["FAMILIES", "STAGES", "Blocked", "ReleaseFlow", "StageResult", "judge_expectations", "open_release", "partitions"]

@@ -152,7 +152,7 @@ class Spoiled:
 
     spoil: Callable[[list[Row]], tuple[Sequence[Row], Sequence[str]]]
     reason: str
-    check: str | None  # the family of checks that fails, if it gets so far
+    check: str  # the family of checks that fails
 
 
 def _with(**cells: str) -> Callable[[list[Row]], tuple[Sequence[Row], Sequence[str]]]:
@@ -168,12 +168,12 @@ SPOILED: dict[str, Spoiled] = {
     "missing column": Spoiled(
         lambda rows: (rows, [name for name in HEADER if name != "rent"]),
         "column rent: declared, but not in the file.",
-        None,
+        "schema",
     ),
     "extra column": Spoiled(
         lambda rows: ([{**row, "extra": row["name"]} for row in rows], [*HEADER, "extra"]),
         "column extra: in the file, but not declared.",
-        None,
+        "schema",
     ),
     "empty table": Spoiled(lambda _: ([], HEADER), "0 records are fewer than the 20 that the policy asks for", "size"),
     "person twice": Spoiled(

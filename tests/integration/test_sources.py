@@ -1,0 +1,315 @@
+"""The doors to a source: the same table through each of them gives the same facts, numbers and kept columns."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.flow.reading import collect_facts, count_releases, needed_columns, release_filter
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.model import Source
+from release_pipeline.stages.checks import match_header
+from release_pipeline.store.source import SourceDoor, expand, find_source, open_raw
+from tests.integration.sites import TinySite, make_rows, make_site
+
+SQL = """
+CREATE TABLE {name} AS SELECT
+    i AS id, CAST(CASE WHEN i % 2 = 0 THEN 2020 ELSE 2021 END AS INTEGER) AS year,
+    i * 7 % 100 AS whole, CAST((i * 37 % 1000) / 4.0 AS NUMERIC(10, 2)) AS exact, (i * 13 % 50) / 8.0 AS half,
+    CASE i % 3 WHEN 0 THEN 'north' WHEN 1 THEN 'south' ELSE 'öst, "x"' END AS town,
+    i % 2 = 0 AS member, CAST(CASE WHEN i % 4 = 0 THEN '2020-01-31' ELSE '1999-12-01' END AS DATE) AS born,
+    CASE WHEN i % 10 = 0 THEN NULL ELSE i % 5 END AS visits
+FROM {rows}
+"""
+POLICY = """
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv, release_column: year}
+person: {column: id}
+releases: ["2020", "2021"]
+protect: {method: idp-cbls, epsilon: 3, k: 3}
+columns:
+  id:     {role: identifier, do: drop}
+  whole:  {role: confidential, do: noise, domain: [0, 50], grid: 1, outside: clamp, why: known}
+  exact:  {role: confidential, do: noise, domain: [0, 250], grid: 0.25, outside: clamp, why: known}
+  half:   {role: confidential, do: noise, domain: [0, 10], grid: 0.125, outside: fail, why: known}
+  visits: {role: confidential, do: noise, domain: [0, 4], grid: 1, outside: fail, missing: {fill: 0}, why: known}
+  town:   {role: quasi, do: keep, values: [north, south], why: needed}
+  member: {role: quasi, do: keep, values: [true, false], why: needed}
+  born:   {role: quasi, do: keep, values: ["2020-01-31", "1999-12-01"], why: needed}
+"""
+DOORS = ["csv", "semicolons", "tsv", "parquet", "duckdb", "duckdb schema", "postgres", "postgres schema"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of a Postgres server of our own, with the table `people` in two schemas; it asks for passwords."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("there is no /usr/lib/postgresql/*/bin/initdb (Debian's package postgresql)")
+    if os.geteuid() != 0 or not shutil.which("runuser"):
+        pytest.skip("only root can start a server as user postgres")
+    try:
+        user = pwd.getpwnam("postgres")
+    except KeyError:
+        pytest.skip("there is no user postgres")
+    folder = Path(tempfile.mkdtemp(prefix="rp-pg-"))
+    os.chown(folder, user.pw_uid, user.pw_gid)
+
+    def as_postgres(program: str, *arguments: str, words: str = "") -> None:
+        command = ["runuser", "-u", "postgres", "--", str(found[-1].with_name(program)), *arguments]
+        subprocess.run(command, input=words, text=True, check=True, capture_output=True, timeout=60, cwd=folder)
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (folder / "password").write_text("s3cretword")
+    os.chown(folder / "password", user.pw_uid, user.pw_gid)
+    data = str(folder / "data")
+    settings = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+    try:
+        as_postgres(
+            "initdb",
+            "-D",
+            data,
+            "-U",
+            "postgres",
+            "-A",
+            "scram-sha-256",
+            "--pwfile",
+            str(folder / "password"),
+            "-E",
+            "UTF8",
+            "-N",
+        )
+        # stdout must not stay open in the server, or the call above would wait for it
+        as_postgres("pg_ctl", "-D", data, "-o", settings, "-l", str(folder / "log"), "-w", "start")
+        address = f"postgresql://postgres:s3cretword@127.0.0.1:{port}/postgres"
+        rows = "generate_series(0, 119) AS numbers(i)"
+        text = ";".join(["CREATE SCHEMA survey", *(SQL.format(name=name, rows=rows) for name in ("people", "survey.people"))])
+        as_postgres("psql", address, "-v", "ON_ERROR_STOP=1", "-q", words=f"{text};")
+        yield address
+    finally:
+        subprocess.run(
+            ["runuser", "-u", "postgres", "--", str(found[-1].with_name("pg_ctl")), "-D", data, "-m", "immediate", "stop"],
+            check=False,
+            capture_output=True,
+            timeout=60,
+            cwd=folder,
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def delivered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the same table in every kind of file."""
+    folder = tmp_path_factory.mktemp("delivered")
+    with duckdb.connect(str(folder / "people.duckdb")) as made:
+        made.execute("CREATE SCHEMA survey")
+        for name in ("people", "survey.people"):
+            made.execute(SQL.format(name=name, rows="range(120) AS numbers(i)"))
+        table = made.table("people").to_arrow_table()
+    pq.write_table(table, folder / "people.parquet")
+    for name, delimiter in (("people.csv", ","), ("semicolons.csv", ";"), ("people.tsv", "\t")):
+        pyarrow.csv.write_csv(table, folder / name, pyarrow.csv.WriteOptions(delimiter=delimiter))
+    return folder
+
+
+def source_of(door: str) -> Source:
+    """What a policy says of each door."""
+    named: dict[str, dict[str, Any]] = {
+        "csv": {"path": "people.csv"},
+        "semicolons": {"path": "semicolons.csv"},
+        "tsv": {"path": "people.tsv"},
+        "parquet": {"path": "people.parquet"},
+        "duckdb": {"path": "people.duckdb", "table": "people"},
+        "duckdb schema": {"path": "people.duckdb", "table": "survey.people"},
+        "postgres": {"postgres": "${ADDRESS}", "table": "people"},
+        "postgres schema": {"postgres": "${ADDRESS}", "table": "survey.people"},
+    }
+    return Source(**named[door], release_column="year")
+
+
+def read(policy: Policy, source: SourceDoor, release: str | None) -> dict[str, Any]:
+    """Everything that the pipeline reads of a release: facts, counts of releases, numbers, kept columns."""
+    names, checks = match_header(source.header, policy)
+    assert not any(check.count for check in checks)
+    needed = {name: names[name] for name in needed_columns(policy)}
+    with open_raw(source, needed, release=release_filter(policy, names, release)) as table:
+        facts = collect_facts(policy, table)
+        return {
+            "records": facts.records,
+            "counts": facts.columns,
+            "releases": count_releases(policy, source, names),
+            "numbers": {name: np.sort(table.numbers(name)).tolist()[:-12] for name in policy.noise_columns},
+            "kept": {name: sorted(table.categories(name).to_pylist()) for name in policy.kept_columns},
+        }
+
+
+def address_of(request: pytest.FixtureRequest, door: str) -> Mapping[str, str]:
+    """The environment of a source: the server's address only where it is needed, since starting one takes a while."""
+    return {"ADDRESS": request.getfixturevalue("server")} if door.startswith("postgres") else {}
+
+
+@pytest.mark.parametrize("door", DOORS[1:])
+def test_every_door_gives_what_the_csv_gives(delivered: Path, request: pytest.FixtureRequest, door: str) -> None:
+    """Whole, exact, binary and missing numbers, texts, truth values and dates: the same through each door, release by release."""
+    policy = parse_policy(POLICY, name="p.yaml")
+    values = address_of(request, door)
+    found = [
+        [
+            read(policy, find_source(source_of(one), folder=delivered, values=values, expected=policy.declared), release)
+            for release in ("2020", "2021")
+        ]
+        for one in ("csv", door)
+    ]
+    assert found[0] == found[1]
+    assert [one["records"] for one in found[1]] == [60, 60]
+    assert found[1][0]["kept"]["member"] == ["true"] * 60
+    assert set(found[1][0]["kept"]["born"]) == {"2020-01-31", "1999-12-01"}
+    assert found[1][0]["counts"]["town"]["undeclared"] > 0
+    assert found[1][0]["counts"]["visits"]["missing"] > 0
+    assert found[1][0]["counts"]["whole"]["above"] > 0
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_release_runs_through_every_door(
+    delivered: Path, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, door: str
+) -> None:
+    """From each source to the candidate; ingested again, the same data have the same version."""
+    tiny = make_site(tmp_path / "site")
+    text = POLICY.replace("values: [north, south]", """values: [north, south, 'öst, "x"']""")
+    where = source_of(door)
+    place = f"postgres: '{where.postgres}'" if where.postgres else f"path: {delivered / str(where.path)}"
+    source = f"{place}, release_column: year" + (f", table: {where.table}" if where.table else "")
+    (tiny.home / "policies" / "people.yaml").write_text(text.replace("path: people.csv, release_column: year", source))
+    site = type(tiny.site)(tiny.home, address_of(request, door))
+    monkeypatch.setattr(TinySite, "site", site)
+    first, second = tiny.flow("2020").ingest(), tiny.flow("2020").ingest()
+    assert first.version == second.version
+    facts = tiny.flow("2020").run().facts
+    assert (facts["rows_in"], facts["rows_out"]) == (60, 60)
+    released = pq.read_table(tiny.folder("2020") / "data.parquet")
+    assert set(released.column("member").to_pylist()) == {"true"}
+    assert set(released.column("born").to_pylist()) == {"2020-01-31", "1999-12-01"}
+    evidence = (tiny.folder("2020") / "evidence.json").read_text()
+    assert "s3cretword" not in evidence
+
+
+@pytest.mark.parametrize(
+    ("address", "table"),
+    [
+        ("postgresql://postgres:wrongword@127.0.0.1:{port}/postgres", "people"),
+        ("postgresql://nobody:s3cretword@127.0.0.1:{port}/postgres", "people"),
+        ("postgresql://postgres:s3cretword@127.0.0.1:{port}/nowhere", "people"),
+        ("postgresql://postgres:s3cretword@127.0.0.1:{port}/postgres", "missing"),
+        ("postgresql://postgres:s3cretword@127.0.0.1:{port}/postgres", "elsewhere.people"),
+        ("postgresql://postgres:s3cretword@127.0.0.1:1/postgres", "people"),
+        ("postgres-s3cretword-is-no-address", "people"),
+    ],
+    ids=["password", "user", "database", "table", "schema", "port", "address"],
+)
+def test_what_postgres_refuses_is_one_sentence_without_the_address(server: str, address: str, table: str) -> None:
+    """Table and remedy, no address, no password, not even behind the exception."""
+    filled = address.format(port=server.rsplit(":", 1)[1].split("/")[0])
+    source = Source(postgres="${ADDRESS}", table=table)
+    with pytest.raises(SourceError) as refused:
+        find_source(source, folder=Path(), values={"ADDRESS": filled}, expected=frozenset())
+    assert str(refused.value) == (
+        f"Postgres table {table}: the server or the table cannot be read. Check address, rights and table."
+    )
+    assert refused.value.__cause__ is None
+
+
+def test_odd_names_in_postgres_and_duckdb_are_quoted(server: str, tmp_path: Path) -> None:
+    """A table's name is a name and never SQL."""
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as made:
+        made.execute("CREATE TABLE safe AS SELECT 1 AS i")
+    for source in (
+        Source(postgres=server, table='people"; DROP TABLE people; --'),
+        Source(path="x.duckdb", table='safe"; DROP TABLE safe; --'),
+        Source(path="x.duckdb", table="(SELECT 1 AS i)"),
+    ):
+        with pytest.raises(ReleasePipelineError):
+            find_source(source, folder=tmp_path, values={}, expected=frozenset())
+    assert find_source(Source(path="x.duckdb", table="safe"), folder=tmp_path, values={}, expected=frozenset()).header == ("i",)
+    assert "town" in find_source(Source(postgres=server, table="people"), folder=tmp_path, values={}, expected=frozenset()).header
+
+
+def test_missing_table_of_a_duckdb_file_is_one_sentence(delivered: Path) -> None:
+    """The file and the table's name suffice to look."""
+    with pytest.raises(SourceError, match=r"people\.duckdb"):
+        find_source(Source(path="people.duckdb", table="nowhere"), folder=delivered, values={}, expected=frozenset())
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [([" 1", "1 ", "01", "2", "1"], pa.string()), ([1, 1, 10, 2, 1], pa.int64()), ([True, False, True, True, True], pa.bool_())],
+    ids=["text", "number", "truth"],
+)
+def test_release_column_is_compared_as_text(tmp_path: Path, values: list[Any], kind: pa.DataType) -> None:
+    """Spaces aside, and nothing else: 01 and 10 are not release 1."""
+    policy = parse_policy(POLICY.replace('["2020", "2021"]', '["1", "2", "true"]'), name="p.yaml")
+    pq.write_table(pa.table({"year": pa.array(values, kind), "id": list(range(5))}), tmp_path / "x.parquet")
+    source = find_source(Source(path="x.parquet"), folder=tmp_path, values={}, expected=policy.declared)
+    release = "true" if kind == pa.bool_() else "1"
+    with open_raw(source, {"id": "id"}, release=("year", release)) as table:
+        assert table.count_records() == {"string": 3, "int64": 3, "bool": 4}[str(kind)]
+
+
+def test_records_counted_as_of_a_release_are_read_as_of_it(tmp_path: Path) -> None:
+    """A release column of floating-point numbers (pandas makes one of whole numbers with a gap): counted and read alike."""
+    policy = parse_policy(POLICY, name="p.yaml")
+    pq.write_table(pa.table({"year": pa.array([2020.0, 2021.0, 2020.0]), "id": [1, 2, 3]}), tmp_path / "x.parquet")
+    source = find_source(Source(path="x.parquet"), folder=tmp_path, values={}, expected=policy.declared)
+    names = {"year": "year", "id": "id"}
+    counted = count_releases(policy, source, names) or {}
+    with open_raw(source, {"id": "id"}, release=("year", "2020")) as table:
+        read_as_2020 = table.count_records()
+    assert (counted["undeclared"] == 0) == (read_as_2020 == 2)
+
+
+def test_names_in_braces_come_from_the_environment() -> None:
+    """Every ${NAME} is replaced once; a value is not expanded again; other dollars stay."""
+    values = {"A": "x", "B_2": "${A}", "EMPTY": ""}
+    assert expand("${A}/${B_2}${EMPTY}/$A/${}/${2}", values) == "x/${A}/$A/${}/${2}"
+
+
+def test_missing_name_means_a_missing_source(tmp_path: Path) -> None:
+    """The variable is named, with what to do; through the flow too, uncharged."""
+    with pytest.raises(SourceError, match=r"the source is missing: NOWHERE is not set\. Set the environment variable NOWHERE\."):
+        expand("${NOWHERE}/x.csv", {"ELSEWHERE": "y"})
+    tiny = make_site(tmp_path / "site", source='{path: "${NOWHERE}/people.csv", release_column: year}')
+    with pytest.raises(SourceError, match="NOWHERE is not set"):
+        tiny.flow().run()
+    assert tiny.charges() == []
+
+
+def test_paths_are_taken_from_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From whatever directory, the source of a site is found."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(30))
+    monkeypatch.chdir("/")
+    assert tiny.flow().ingest().facts["rows"] == 30
+
+
+def test_only_needed_columns_are_ingested(tmp_path: Path) -> None:
+    """Dropped columns, the person's apart, never enter the vault."""
+    tiny = make_site(tmp_path / "site")
+    tiny.flow().ingest()
+    assert set(tiny.tables()["raw"].column_names) == {"person", "town", "sex", "income", "rent"}
