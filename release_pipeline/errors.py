@@ -65,5 +65,9 @@ class Blocked(ReleasePipelineError):
     """A release that must not go on, and why."""
 
 
+class OverCap(Blocked):
+    """A release that would bring its population over the cap."""
+
+
 class SecretLost(Blocked):
     """Noise may have been drawn with a secret that is no longer there: the same noise cannot be made again."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from release_pipeline.flow.files import write_table
+from release_pipeline.flow.files import make_private_folder, write_table
 
 SUMS = "SHA256SUMS"
 
@@ -23,7 +23,7 @@ def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapp
 
     What was there of the same release before is replaced.
     """
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder.parent)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     partial.mkdir(mode=0o700)
     try:

@@ -19,6 +19,13 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 PRIVATE = 0o600
 
 
+def make_private_folder(folder: Path) -> None:
+    """`folder` and whatever is missing above it, for the owner alone."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> None:
     """Refuse, before any work, an output that could not be written or that would destroy something."""
     if path.suffix.lower() not in endings:

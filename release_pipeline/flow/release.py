@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, WrongUsage
+from release_pipeline.errors import Blocked, DataRefused, OverCap, WrongUsage
 from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
 from release_pipeline.flow.content import fingerprint, statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
@@ -34,7 +34,7 @@ from release_pipeline.flow.reservation import forget_secret, open_account, reser
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
-from release_pipeline.policy.model import KeepColumn
+from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION
@@ -123,11 +123,11 @@ class ReleaseFlow:
             raw = room.raw(note["source"])
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
-            for name, column in policy.noise_columns.items():
-                if raw.kinds.get(name) in ("text", "number"):
+            for name, column in policy.columns.items():
+                if isinstance(column, NoiseColumn) and raw.kinds.get(name) in ("text", "number"):
                     columns[name] = pa.array(fill_missing(column, raw.numbers(name)), from_pandas=False)
-            for name in policy.kept_columns.keys() & raw.kinds.keys():
-                columns[name] = raw.categories(name)
+                elif isinstance(column, KeepColumn) and name in raw.kinds:
+                    columns[name] = raw.categories(name)
             room.write("records", pa.table(columns))
             _, header = match_header(note["header"], policy)
             going_on = [name for name in room.columns("records") if name != RECORD]
@@ -152,6 +152,7 @@ class ReleaseFlow:
                 self._type_kept(room, name, column)
             version = self._version([fingerprint(room.read("records", [name])) for name in room.columns("records")])
             room.drop(["raw"])
+            room.forget(["ingested"])
             room.write_note("validated", self._note(version, records=note["records"], warnings=list(warnings)))
         facts = {"rows": note["records"], "checks": len(checks), "warnings": len(warnings)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
@@ -164,7 +165,7 @@ class ReleaseFlow:
             drawn = room.note("masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
-            secret = reserve(self.site, self.policy, self.id, records=note["records"])
+            secret = self._reserve(note)
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
             evidence: dict[str, Any] = {}
@@ -187,6 +188,7 @@ class ReleaseFlow:
         policy = self.policy
         with self._room() as room:
             note = self._previous(room, "microaggregated")
+            self._check_records(room, note)
             drawn = room.note("masked")
             if drawn is not None:
                 forget_secret(self.site, self.id)  # an attempt may have stopped just before it did
@@ -195,12 +197,13 @@ class ReleaseFlow:
             statistics, membership = room.read("statistics"), room.read("membership")
             order = shuffled_positions(membership.num_rows, noise_stream(secret, *self._context, "shuffle"))
             columns: dict[str, Any] = {RECORD: pa.array(order)}
-            for name in policy.noise_columns:
-                self.progress(f"masking {name}")
-                exact = stored_statistics(policy, name, statistics, membership, note["columns"][name])
-                columns[name] = pa.array(mask(exact, secret=secret, context=(*self._context, name))[order])
-            for name in policy.kept_columns:
-                columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
+            for name, column in policy.columns.items():
+                if isinstance(column, NoiseColumn):
+                    self.progress(f"masking {name}")
+                    exact = stored_statistics(policy, name, statistics, membership, note["columns"][name])
+                    columns[name] = pa.array(mask(exact, secret=secret, context=(*self._context, name))[order])
+                elif isinstance(column, KeepColumn):
+                    columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
             table = pa.table(columns)
             content = hashlib.sha256(
                 "".join(fingerprint(table.select([name])) for name in table.column_names).encode()
@@ -221,7 +224,7 @@ class ReleaseFlow:
             table = room.read("masked")
             quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
             codes = encode([table.column(name) for name in quasi])
-            blanked, dropped, share = 0, 0, 0.0
+            blanked, dropped, share, done = 0, 0, 0.0, None
             if rule is not None:
                 done = suppress_small_groups(codes, rule.quasi_groups_below)
                 blanked, dropped, share = int(done.blank.sum()), int(done.dropped.sum()), done.share
@@ -238,13 +241,16 @@ class ReleaseFlow:
             anonymity = int(group_sizes(codes).min()) if quasi and table.num_rows else None
             numbers = {"cells_blanked": blanked, "rows_dropped": dropped, "anonymity_k": anonymity, "rows": table.num_rows}
             version = self._version([note["version"], blanked, dropped])
-            too_many = rule is not None and share > rule.at_most
-            if not too_many:
+            too_many = rule is not None and done is not None and done.records > rule.at_most * len(done.dropped)
+            nobody = table.num_rows == 0
+            if not too_many and not nobody:
                 room.write("suppressed", table)
                 room.write_note("suppressed", self._note(version, **numbers))
-        if too_many and rule is not None:
+        if too_many and rule is not None and done is not None:
             limit = float(rule.at_most * 100)
-            self.block(f"{share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
+            self.block(f"{done.records:,} records ({share:.2%}) would have to be suppressed, and at most {limit:g}% may be.")
+        if nobody:
+            self.block("every record would have to be suppressed, so nothing is left to release.")
         return StageResult("suppressed", version, {**numbers, "share_suppressed": share})
 
     def audit(self) -> StageResult:
@@ -253,6 +259,7 @@ class ReleaseFlow:
         with self._room() as room:
             suppressed = self._previous(room, "suppressed")
             clusters = self._previous(room, "microaggregated")
+            self._check_records(room, clusters)
             names = list(policy.noise_columns)
             original = room.read("records", names)
             released = room.read("suppressed", [RECORD, *names])
@@ -339,6 +346,14 @@ class ReleaseFlow:
         with open_registry(self.site.registry) as registry:
             registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
 
+    def _reserve(self, validated: Mapping[str, Any]) -> bytes:
+        """The secret of a release that is charged now, or was by an attempt that did not get to the draw."""
+        try:
+            return reserve(self.site, self.policy, self.id, records=validated["records"], source=validated["version"])
+        except OverCap as refused:
+            self._set_blocked(refused.what)
+            raise
+
     def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
@@ -405,6 +420,15 @@ class ReleaseFlow:
             )
         return note
 
+    def _check_records(self, room: ReleaseRoom, clusters: Mapping[str, Any]) -> None:
+        """Refuse when the records in the vault are no longer those that the clusters were made of."""
+        if self._previous(room, "validated")["version"] != clusters["input"]:
+            raise Blocked(
+                "the records were validated anew since, and they are others.",
+                where=str(self.id),
+                remedy="Restore the source and run the release from its start.",
+            )
+
     def _type_kept(self, room: ReleaseRoom, name: str, column: KeepColumn) -> None:
         table = room.read("records")
         typed = kept_entries(column, table.column(name))
@@ -421,7 +445,7 @@ class ReleaseFlow:
 
     @contextmanager
     def _room(self) -> Iterator[ReleaseRoom]:
-        with open_room(self.site.vault, self.policy.population, str(self.id)) as room:
+        with open_room(self.site.vault, self.policy.population, self.id.room) as room:
             yield room
 
     @property

@@ -11,7 +11,8 @@ import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
-from release_pipeline.errors import Blocked, SecretLost
+from release_pipeline.errors import Blocked, OverCap, SecretLost
+from release_pipeline.flow.files import make_private_folder
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, release_loss
@@ -19,12 +20,15 @@ from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
 
 
-def reserve(site: Site, policy: Policy, release: ReleaseId, *, records: int) -> bytes:
-    """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt."""
+def reserve(site: Site, policy: Policy, release: ReleaseId, *, records: int, source: str) -> bytes:
+    """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt.
+
+    `source` is the keyed hash of the records that the noise is for: the same secret never masks other ones.
+    """
     with open_registry(site.registry) as registry:
         mine = [charge for charge in registry.charges(policy.population) if charge.id == release]
         if not mine:
-            _charge(registry, site, policy, release, records)
+            _charge(registry, site, policy, release, records, source)
     if not mine:
         return _make_secret(_secret_file(site, release))
     if mine[0].policy_hash != policy.canonical_hash():
@@ -32,6 +36,12 @@ def reserve(site: Site, policy: Policy, release: ReleaseId, *, records: int) -> 
             "this release was charged under another policy, so its noise must not be drawn again.",
             where=str(release),
             remedy="Restore that policy, or open the next revision.",
+        )
+    if mine[0].source != source:
+        raise Blocked(
+            "this release was charged for other data; its secret must not mask these.",
+            where=str(release),
+            remedy="Restore the source, or open the next revision.",
         )
     return reserved_secret(site, release)
 
@@ -64,18 +74,18 @@ def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Accou
     return Account(policy.population, site.population(policy), tuple(charge.loss for charge in charges))
 
 
-def _charge(registry: Registry, site: Site, policy: Policy, release: ReleaseId, records: int) -> None:
+def _charge(registry: Registry, site: Site, policy: Policy, release: ReleaseId, records: int, source: str) -> None:
     """The plain cap check, in the transaction of the charge."""
     loss = release_loss(policy, records=records)
     account = open_account(site, policy, registry.charges(policy.population))
     if not account.admits(loss):
-        raise Blocked(
+        raise OverCap(
             f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
             f"{account.spent} is spent.",
             where=str(release),
             remedy="The cap is the privacy officer's: populations.yaml.",
         )
-    registry.charge(policy.population, Charge(release, policy.canonical_hash(), loss))
+    registry.charge(policy.population, Charge(release, policy.canonical_hash(), source, loss))
     registry.set_state(release, "reserved", policy_hash=policy.canonical_hash())
 
 
@@ -85,7 +95,7 @@ def _secret_file(site: Site, release: ReleaseId) -> Path:
 
 def _make_secret(file: Path) -> bytes:
     """A new secret from the operating system, on disk before anybody uses it."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(file.parent)
     secret = secrets.token_bytes(SECRET_BYTES)
     partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,13 +29,19 @@ class ReleaseId:
     def __str__(self) -> str:
         return f"{self.policy}/{self.release}/r{self.revision}"
 
+    @property
+    def room(self) -> str:
+        """Its schema in the vault. DuckDB's names ignore case and these do not, so a hash tells A from a."""
+        return f"{self} {hashlib.sha256(str(self).encode()).hexdigest()[:12]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs at most."""
+    """What one release costs at most, and the keyed hash of the records that it is for."""
 
     id: ReleaseId
     policy_hash: str
+    source: str
     loss: Loss
 
 
@@ -63,6 +70,7 @@ class Registry:
             Charge(
                 ReleaseId(row["policy"], row["release"], row["revision"]),
                 row["policy_hash"],
+                row["source"],
                 Loss(**{name: row[name] for name in LOSSES}),
             )
             for row in self._rows("ledger/list_charges", {"population": population})
@@ -73,7 +81,14 @@ class Registry:
         values = {name: getattr(charge.loss, name) for name in LOSSES}
         self._connection.execute(
             statement("ledger/insert_charge"),
-            {"population": population, **_id(charge.id), "policy_hash": charge.policy_hash, **values, "noted": _now()},
+            {
+                "population": population,
+                **_id(charge.id),
+                "policy_hash": charge.policy_hash,
+                "source": charge.source,
+                **values,
+                "noted": _now(),
+            },
         )
 
     def states(self) -> list[ReleaseState]:

@@ -1,4 +1,5 @@
--- What each release may cost at most, in nano-epsilon, for each definition and scope; NULL is infinity. Append-only.
+-- What each release may cost at most, in nano-epsilon, for each definition and scope; NULL is infinity. source: the keyed hash of the records.
+-- Append-only.
 CREATE TABLE IF NOT EXISTS charges (
     number       BIGINT NOT NULL,
     population   VARCHAR NOT NULL,
@@ -6,6 +7,7 @@ CREATE TABLE IF NOT EXISTS charges (
     release      VARCHAR NOT NULL,
     revision     INTEGER NOT NULL,
     policy_hash  VARCHAR NOT NULL,
+    source       VARCHAR NOT NULL,
     dp_centroid  BIGINT,
     dp_column    BIGINT,
     dp_table     BIGINT,

@@ -339,7 +339,7 @@ def test_retry_before_the_draw_gives_the_same_bits(tiny: TinySite, tmp_path: Pat
     def stop(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    for name, target in (("middle", "_fingerprint"), ("after", "open_registry")):
+    for name, target in (("middle", "fingerprint"), ("after", "open_registry")):
         disturbed = TinySite(copies[name])
         with monkeypatch.context() as patch:
             patch.setattr(flow_release, target, stop)

@@ -32,7 +32,7 @@ CREATE TABLE {name} AS SELECT
     i AS id, CAST(CASE WHEN i % 2 = 0 THEN 2020 ELSE 2021 END AS INTEGER) AS year,
     i * 7 % 100 AS whole, CAST((i * 37 % 1000) / 4.0 AS NUMERIC(10, 2)) AS exact, (i * 13 % 50) / 8.0 AS half,
     CASE i % 3 WHEN 0 THEN 'north' WHEN 1 THEN 'south' ELSE 'öst, "x"' END AS town,
-    i % 2 = 0 AS member, CAST(CASE WHEN i % 4 = 0 THEN '2020-01-31' ELSE '1999-12-01' END AS DATE) AS born,
+    i % 3 = 0 AS member, CAST(CASE WHEN i % 4 = 0 THEN '2020-01-31' ELSE '1999-12-01' END AS DATE) AS born,
     CASE WHEN i % 10 = 0 THEN NULL ELSE i % 5 END AS visits
 FROM {rows}
 """
@@ -181,7 +181,7 @@ def test_every_door_gives_what_the_csv_gives(delivered: Path, request: pytest.Fi
     ]
     assert found[0] == found[1]
     assert [one["records"] for one in found[1]] == [60, 60]
-    assert found[1][0]["kept"]["member"] == ["true"] * 60
+    assert found[1][0]["kept"]["member"] == ["false"] * 40 + ["true"] * 20
     assert set(found[1][0]["kept"]["born"]) == {"2020-01-31", "1999-12-01"}
     assert found[1][0]["counts"]["town"]["undeclared"] > 0
     assert found[1][0]["counts"]["visits"]["missing"] > 0
@@ -206,7 +206,7 @@ def test_release_runs_through_every_door(
     facts = tiny.flow("2020").run().facts
     assert (facts["rows_in"], facts["rows_out"]) == (60, 60)
     released = pq.read_table(tiny.folder("2020") / "data.parquet")
-    assert set(released.column("member").to_pylist()) == {"true"}
+    assert set(released.column("member").to_pylist()) == {"true", "false"}
     assert set(released.column("born").to_pylist()) == {"2020-01-31", "1999-12-01"}
     evidence = (tiny.folder("2020") / "evidence.json").read_text()
     assert "s3cretword" not in evidence

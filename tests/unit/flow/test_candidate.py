@@ -1,0 +1,116 @@
+"""A candidate's folder: whole or not at all, the same bytes for the same content, and every later change found."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from release_pipeline.flow import candidate
+from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
+
+TABLE = pa.table({"town": ["north", 'sö,"u\nth'], "income": [1.5, 2.0], "sex": pa.array([None, 1], pa.int64())})
+EVIDENCE: dict[str, Any] = {"facts": {"epsilon": 2.0}, "columns": {}}
+
+
+def test_frozen_folder_has_the_formats_and_hashes_of_everything(tmp_path: Path) -> None:
+    """Only the formats asked for; the hash is that of the list of sums; private, folders included."""
+    folder = tmp_path / "candidates" / "people" / "1" / "r1"
+    digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
+    assert sorted(file.name for file in folder.iterdir()) == ["SHA256SUMS", "data.csv", "evidence.json"]
+    assert digest == candidate_hash(folder) == hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest()
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (folder, *list(folder.parents)[:3])} == {0o700}
+    assert is_whole(folder)
+
+
+def test_same_content_same_bytes(tmp_path: Path) -> None:
+    """At another time, in another place, with the evidence in another order; and another cell gives another hash."""
+    formats = ("parquet", "csv")
+    first = freeze(tmp_path / "a" / "r1", TABLE, formats, EVIDENCE)
+    assert freeze(tmp_path / "b" / "r1", TABLE, formats, dict(reversed(EVIDENCE.items()))) == first
+    assert freeze(tmp_path / "a" / "r1", TABLE, formats, EVIDENCE) == first
+    assert freeze(tmp_path / "c" / "r1", TABLE.slice(1), formats, EVIDENCE) != first
+    assert freeze(tmp_path / "d" / "r1", TABLE, formats, {**EVIDENCE, "facts": {"epsilon": 3.0}}) != first
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a byte of the data": lambda folder: (folder / "data.csv").write_bytes((folder / "data.csv").read_bytes() + b" "),
+    "the evidence": lambda folder: (folder / "evidence.json").write_text("{}"),
+    "a file less": lambda folder: (folder / "data.parquet").unlink(),
+    "a file more": lambda folder: (folder / "more.csv").write_text("x"),
+    "a folder more": lambda folder: (folder / "more").mkdir(),
+    "a hidden file": lambda folder: (folder / ".hidden").write_text("x"),
+    "two files exchanged": lambda folder: (
+        (folder / "data.csv").rename(folder / "x")
+        and (folder / "data.parquet").rename(folder / "data.csv")
+        and (folder / "x").rename(folder / "data.parquet")
+    ),
+    "no list": lambda folder: (folder / "SHA256SUMS").unlink(),
+    "an empty list": lambda folder: (folder / "SHA256SUMS").write_text(""),
+    "an odd list": lambda folder: (folder / "SHA256SUMS").write_text("what is this\n"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_is_found(tmp_path: Path, change: str) -> None:
+    """Changed, added, removed or renamed files: the folder is not whole, and nothing raises."""
+    folder = tmp_path / "r1"
+    freeze(folder, TABLE, ("parquet", "csv"), EVIDENCE)
+    CHANGES[change](folder)
+    assert is_whole(folder) is False
+
+
+def test_gone_folder_is_not_whole(tmp_path: Path) -> None:
+    """Nothing there is an answer too."""
+    assert is_whole(tmp_path / "r1") is False
+
+
+def test_failed_freeze_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole or not at all: the earlier candidate is untouched, and no partial folder stays."""
+    folder = tmp_path / "r1"
+    digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("disk full")
+
+    for target in ("write_table", "_sync", "_digest"):
+        with monkeypatch.context() as patch:
+            patch.setattr(candidate, target, fail)
+            with pytest.raises(OSError, match="disk full"):
+                freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
+        assert [one.name for one in tmp_path.iterdir()] == ["r1"]
+        assert candidate_hash(folder) == digest
+        assert is_whole(folder)
+
+
+def test_earlier_candidate_is_there_until_the_new_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last step fails there is still a candidate: the one before or the new one."""
+    folder = tmp_path / "r1"
+    freeze(folder, TABLE, ("csv",), EVIDENCE)
+    replace = Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if Path(target) == folder:
+            raise OSError("interrupted")
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="interrupted"):
+            freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
+    assert folder.is_dir()
+    assert is_whole(folder)
+
+
+def test_copied_folder_is_as_good(tmp_path: Path) -> None:
+    """The hash is of the content, not of times or places."""
+    digest = freeze(tmp_path / "r1", TABLE, ("csv",), EVIDENCE)
+    shutil.copytree(tmp_path / "r1", tmp_path / "copy")
+    assert candidate_hash(tmp_path / "copy") == digest

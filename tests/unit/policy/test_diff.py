@@ -1,0 +1,108 @@
+"""The change of a policy in plain words: everything that changes, and nothing that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.diff import describe_diff
+
+TEXT = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text()
+
+
+def changed(*replacements: tuple[str, str]) -> Policy:
+    """The demo's policy with some of its text replaced."""
+    text = TEXT
+    for old, new in replacements:
+        assert text.count(old) >= 1, old
+        text = text.replace(old, new)
+    return parse_policy(text, name="p.yaml")
+
+
+OLD = changed()
+
+
+def test_the_same_policy_has_no_difference() -> None:
+    """Comments, spelling and order of keys are no change."""
+    assert list(describe_diff(OLD, OLD)) == []
+    spelled = changed(("epsilon: 2,", "epsilon: 2.000,"), ("# What every column is", "# what each column is"))
+    assert list(describe_diff(OLD, spelled)) == []
+
+
+def test_epsilon_is_told_of_the_claim_and_the_series() -> None:
+    """Five waves of 2 become five of 3: the claim in words before and after, and the series' sum."""
+    lines = list(describe_diff(OLD, changed(("epsilon: 2,", "epsilon: 3,"))))
+    assert lines[0].startswith("the claim changes from: epsilon 2 in all (0.5 for each of 4 columns), iDP")
+    assert "to: epsilon 3 in all (0.75 for each of 4 columns), iDP" in lines[1]
+    assert lines[2] == "raises the series from epsilon 10 to 15"
+    assert "protect.epsilon: 2 -> 3" in lines[3:]
+    assert "lowers the series from epsilon 15 to 10" in describe_diff(changed(("epsilon: 2,", "epsilon: 3,")), OLD)
+
+
+def test_more_releases_raise_the_series() -> None:
+    """A sixth wave of the same people costs as much as the others; the claim of one wave stays."""
+    lines = list(describe_diff(OLD, changed(('"4", "5"]', '"4", "5", "6"]'))))
+    assert lines[0] == "raises the series from epsilon 10 to 12"
+    assert not any("claim" in line for line in lines)
+    assert any(line.startswith("releases: ") and "6" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("quasi_groups_below: 5", "quasi_groups_below: 3", "suppress.quasi_groups_below: 5 -> 3"),
+        ("at_most: 5%", "at_most: 50%", "suppress.at_most: 0.05 -> 0.5"),
+        ("reviewers: 2", "reviewers: 1", "review.reviewers: 2 -> 1"),
+        ("min_rows: 1000", "min_rows: 900", "gates.min_rows: 1000 -> 900"),
+        ("mhi: 0.2", "mhi: 0.9", "gates.expected_error.mhi: 0.2 -> 0.9"),
+        ("steward: ana", "steward: ben", "steward: ana -> ben"),
+        ("k: 25", "k: 10", "protect.k: 25 -> 10"),
+        ("domain: [0, 50000]", "domain: [0, 90000]", "columns.income.domain: [0, 50000] -> [0, 90000]"),
+        ("grid: 0.1, outside: fail", "grid: 0.1, outside: clamp", "columns.mhi.outside: fail -> clamp"),
+        ("[parquet, csv]", "[csv]", "publish.formats: [parquet, csv] -> [csv]"),
+        ("retain: 90 days", "retain: 9 days", "retain: 90 -> 9"),
+        ("retain: 90 days", "", "retain: 90 -> nothing"),
+        ("records_per_release: 1}\n", "records_per_release: 1}   # same\n", ""),
+    ],
+)
+def test_every_other_change_is_a_line(old: str, new: str, line: str) -> None:
+    """Its path in the file, what it was and what it is."""
+    lines = list(describe_diff(OLD, changed((old, new))))
+    assert (line in lines) if line else lines == []
+
+
+def test_columns_that_come_and_go_are_named_once() -> None:
+    """A column that is no longer released, and one that is: each with its role and what is done, and not key by key."""
+    less = changed(
+        ("  site:    {role: quasi, do: keep, values: [1, 2, 3, 4, 5, 6], why: six known sites}\n", ""), ("[plan,", "[site, plan,")
+    )
+    lines = list(describe_diff(OLD, less))
+    assert [line for line in lines if "site" in line and line.startswith("column")] == [
+        "column site: no longer under columns (was quasi, keep)"
+    ]
+    assert not any(line.startswith("columns.site") for line in lines)
+    assert "column site: new, quasi, keep" in describe_diff(less, OLD)
+
+
+def test_a_column_that_is_released_raw_instead_of_with_noise_is_told() -> None:
+    """The weightiest change of a column: what is done to it."""
+    raw = changed(
+        (
+            "mdvis:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, missing: fail, why: visits in a year}",
+            "mdvis:   {role: confidential, do: keep, values: [0, 1], why: visits in a year}",
+        ),
+        ("mdvis: 0.6, ", ""),
+    )
+    lines = list(describe_diff(OLD, raw))
+    assert "columns.mdvis.do: noise -> keep" in lines
+    assert any(line.startswith("the claim changes from: ") for line in lines)
+
+
+def test_nothing_changes_silently() -> None:
+    """Whatever alters the hash gives at least one line."""
+    for old, new in (("[0, 5000]", "[0, 5001]"), ("six known sites", "sites"), ("grid: 0.01", "grid: 0.02"), ("year}", "wave}")):
+        new_policy = changed((old, new))
+        assert new_policy.canonical_hash() != OLD.canonical_hash()
+        assert list(describe_diff(OLD, new_policy))

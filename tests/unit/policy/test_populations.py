@@ -1,0 +1,102 @@
+"""populations.yaml: what it may say, and every error in it with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
+from release_pipeline.policy.populations import find_population, load_populations
+
+SHIPPED = Path(__file__).resolve().parents[3] / "populations.yaml"
+
+
+def load(folder: Path, text: str) -> None:
+    """Read populations from a text."""
+    (folder / "populations.yaml").write_text(text)
+    load_populations(folder / "populations.yaml")
+
+
+def test_shipped_populations_are_those_of_the_specification() -> None:
+    """The caps of both shipped policies, exact."""
+    found = load_populations(SHIPPED)
+    caps = {name: (str(one.cap.epsilon), one.cap.definition, one.cap.scope) for name, one in found.items()}
+    assert caps["rand-hie-participants"] == ("10", "idp", "column")
+    assert caps["census-1995"] == ("1", "dp", "column")
+
+
+def test_both_kinds_of_cap(tmp_path: Path) -> None:
+    """An epsilon in one definition and scope, exact to the billionth, or a number of releases."""
+    file = tmp_path / "populations.yaml"
+    file.write_text("a: {cap: {epsilon: 0.300000001, definition: dp, scope: table}}\nb: {cap: {releases: 3}}\n")
+    found = load_populations(file)
+    assert found["a"].cap.epsilon is not None
+    assert found["a"].cap.epsilon.nano == 300_000_001
+    assert (found["b"].cap.releases, found["b"].cap.epsilon) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: {cap: {epsilon: 1, definition: dp}}", "line 1"),
+        ("a: {cap: {epsilon: 1, scope: column}}", "line 1"),
+        ("a: {cap: {}}", "line 1"),
+        ("a: {cap: {releases: 1, epsilon: 1, definition: dp, scope: column}}", "line 1"),
+        ("a: {cap: {releases: 1, scope: column}}", "line 1"),
+        ("a: {cap: {releases: 0}}", "line 1"),
+        ("a: {cap: {releases: 1.5}}", "line 1"),
+        ("a: {cap: {releases: true}}", "line 1"),
+        ("a: {cap: {epsilon: 0, definition: dp, scope: column}}", "line 1"),
+        ("a: {cap: {epsilon: -1, definition: dp, scope: column}}", "line 1"),
+        ("a: {cap: {epsilon: .inf, definition: dp, scope: column}}", "line 1"),
+        ("a: {cap: {epsilon: lots, definition: dp, scope: column}}", "line 1"),
+        ("a: {cap: {epsilon: 1, definition: zcdp, scope: column}}", "line 1"),
+        ("a: {cap: {epsilon: 1, definition: dp, scope: everything}}", "line 1"),
+        ("b: {cap: {releases: 1}}\na: {cap: {releases: 1}, people: 7}", "line 2"),
+        ("b: {cap: {releases: 1}}\n\na: {cap: {release: 1}}", "line 3"),
+        ("b: {cap: {releases: 1}}\na: 7", "line 2"),
+        ("b: {cap: {releases: 1}}\na:", "line 2"),
+        ("a: {cap: {releases: 1}}\na: {cap: {releases: 2}}", "line 2"),
+        ("- a\n- b", ""),
+        ("7", ""),
+        ("", ""),
+        ("a: {cap: {releases: 1}", ""),
+    ],
+)
+def test_errors_name_their_line(tmp_path: Path, text: str, place: str) -> None:
+    """One error for one fault, with the line, and the file before all."""
+    with pytest.raises(PolicyInvalid) as invalid:
+        load(tmp_path, text)
+    assert "populations.yaml" in str(invalid.value)
+    assert invalid.value.problems
+    assert any(place in problem for problem in invalid.value.problems), invalid.value.problems
+
+
+def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
+    """Each population's fault, in one go; a cap is never half believed."""
+    with pytest.raises(PolicyInvalid) as invalid:
+        load(tmp_path, "a: {cap: {releases: 0}}\nb: {cap: {releases: 2}}\nc: {cap: {epsilon: 1}}\n")
+    said = "\n".join(invalid.value.problems)
+    assert "line 1" in said
+    assert "line 3" in said
+    assert "line 2" not in said
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b""], ids=["missing", "binary", "empty"])
+def test_unreadable_files_are_refused_in_words(tmp_path: Path, content: bytes | None) -> None:
+    """No traceback: the file's name and what is wrong."""
+    if content is not None:
+        (tmp_path / "populations.yaml").write_bytes(content)
+    with pytest.raises(ReleasePipelineError, match=r"populations\.yaml"):
+        load_populations(tmp_path / "populations.yaml")
+
+
+def test_unknown_population_names_the_known_ones() -> None:
+    """The remedy is the officer's."""
+    found = load_populations(SHIPPED)
+    with pytest.raises(PolicyInvalid, match=r"'nobody' is not declared.*privacy officer.*census-1995"):
+        find_population(found, "nobody", file=SHIPPED)
+    with pytest.raises(PolicyInvalid, match="none"):
+        find_population({}, "nobody", file=SHIPPED)
+    assert find_population(found, "census-1995", file=SHIPPED) is found["census-1995"]
