@@ -190,8 +190,8 @@ class ReleaseFlow:
             note = self._previous(room, "microaggregated")
             self._check_records(room, note)
             drawn = room.note("masked")
-            if drawn is not None:
-                forget_secret(self.site, self.id)  # an attempt may have stopped just before it did
+            if drawn is not None:  # an attempt may have stopped right after it committed
+                self._finish_draw()
                 return self._masked(drawn)
             secret = reserved_secret(self.site, self.id)
             statistics, membership = room.read("statistics"), room.read("membership")
@@ -211,9 +211,7 @@ class ReleaseFlow:
             room.write("masked", table)
             drawn = self._note(self._version([content]), input=note["input"], records=table.num_rows)
             room.write_note("masked", drawn)
-        with open_registry(self.site.registry) as registry:
-            registry.set_state(self.id, "drawn", policy_hash=self._hash)
-        forget_secret(self.site, self.id)
+        self._finish_draw()
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
@@ -248,7 +246,7 @@ class ReleaseFlow:
                 room.write_note("suppressed", self._note(version, **numbers))
         if too_many and rule is not None and done is not None:
             limit = float(rule.at_most * 100)
-            self.block(f"{done.records:,} records ({share:.2%}) would have to be suppressed, and at most {limit:g}% may be.")
+            self.block(f"{share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
         return StageResult("suppressed", version, {**numbers, "share_suppressed": share})
@@ -296,6 +294,7 @@ class ReleaseFlow:
             suppressed = self._previous(room, "suppressed")
             validated = self._previous(room, "validated")
             clusters = self._previous(room, "microaggregated")
+            self._check_records(room, clusters)
             failed = [gate.words for gate in (Gate(*parts) for parts in audited["gates"]) if not gate.passed]
             released = [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
             table = room.read("suppressed", released)
@@ -345,6 +344,14 @@ class ReleaseFlow:
     def _set_blocked(self, reason: str) -> None:
         with open_registry(self.site.registry) as registry:
             registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
+
+    def _finish_draw(self) -> None:
+        """Note the release as drawn, once, and then forget its secret."""
+        with open_registry(self.site.registry) as registry:
+            known = [state.state for state in registry.states() if state.id == self.id]
+            if known == ["reserved"]:
+                registry.set_state(self.id, "drawn", policy_hash=self._hash)
+        forget_secret(self.site, self.id)
 
     def _reserve(self, validated: Mapping[str, Any]) -> bytes:
         """The secret of a release that is charged now, or was by an attempt that did not get to the draw."""

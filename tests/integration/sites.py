@@ -16,6 +16,7 @@ import pytest
 
 from release_pipeline.flow.release import ReleaseFlow, open_release
 from release_pipeline.flow.site import Site
+from release_pipeline.store.registry import ReleaseId
 
 # What Great Expectations warns of. Whether we use what it deprecates is a test of its own in tests/unit/stages/test_validate.py.
 GX_WARNINGS = pytest.mark.filterwarnings(
@@ -120,12 +121,11 @@ class TinySite:
         return self.query(self.site.registry, "SELECT * FROM charges") if self.site.registry.exists() else []
 
     def tables(self, release: str = "1", policy: str = "people", population: str = "folk") -> dict[str, pa.Table]:
-        """Every table of a release's room in the vault."""
+        """Every table of a release's room in the vault; a room's name begins with the release's."""
         with duckdb.connect(str(self.site.vault / f"{population}.duckdb"), read_only=True) as vault:
-            found = vault.execute(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = ?", [f"{policy}/{release}/r1"]
-            ).fetchall()
-            return {name: vault.table(f'"{policy}/{release}/r1"."{name}"').to_arrow_table() for (name,) in found}
+            found = vault.execute("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
+            mine = [(room, name) for room, name in found if room.split(" ")[0] == f"{policy}/{release}/r1"]
+            return {name: vault.table(f'"{room}"."{name}"').to_arrow_table() for room, name in mine}
 
     @staticmethod
     def query(file: Path, text: str) -> list[dict[str, Any]]:

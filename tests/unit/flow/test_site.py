@@ -51,7 +51,7 @@ def test_what_is_no_site_is_wrong_usage(tmp_path: Path, monkeypatch: pytest.Monk
 def test_policy_by_name(site: Site) -> None:
     """Known, unknown, called otherwise than its file, and broken."""
     assert site.policy("rand-hie").policy == "rand-hie"
-    with pytest.raises(WrongUsage, match="no policy 'other'.*There are: rand-hie"):
+    with pytest.raises(WrongUsage, match=r"no policy 'other'.*There are: rand-hie"):
         site.policy("other")
     (site.home / "policies" / "other.yaml").write_bytes((ROOT / "policies" / "rand-hie.yaml").read_bytes())
     with pytest.raises(ReleasePipelineError, match=r"other\.yaml.*calls itself 'rand-hie'"):
@@ -61,9 +61,11 @@ def test_policy_by_name(site: Site) -> None:
         site.policy("broken")
 
 
-@pytest.mark.parametrize("name", ["../rand-hie", "../policies/rand-hie", "/etc/passwd", ""])
+@pytest.mark.parametrize("name", ["../outside", "../policies/rand-hie", "/etc/passwd", "", "a/b"])
 def test_names_of_policies_are_no_paths(site: Site, name: str) -> None:
-    """Only a policy of the site is one."""
+    """Only what is in `policies/` is a policy of the site."""
+    text = (ROOT / "policies" / "rand-hie.yaml").read_text()
+    (site.home / "outside.yaml").write_text(text.replace("policy: rand-hie", "policy: outside"))
     with pytest.raises(ReleasePipelineError):
         site.policy(name)
 
@@ -73,7 +75,7 @@ def test_population_of_a_policy(site: Site) -> None:
     policy = site.policy("rand-hie")
     assert str(site.population(policy).cap.epsilon) == "10"
     site.populations_file.write_text("others: {cap: {releases: 1}}\n")
-    with pytest.raises(PolicyInvalid, match="'rand-hie-participants' is not declared.*others"):
+    with pytest.raises(PolicyInvalid, match=r"'rand-hie-participants' is not declared.*others"):
         site.population(policy)
     site.populations_file.unlink()
     with pytest.raises(ReleasePipelineError, match=r"populations\.yaml"):

@@ -90,8 +90,8 @@ def test_a_column_that_is_released_raw_instead_of_with_noise_is_told() -> None:
     """The weightiest change of a column: what is done to it."""
     raw = changed(
         (
-            "mdvis:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, missing: fail, why: visits in a year}",
-            "mdvis:   {role: confidential, do: keep, values: [0, 1], why: visits in a year}",
+            "mdvis:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, missing: fail,",
+            "mdvis:   {role: confidential, do: keep, values: [0, 1],",
         ),
         ("mdvis: 0.6, ", ""),
     )

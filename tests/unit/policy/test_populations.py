@@ -39,25 +39,25 @@ def test_both_kinds_of_cap(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("a: {cap: {epsilon: 1, definition: dp}}", "line 1"),
-        ("a: {cap: {epsilon: 1, scope: column}}", "line 1"),
-        ("a: {cap: {}}", "line 1"),
-        ("a: {cap: {releases: 1, epsilon: 1, definition: dp, scope: column}}", "line 1"),
-        ("a: {cap: {releases: 1, scope: column}}", "line 1"),
-        ("a: {cap: {releases: 0}}", "line 1"),
-        ("a: {cap: {releases: 1.5}}", "line 1"),
-        ("a: {cap: {releases: true}}", "line 1"),
-        ("a: {cap: {epsilon: 0, definition: dp, scope: column}}", "line 1"),
-        ("a: {cap: {epsilon: -1, definition: dp, scope: column}}", "line 1"),
-        ("a: {cap: {epsilon: .inf, definition: dp, scope: column}}", "line 1"),
-        ("a: {cap: {epsilon: lots, definition: dp, scope: column}}", "line 1"),
-        ("a: {cap: {epsilon: 1, definition: zcdp, scope: column}}", "line 1"),
-        ("a: {cap: {epsilon: 1, definition: dp, scope: everything}}", "line 1"),
-        ("b: {cap: {releases: 1}}\na: {cap: {releases: 1}, people: 7}", "line 2"),
-        ("b: {cap: {releases: 1}}\n\na: {cap: {release: 1}}", "line 3"),
-        ("b: {cap: {releases: 1}}\na: 7", "line 2"),
-        ("b: {cap: {releases: 1}}\na:", "line 2"),
-        ("a: {cap: {releases: 1}}\na: {cap: {releases: 2}}", "line 2"),
+        ("a: {cap: {epsilon: 1, definition: dp}}", ":1:"),
+        ("a: {cap: {epsilon: 1, scope: column}}", ":1:"),
+        ("a: {cap: {}}", ":1:"),
+        ("a: {cap: {releases: 1, epsilon: 1, definition: dp, scope: column}}", ":1:"),
+        ("a: {cap: {releases: 1, scope: column}}", ":1:"),
+        ("a: {cap: {releases: 0}}", ":1:"),
+        ("a: {cap: {releases: 1.5}}", ":1:"),
+        ("a: {cap: {releases: true}}", ":1:"),
+        ("a: {cap: {epsilon: 0, definition: dp, scope: column}}", ":1:"),
+        ("a: {cap: {epsilon: -1, definition: dp, scope: column}}", ":1:"),
+        ("a: {cap: {epsilon: .inf, definition: dp, scope: column}}", ":1:"),
+        ("a: {cap: {epsilon: lots, definition: dp, scope: column}}", ":1:"),
+        ("a: {cap: {epsilon: 1, definition: zcdp, scope: column}}", ":1:"),
+        ("a: {cap: {epsilon: 1, definition: dp, scope: everything}}", ":1:"),
+        ("b: {cap: {releases: 1}}\na: {cap: {releases: 1}, people: 7}", ":2:"),
+        ("b: {cap: {releases: 1}}\n\na: {cap: {release: 1}}", ":3:"),
+        ("b: {cap: {releases: 1}}\na: 7", ":2:"),
+        ("b: {cap: {releases: 1}}\na:", ":2:"),
+        ("a: {cap: {releases: 1}}\na: {cap: {releases: 2}}", ":2:"),
         ("- a\n- b", ""),
         ("7", ""),
         ("", ""),
@@ -78,9 +78,9 @@ def test_all_errors_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(PolicyInvalid) as invalid:
         load(tmp_path, "a: {cap: {releases: 0}}\nb: {cap: {releases: 2}}\nc: {cap: {epsilon: 1}}\n")
     said = "\n".join(invalid.value.problems)
-    assert "line 1" in said
-    assert "line 3" in said
-    assert "line 2" not in said
+    assert "yaml:1:" in said
+    assert "yaml:3:" in said
+    assert "yaml:2:" not in said
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b""], ids=["missing", "binary", "empty"])
