@@ -21,7 +21,7 @@ def statistics_table(name: str, exact: Statistics) -> pa.Table:
     """The exact statistics of one column, a row per cluster."""
     return pa.table(
         {
-            "column_name": pa.array([name] * len(exact.size), pa.string()),
+            "column_name": pa.repeat(name, len(exact.size)),
             "size": pa.array(exact.size),
             "statistic": pa.array(exact.statistic),
             "scale": pa.array(exact.scale),

@@ -127,7 +127,8 @@ class ReleaseFlow:
                 if isinstance(column, NoiseColumn) and raw.kinds.get(name) in ("text", "number"):
                     columns[name] = pa.array(fill_missing(column, raw.numbers(name)), from_pandas=False)
                 elif isinstance(column, KeepColumn) and name in raw.kinds:
-                    columns[name] = raw.categories(name)
+                    entries = raw.categories(name)
+                    columns[name] = entries if facts.columns[name]["undeclared"] else kept_entries(column, entries)
             room.write("records", pa.table(columns))
             _, header = match_header(note["header"], policy)
             going_on = [name for name in room.columns("records") if name != RECORD]
@@ -148,8 +149,6 @@ class ReleaseFlow:
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
             note = self._previous(room, "ingested")
-            for name, column in self.policy.kept_columns.items():
-                self._type_kept(room, name, column)
             version = self._version([fingerprint(room.read("records", [name])) for name in room.columns("records")])
             room.drop(["raw"])
             room.forget(["ingested"])
@@ -435,11 +434,6 @@ class ReleaseFlow:
                 where=str(self.id),
                 remedy="Restore the source and run the release from its start.",
             )
-
-    def _type_kept(self, room: ReleaseRoom, name: str, column: KeepColumn) -> None:
-        table = room.read("records")
-        typed = kept_entries(column, table.column(name))
-        room.write("records", table.set_column(table.column_names.index(name), name, typed))
 
     def _note(self, version: str, **content: Any) -> dict[str, Any]:
         return {"policy_hash": self._hash, "version": version, **content}

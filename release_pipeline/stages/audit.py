@@ -65,7 +65,7 @@ def record_linkage(original: Numbers, released: Numbers, own: npt.NDArray[np.int
     deviation = np.std(original, axis=0)
     deviation[deviation == 0] = 1
     tried = shuffled_positions(len(released), stream)[:LINKAGE_SAMPLE]
-    tree = KDTree(original / deviation)
+    tree = KDTree(original / deviation, compact_nodes=False, balanced_tree=False)
     points = released[tried] / deviation
     distances, _ = tree.query(points)
     linked = 0.0

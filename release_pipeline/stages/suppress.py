@@ -57,10 +57,24 @@ def suppress_small_groups(codes: Codes, below: int) -> Suppression:
 
 def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
     """For each row, how many rows equal it; all of them where there is no column."""
-    if codes.shape[1] == 0:
-        return np.full(len(codes), len(codes), dtype=np.int64)
-    _, inverse, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-    return counts[inverse.reshape(-1)]
+    records = len(codes)
+    key, span = np.zeros(records, dtype=np.int64), 1  # equal rows have equal keys, in 0..span-1
+    for column in codes.T if records else ():
+        digits, width = _compact(column, most=records)
+        key, span = (
+            _compact(key * width + digits, most=records) if span * width > records else (key * width + digits, span * width)
+        )
+    return np.bincount(key, minlength=span)[key]
+
+
+def _compact(column: npt.NDArray[np.int64], *, most: int) -> tuple[npt.NDArray[np.int64], int]:
+    """Equal numbers for equal entries, in 0..width-1, and the width: at most `most`, so that products stay within 64 bits."""
+    lowest = int(column.min())
+    width = int(column.max()) - lowest + 1
+    if width <= most:
+        return column - lowest, width
+    values, digits = np.unique(column, return_inverse=True)
+    return digits, len(values)
 
 
 def encode(columns: list[Any]) -> Codes:

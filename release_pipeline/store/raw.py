@@ -15,7 +15,15 @@ from release_pipeline.store.connections import source_errors
 from release_pipeline.store.sql import statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
-_MACROS = ("number_of_text", "number_of_number", "entry_of_text", "entry_of_number", "entry_of_other")
+_MACROS = (
+    "number_of_text",
+    "number_of_number",
+    "missing_of_text",
+    "missing_of_number",
+    "entry_of_text",
+    "entry_of_number",
+    "entry_of_other",
+)
 
 
 class RawTable:
@@ -37,7 +45,7 @@ class RawTable:
     def count_numbers(self, column: str, *, low: float, high: float, step: float, fill: float | None) -> dict[str, int]:
         """missing, not_a_number, not_finite, below, above; and of what would be masked (filled, clamped, on the grid) different
         and most_frequent, its number of records."""
-        names = {"column": column, "number": self.number(column), "entry": self.entry(column)}
+        names = {"column": column, "number": self.number(column), "missing": f"missing_of_{self.kinds[column]}"}
         return self._counts("facts/count_numbers", names, {"low": low, "high": high, "step": step, "fill": fill})
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:

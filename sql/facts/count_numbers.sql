@@ -1,7 +1,7 @@
 -- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing.
 -- Outside is what the grid does not bring back to the ends of the domain. Repeats are counted on what would be masked: filled, clamped and on the grid.
 WITH numbers AS (
-    SELECT {{entry}}({{column}}) IS NULL AS missing, {{number}}({{column}}) AS number FROM raw
+    SELECT {{missing}}({{column}}) AS missing, {{number}}({{column}}) AS number FROM raw
 ),
 repeats AS (
     SELECT max(times) AS most_frequent, count(*) AS different

@@ -16,7 +16,6 @@ import pytest
 
 from release_pipeline.flow.release import ReleaseFlow, open_release
 from release_pipeline.flow.site import Site
-from release_pipeline.store.registry import ReleaseId
 
 # What Great Expectations warns of. Whether we use what it deprecates is a test of its own in tests/unit/stages/test_validate.py.
 GX_WARNINGS = pytest.mark.filterwarnings(
@@ -109,12 +108,14 @@ class TinySite:
         """Where the candidate of one release is."""
         return self.site.candidate(f"{policy}/{release}/r1")
 
+    def states(self) -> list[dict[str, Any]]:
+        """Every state in the registry, in order."""
+        return self.query(self.site.registry, "SELECT * FROM states ORDER BY number") if self.site.registry.exists() else []
+
     def state(self, release: str = "1", policy: str = "people") -> dict[str, Any]:
         """The last state of one release in the registry; empty if there is none."""
-        if not self.site.registry.exists():
-            return {}
-        rows = self.query(self.site.registry, "SELECT * FROM states ORDER BY number")
-        return next((row for row in reversed(rows) if (row["policy"], row["release"]) == (policy, release)), {})
+        mine = [row for row in self.states() if (row["policy"], row["release"]) == (policy, release)]
+        return mine[-1] if mine else {}
 
     def charges(self) -> list[dict[str, Any]]:
         """Every charge in the registry."""
