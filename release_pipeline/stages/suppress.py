@@ -61,9 +61,9 @@ def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
     key, span = np.zeros(records, dtype=np.int64), 1  # equal rows have equal keys, in 0..span-1
     for column in codes.T if records else ():
         digits, width = _compact(column, most=records)
-        key, span = (
-            _compact(key * width + digits, most=records) if span * width > records else (key * width + digits, span * width)
-        )
+        key, span = key * width + digits, span * width
+        if span > records:
+            key, span = _compact(key, most=records)
     return np.bincount(key, minlength=span)[key]
 
 

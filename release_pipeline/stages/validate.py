@@ -56,6 +56,7 @@ def _validate(checks: Sequence[Check]) -> dict[str, bool]:
     import great_expectations as gx  # 3 s and 200 MB: only where it is used
     import pandas as pd
     from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults, ProgressBarsConfig
+    from great_expectations.expectations.row_conditions import Column
 
     expectations: Any = gx.expectations
     memory = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
@@ -78,8 +79,7 @@ def _validate(checks: Sequence[Check]) -> dict[str, bool]:
                 column="count",
                 min_value=0,
                 max_value=0,
-                row_condition=f'family == "{family}"',
-                condition_parser="pandas",
+                row_condition=Column("family") == family,
                 meta={"family": family},
             )
         )
