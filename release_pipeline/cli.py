@@ -129,10 +129,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(options: argparse.Namespace) -> int:
     from release_pipeline.policy import load_policy
+    from release_pipeline.policy.load import check_name
     from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
 
     try:
-        plan = make_plan(load_policy(options.policy), rows=options.rows)
+        policy = load_policy(options.policy)
+        if options.policy.resolve().parent.name == "policies":
+            check_name(policy, options.policy)
+        plan = make_plan(policy, rows=options.rows)
     except PolicyInvalid as error:
         if not options.json:
             raise
@@ -231,7 +235,7 @@ def _init(options: argparse.Namespace) -> int:
         return 0
     from release_pipeline.flow.files import check_output, write_text
 
-    check_output(options.output, endings=(".yaml",), overwrite=False)
+    check_output(options.output, endings=(".yaml",), overwrite=False, hint=False)
     write_text(options.output, text)
     print(f"{options.output}: fill in what is empty, then run 'release-pipeline check {options.output}'")
     return 0
@@ -282,7 +286,6 @@ def _ui(options: argparse.Namespace) -> int:
     from release_pipeline.dagster_app.launch import open_ui
     from release_pipeline.flow.site import find_site
 
-    print(f"http://127.0.0.1:{options.port} (stop with Ctrl-C; the UI has no access control of its own)")
     return open_ui(find_site(options.home), port=options.port, read_only=options.read_only)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +13,9 @@ import dagster as dg
 from release_pipeline.dagster_app.policies import GROUP, build_policy_asset
 from release_pipeline.dagster_app.releases import SiteResource, build_release_assets
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.site import HOME, check_name
+from release_pipeline.flow.site import HOME
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.load import list_policies
+from release_pipeline.policy.load import check_name, list_policies
 
 
 def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -43,5 +44,11 @@ def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = Non
         executor=dg.in_process_executor,
     )
 
+
+# Error texts of libraries may quote cells: Dagster keeps them out of its records, and here out of the console too.
+os.environ["DAGSTER_REDACT_USER_CODE_ERRORS"] = "1"
+_redacted = logging.getLogger("dagster.redacted_errors")
+_redacted.addHandler(logging.NullHandler())
+_redacted.propagate = False
 
 defs = build_defs(Path(os.environ.get(HOME) or "."))

@@ -35,7 +35,7 @@ def run_release(site: Site, policy: str, release: str) -> None:
             for event in result.all_events
             if event.is_step_failure and event.step_failure_data.user_failure_data is not None
         ]
-    raise RunFailed(next(iter(reasons), "the run failed; its events in the UI say where."), where=f"{policy}/{release}")
+    raise RunFailed(next(iter(reasons), f"{policy}/{release}: the run failed; its events in the UI say where."))
 
 
 def check_policies(site: Site) -> None:
@@ -47,8 +47,9 @@ def check_policies(site: Site) -> None:
 
 def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
+    print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
-    os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home), "DAGSTER_REDACT_USER_CODE_ERRORS": "1"}
+    os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)}
     program = (
         [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
         if read_only
@@ -75,6 +76,5 @@ def prepare(site: Site) -> None:
 @contextmanager
 def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
     prepare(site)
-    os.environ |= {"DAGSTER_REDACT_USER_CODE_ERRORS": "1"}
     with dg.DagsterInstance.from_config(str(site.dagster_home)) as instance:
         yield instance

@@ -8,8 +8,8 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.site import check_name
 from release_pipeline.policy import load_policy
+from release_pipeline.policy.load import check_name
 from release_pipeline.policy.plan import describe_claim, describe_plan, make_plan
 
 GROUP = "policies"

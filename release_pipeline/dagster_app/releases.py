@@ -27,7 +27,7 @@ ZONES = {
     "masked": ("protection", {"numpy"}, "Exact discrete Laplace noise on the statistics, rows shuffled. Drawn once per release."),
     "suppressed": ("protection", {"numpy"}, "Without small groups of released quasi-identifiers."),
     "audited": ("audit", {"numpy"}, "Utility and risk measured, gates judged on the expected error."),
-    "candidate": ("public", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
+    "candidate": ("audit", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
 }
 OWNERS = ["team:stewards"]
 
@@ -70,8 +70,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext, site: SiteResource) -> dg.MaterializeResult[Any]:
-            with readable_failures():
-                flow = open_flow(context, site, policy)
+            with opened_flow(context, site, policy) as flow:
                 result = step(flow)
             if stage == "ingested":
                 context.log_event(dg.AssetMaterialization(key("source"), description=f"Delivered for {flow.id}."))
@@ -90,8 +89,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
-        with readable_failures():
-            flow = open_flow(context, site, policy)
+        with opened_flow(context, site, policy) as flow:
             result = flow.validate(judge_expectations)
         for verdict in result.verdicts:
             counts = [(check.column, check.fact, check.count) for check in verdict.checks]
@@ -124,13 +122,12 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         pool=pool,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
-        with readable_failures():
-            flow = open_flow(context, site, policy)
+        with opened_flow(context, site, policy) as flow:
             audited = flow.audit()
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
         failed = [gate.words for gate in audited.gates if not gate.passed]
         yield check_result("gates", key("audited"), not failed, tuple(failed))
-        with readable_failures():
+        with opened_flow(context, site, policy) as flow:
             candidate = flow.freeze()
             whole = flow.candidate_is_whole()
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"))
@@ -159,9 +156,13 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
     return assets, job
 
 
-def open_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> ReleaseFlow:
-    """The flow of this run's release, under the policy as it stands now."""
-    return open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
+@contextmanager
+def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> Iterator[ReleaseFlow]:
+    """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
+    with readable_failures():
+        flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
+        with flow.noting_refusals():
+            yield flow
 
 
 def materialized(

@@ -51,6 +51,8 @@ def candidate_hash(folder: Path) -> str:
 
 def is_whole(folder: Path) -> bool:
     """Whether the folder holds exactly the files of its list of sums, each with its hash."""
+    if not (folder / SUMS).is_file():
+        return False
     listed = [line.split("  ", 1) for line in (folder / SUMS).read_text(encoding="utf-8").splitlines()]
     there = sorted(file.name for file in folder.iterdir() if file.name != SUMS)
     return there == sorted(name for _, name in listed) and all(_digest(folder / name) == digest for digest, name in listed)

@@ -26,7 +26,7 @@ def make_private_folder(folder: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
 
 
-def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> None:
+def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:
     """Refuse, before any work, an output that could not be written or that would destroy something."""
     if path.suffix.lower() not in endings:
         raise WrongUsage(f"the output must end in {' or '.join(endings)}.", where=str(path))
@@ -36,7 +36,11 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool) -> No
         if path.is_dir():
             raise WrongUsage("this is a directory.", where=str(path), remedy="Name a file.")
         if path.exists() and not overwrite:
-            raise WrongUsage("the file exists already.", where=str(path), remedy="Choose another name, or add --overwrite.")
+            raise WrongUsage(
+                "the file exists already.",
+                where=str(path),
+                remedy=f"Choose another name{', or add --overwrite' if hint else ''}.",
+            )
         if not os.access(path.parent, os.W_OK):
             raise WrongUsage("its folder cannot be written to.", where=str(path))
     except OSError as error:
@@ -58,6 +62,11 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
             partial = both.enter_context(_appearing(evidence[0]))
             partial.write_text(json.dumps(evidence[1], indent=2, allow_nan=True) + "\n", encoding="utf-8")
         write_table(both.enter_context(_appearing(table[0])), table[1], format=table[0].suffix.lower().removeprefix("."))
+
+
+def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
+    """`content` as JSON for the owner alone."""
+    write_text(path, json.dumps(content, indent=2) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:

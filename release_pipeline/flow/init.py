@@ -32,7 +32,7 @@ def draft_policy(name: str, file: Path) -> str:
 policy: {name}
 steward:                # who answers for this policy
 population:             # whose budget it spends (populations.yaml)
-source: {{path: {_key(str(file))}}}          # with release_column: NAME when one column tells the releases apart
+source: {{path: {_key(str(file.resolve()))}}}          # with release_column: NAME when one column tells the releases apart
 person:                 # each-row, or {{column: NAME, records_per_release: 1}}
 releases: once          # or a list of names
 protect: {{method: , epsilon: , k: }}        # laplace, dp-um, idp-ls or idp-cbls

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.release import partitions
 from release_pipeline.flow.reservation import open_account
-from release_pipeline.flow.site import Site, check_name
+from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy, load_policy
+from release_pipeline.policy.load import check_name
 from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.populations import load_populations
 from release_pipeline.store.registry import Charge, ReleaseState, open_registry
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
@@ -47,7 +50,13 @@ def list_releases(site: Site) -> tuple[list[Line], list[str]]:
             continue
         for partition in partitions(policy):
             mine = [state for state in states if (state.id.policy, state.id.release) == (policy.policy, partition)]
-            lines += [_line(state) for state in mine] or [Line(f"{policy.policy}/{partition}", "open")]
+            lines += [_line(site, state) for state in mine] or [Line(f"{policy.policy}/{partition}", "open")]
+    told = {line.release for line in lines}
+    lines += [_line(site, state, " (its policy cannot be read)") for state in states if str(state.id) not in told]
+    try:
+        load_populations(site.populations_file)
+    except ReleasePipelineError as error:
+        broken.append(str(error))
     return lines, broken
 
 
@@ -73,6 +82,13 @@ def describe_ledger(site: Site, policy: Policy, *, rows: int | None) -> Iterator
         with open_registry(site.registry) as registry:
             charges = registry.charges(policy.population)
     account = open_account(site, policy, charges)
+    charged = [charge.id.release for charge in charges if charge.id.policy == policy.policy]
+    if set(partitions(policy)) <= set(charged):
+        yield (
+            f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}); "
+            "every release of this policy is charged already, and a rerun costs nothing"
+        )
+        return
     loss = release_loss(policy, records=rows or 0)
     verdict = "fits" if account.admits(loss) else "is refused"
     yield (
@@ -109,7 +125,10 @@ def _states(site: Site) -> list[ReleaseState]:
         return registry.states()
 
 
-def _line(state: ReleaseState) -> Line:
+def _line(site: Site, state: ReleaseState, remark: str = "") -> Line:
+    shown, folder = state.state, site.candidate(str(state.id))
+    if shown == "candidate" and not (folder.is_dir() and is_whole(folder) and candidate_hash(folder) == state.candidate_hash):
+        shown, remark = "damaged", " (the candidate's folder is not what was frozen)"
     return Line(
-        str(state.id), state.state, state.reason, state.facts.get("rows_out"), str(state.facts.get("claim", "")), state.noted
+        str(state.id), shown, state.reason, state.facts.get("rows_out"), str(state.facts.get("claim", "")) + remark, state.noted
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,10 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, OverCap, WrongUsage
+from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
 from release_pipeline.flow.content import fingerprint, statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
+from release_pipeline.flow.files import make_private_folder, write_private_json
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -30,7 +32,7 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
 )
-from release_pipeline.flow.reservation import forget_secret, open_account, reserve, reserved_secret
+from release_pipeline.flow.reservation import forget_secret, open_account, refuse_over_cap, reserve, reserved_secret
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
@@ -38,7 +40,7 @@ from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION
-from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import SECRET_BYTES, Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
 from release_pipeline.stages.checks import (
     FAMILIES,
@@ -48,7 +50,6 @@ from release_pipeline.stages.checks import (
     check_roles,
     match_header,
     readable_without,
-    refusals,
     warn,
     warn_of_releases,
 )
@@ -93,14 +94,13 @@ class ReleaseFlow:
     progress: Progress = lambda _: None
 
     def ingest(self) -> StageResult:
-        """`raw`: the needed columns of this release's records, as the source delivered them."""
+        """`raw`: the needed columns of this release's records, as the source delivered them. Not without a population and room
+        under its cap: the binding check comes with the charge."""
         policy = self.policy
+        self._check_cap()
         source = self._source()
         names, checks = match_header(source.header, policy)
-        unreadable = [check for check in checks if check.count and not readable_without(check, policy)]
-        if unreadable:
-            self._set_blocked("; ".join(refusals(unreadable)))
-            refuse(source.name, unreadable)
+        refuse(source.name, [check for check in checks if not readable_without(check, policy)])
         outside = count_releases(policy, source, names) or NO_RELEASES
         needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
@@ -164,6 +164,7 @@ class ReleaseFlow:
             drawn = room.note("masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
+            expected = self._expect_errors(room)
             secret = self._reserve(note)
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
@@ -172,10 +173,9 @@ class ReleaseFlow:
                 self.progress(f"clustering {name}")
                 numbers = room.read("records", [name]).column(name).to_numpy()
                 exact = microaggregate(policy, name, numbers, secret=secret, context=self._context)
-                expected = expect_error(exact, numbers, secret=secret, context=(*self._context, name))
                 membership[name] = pa.array(exact.cluster.astype(np.int32))
                 parts.append(statistics_table(name, exact))
-                evidence[name] = {**collect_evidence(exact, error=expected).to_json(), "error": expected}
+                evidence[name] = {**collect_evidence(exact, error=expected[name]).to_json(), "error": expected[name]}
             room.write("membership", pa.table(membership))
             room.write("statistics", pa.concat_tables(parts))
             version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
@@ -312,6 +312,7 @@ class ReleaseFlow:
             "gates": audited["gates"],
             "warnings": validated["warnings"],
         }
+        self._check_frozen()
         digest = freeze(self.site.candidate(str(self.id)), table, policy.publish.formats, evidence)
         facts["candidate_hash"] = digest
         with open_registry(self.site.registry) as registry:
@@ -320,13 +321,26 @@ class ReleaseFlow:
 
     def run(self) -> StageResult:
         """Every stage in order, judged by the plain checks; what `run` does without Dagster."""
-        self.ingest()
-        validated = self.validate()
-        if validated.refusal:
-            raise DataRefused("the data do not meet the policy.", findings=validated.refusal, where=str(self.id))
-        for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
-            stage()
-        return self.freeze()
+        with self.noting_refusals():
+            self.ingest()
+            validated = self.validate()
+            if validated.refusal:
+                raise DataRefused("the data do not meet the policy.", findings=validated.refusal, where=str(self.id))
+            for stage in (self.microaggregate, self.mask, self.suppress, self.audit):
+                stage()
+            return self.freeze()
+
+    def _check_frozen(self) -> None:
+        """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
+        folder = self.site.candidate(str(self.id))
+        with open_registry(self.site.registry) as registry:
+            frozen = any(state.id == self.id and state.state == "candidate" for state in registry.states())
+        if frozen and folder.exists() and not self.candidate_is_whole():
+            raise Blocked(
+                "the frozen candidate was changed after it was made.",
+                where=str(self.id),
+                remedy=f"Find out who changed {folder}; remove the folder to have it made again.",
+            )
 
     def candidate_is_whole(self) -> bool:
         """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
@@ -341,8 +355,11 @@ class ReleaseFlow:
         raise Blocked(reason, where=str(self.id))
 
     def _set_blocked(self, reason: str) -> None:
+        """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing."""
         with open_registry(self.site.registry) as registry:
-            registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
+            known = {state.id: state for state in registry.states()}.get(self.id)
+            if known is None or (known.state != "candidate" and (known.state, known.reason) != ("blocked", reason)):
+                registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
 
     def _finish_draw(self) -> None:
         """Note the release as drawn, once, and then forget its secret."""
@@ -352,12 +369,46 @@ class ReleaseFlow:
                 registry.set_state(self.id, "drawn", policy_hash=self._hash)
         forget_secret(self.site, self.id)
 
+    def _expect_errors(self, room: ReleaseRoom) -> dict[str, float]:
+        """The expected error of every noise column, under a secret of its own, and the gates on it judged: before anything is
+        charged, so that a policy that cannot pass costs nothing."""
+        secret = secrets.token_bytes(SECRET_BYTES)
+        expected: dict[str, float] = {}
+        for name in self.policy.noise_columns:
+            self.progress(f"expecting the error of {name}")
+            numbers = room.read("records", [name]).column(name).to_numpy()
+            exact = microaggregate(self.policy, name, numbers, secret=secret, context=self._context)
+            expected[name] = expect_error(exact, numbers, secret=secret, context=(*self._context, name))
+        failed = [gate for gate in judge_expected_errors(expected, self.policy.gates.expected_error) if not gate.passed]
+        if failed:
+            folder = self.site.vault / "refused"
+            make_private_folder(folder)
+            file = folder / f"{str(self.id).replace('/', '~')}.json"
+            write_private_json(file, {"release": str(self.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
+            raise Blocked(" ".join(gate.words for gate in failed), where=str(self.id), remedy="Nothing was charged.")
+        return expected
+
     def _reserve(self, validated: Mapping[str, Any]) -> bytes:
         """The secret of a release that is charged now, or was by an attempt that did not get to the draw."""
+        return reserve(self.site, self.policy, self.id, records=validated["records"], source=validated["version"])
+
+    def _check_cap(self) -> None:
+        """Refuse early what the charge would refuse, with the fewest records that the policy lets through."""
+        with open_registry(self.site.registry) as registry:
+            charges = registry.charges(self.policy.population)
+        account = open_account(self.site, self.policy, charges)
+        loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)
+        if all(charge.id != self.id for charge in charges) and not account.admits(loss):
+            raise refuse_over_cap(account, loss, self.id)
+
+    @contextmanager
+    def noting_refusals(self) -> Iterator[None]:
+        """Note the reason of what is refused in the registry, where nothing has been charged for the release yet."""
         try:
-            return reserve(self.site, self.policy, self.id, records=validated["records"], source=validated["version"])
-        except OverCap as refused:
-            self._set_blocked(refused.what)
+            yield
+        except ReleasePipelineError as refused:
+            details = " ".join(getattr(refused, "findings", ()))
+            self._set_blocked(f"{refused.what} {details}".strip())
             raise
 
     def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from release_pipeline.errors import Blocked, OverCap, SecretLost
 from release_pipeline.flow.files import make_private_folder
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, release_loss
+from release_pipeline.policy.loss import Account, Loss, release_loss
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
 
@@ -74,17 +74,22 @@ def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Accou
     return Account(policy.population, site.population(policy), tuple(charge.loss for charge in charges))
 
 
+def refuse_over_cap(account: Account, loss: Loss, release: ReleaseId) -> OverCap:
+    """The refusal in words: what is spent, and what this release would make of it."""
+    return OverCap(
+        f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
+        f"{account.spent} is spent.",
+        where=str(release),
+        remedy="The cap is the privacy officer's: populations.yaml.",
+    )
+
+
 def _charge(registry: Registry, site: Site, policy: Policy, release: ReleaseId, records: int, source: str) -> None:
     """The plain cap check, in the transaction of the charge."""
     loss = release_loss(policy, records=records)
     account = open_account(site, policy, registry.charges(policy.population))
     if not account.admits(loss):
-        raise OverCap(
-            f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
-            f"{account.spent} is spent.",
-            where=str(release),
-            remedy="The cap is the privacy officer's: populations.yaml.",
-        )
+        raise refuse_over_cap(account, loss, release)
     registry.charge(policy.population, Charge(release, policy.canonical_hash(), source, loss))
     registry.set_state(release, "reserved", policy_hash=policy.canonical_hash())
 

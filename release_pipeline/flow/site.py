@@ -14,8 +14,9 @@ import yaml
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
-from release_pipeline.policy.load import list_policies
+from release_pipeline.policy.load import check_name, list_policies
 from release_pipeline.policy.populations import Population, find_population, load_populations
+from release_pipeline.store.vault import make_vault
 
 HOME = "RELEASE_PIPELINE_HOME"
 _KEY_BYTES = 32
@@ -92,7 +93,7 @@ class Site:
     def _vault_key(self) -> bytes:
         file = self.vault / "key"
         if not file.exists():
-            self.vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_vault(self.vault)
             partial = file.with_name(f".key.{secrets.token_hex(4)}")
             with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
                 new.write(secrets.token_bytes(_KEY_BYTES))
@@ -113,12 +114,3 @@ def find_site(home: Path | None = None) -> Site:
         how = "it has no folder 'policies'" if named else "this folder has no 'policies', and no site is named"
         raise WrongUsage(f"this is not a site: {how}.", where=str(folder), remedy=f"Name one with --home or {HOME}.")
     return Site(folder, dict(os.environ))
-
-
-def check_name(policy: Policy, file: Path) -> Policy:
-    """The policy, if its name is the file's."""
-    if policy.policy != file.stem:
-        raise ReleasePipelineError(
-            f"the policy calls itself '{policy.policy}'.", where=str(file), remedy="Name the file after the policy."
-        )
-    return policy

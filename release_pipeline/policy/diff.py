@@ -6,14 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from release_pipeline.policy.model import Policy
-from release_pipeline.policy.plan import describe_claim
+from release_pipeline.policy.plan import DEFINITION_NAME, describe_claim
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.methods import DEFINITION
 
 
 def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
     """What changes from `old` to `new`, the weightiest first; nothing when both have the same hash."""
     if old.canonical_hash() == new.canonical_hash():
         return
+    was, is_now = DEFINITION[old.protect.method], DEFINITION[new.protect.method]
+    if was != is_now:
+        weaker = "a weaker definition" if is_now == "idp" else "a stronger definition"
+        yield f"{weaker}: {DEFINITION_NAME[was]} becomes {DEFINITION_NAME[is_now]}; their epsilons cannot be compared"
+    if old.population != new.population:
+        yield f"another budget: population {old.population} becomes {new.population}"
     if describe_claim(old) != describe_claim(new):
         yield f"the claim changes from: {describe_claim(old)}"
         yield f"                    to: {describe_claim(new)}"

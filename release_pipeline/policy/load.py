@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar, cast, get_type_hints
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from release_pipeline.errors import PolicyInvalid, WrongUsage
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.policy.model import (
     Column,
     DropColumn,
@@ -57,6 +57,15 @@ def load_policy(file: FilePath) -> Policy:
     return parse_policy(read_text(file), name=str(file))
 
 
+def check_name(policy: Policy, file: FilePath) -> Policy:
+    """The policy, if its name is the file's."""
+    if policy.policy != file.stem:
+        raise ReleasePipelineError(
+            f"the policy calls itself '{policy.policy}'.", where=str(file), remedy="Name the file after the policy."
+        )
+    return policy
+
+
 def list_policies(site: FilePath) -> list[FilePath]:
     """The policy files of a site, valid or not, by name."""
     return sorted((site / "policies").glob("*.yaml"))
@@ -90,7 +99,7 @@ def read_text(file: FilePath) -> str:
             raise PolicyInvalid("this is too large for a policy (over 1 MB).", problems=(), where=str(file))
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise WrongUsage("there is no such policy file.", where=str(file), remedy="Check the path.") from None
+        raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.") from None
     except UnicodeDecodeError:
         raise PolicyInvalid("this is not UTF-8 text.", problems=(), where=str(file)) from None
     except OSError as error:
@@ -219,6 +228,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
     got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
+    if error["input"] is None and error["type"] != "missing":
+        return f"{name} is empty.", _expected(where) or "Fill it in."
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":
             return "the domain must be [lower, upper].", ""

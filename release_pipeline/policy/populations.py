@@ -62,7 +62,7 @@ def load_populations(file: FilePath) -> dict[str, Population]:
             if population is not None:
                 found[name] = population
     if problems:
-        raise_problems(document, problems, str(file), what="populations")
+        raise_problems(document, problems, str(file), what="file")
     return found
 
 

@@ -31,8 +31,8 @@ class Gate:
 
     @property
     def words(self) -> str:
-        """The gate in a sentence."""
-        return f"{self.name}: {self.value:.3g} where at most {self.limit:.3g} is allowed"
+        """What to say when it does not pass: never the value, which is computed from the data."""
+        return f"the {self.name} is over the limit {self.limit:g} (the figure is in the vault)."
 
 
 def judge_expected_errors(expected: Mapping[str, float], limits: Mapping[str, Decimal]) -> list[Gate]:

@@ -73,10 +73,18 @@ class ReleaseRoom:
         self._connection.execute(statement("stages/drop_table", table=name))
 
 
+def make_vault(vault: Path) -> None:
+    """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
+    vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ignore = vault / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+
+
 @contextmanager
 def open_room(vault: Path, population: str, release: str) -> Iterator[ReleaseRoom]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing."""
-    vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_vault(vault)
     with open_database(vault / f"{population}.duckdb") as connection:
         connection.execute(statement("schema/create_release_schema", room=release))
         connection.execute(statement("schema/use_release_schema", room=release))

@@ -394,10 +394,10 @@ def canary_site(home: Path, way: str) -> TinySite:
         rows = canary_rows()
         rows[0] |= CANARY_WAYS[way]
         tiny.write_rows(rows)
-    elif way == "broken line":
+    elif way in BROKEN_LINES:
         tiny.write_rows(canary_rows())
-        with (tiny.home / "people.csv").open("a") as file:
-            file.write(f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n')
+        with (tiny.home / "people.csv").open("ab") as file:
+            file.write(BROKEN_LINES[way])
     elif way == "no header":
         tiny.write_rows(canary_rows())
         lines = (tiny.home / "people.csv").read_text().splitlines(keepends=True)
@@ -418,8 +418,14 @@ CANARY_WAYS: dict[str, Row] = {
     "clamped": {"rent": SPECIAL["income"]},
     "not a number": {"income": f"{MARK}income"},
 }
+BROKEN_LINES = {  # DuckDB's errors quote some of them
+    "broken line": f"{MARK}person,1,{MARK}town,1,{NUMBERS[0]},{NUMBERS[1]},{MARK}name,{MARK}remark,{MARK}more\n".encode(),
+    "broken quote": f'{MARK}person,1,"{MARK}town" {MARK},1,{NUMBERS[0]}\n'.encode(),
+    "open quote": f'{MARK}person,1,"{MARK}town\n'.encode(),
+    "no text": f"{MARK}person,1,{MARK}town".encode() + b"\xff\xfe\n",
+}
 BY_COMMAND = [*list(SPOILED)[:8], "nothing", "everything", "broken line"]  # through the job they all go
-WAYS = [*SPOILED, *(way for way in (*CANARY_WAYS, "broken line", "no header", "everything") if way not in SPOILED)]
+WAYS = [*SPOILED, *(way for way in (*CANARY_WAYS, *BROKEN_LINES, "no header", "everything") if way not in SPOILED)]
 
 
 @cache
