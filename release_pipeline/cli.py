@@ -257,12 +257,13 @@ def _run(options: argparse.Namespace) -> int:
 
     site = find_site(options.home)
     release = open_release(site, options.policy, options.release).id
+    before = any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])
     progress = _Progress()
     progress(f"{release}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
     from release_pipeline.dagster_app.launch import run_release
 
     run_release(site, release.policy, release.release)
-    progress("done")
+    progress("served as it is: the noise of this release was drawn before, and nothing is charged" if before else "done")
     [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
     print(f"{line.release}: {line.state}, {line.rows or 0:,} rows, {line.claim}")
     print(site.candidate(str(release)))

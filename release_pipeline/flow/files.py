@@ -39,7 +39,7 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
             raise WrongUsage(
                 "the file exists already.",
                 where=str(path),
-                remedy=f"Choose another name{', or add --overwrite' if hint else ''}.",
+                remedy="Choose another name, or add --overwrite." if hint else "Choose another name.",
             )
         if not os.access(path.parent, os.W_OK):
             raise WrongUsage("its folder cannot be written to.", where=str(path))

@@ -39,6 +39,7 @@ from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
+from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import SECRET_BYTES, Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
@@ -307,6 +308,10 @@ class ReleaseFlow:
             "release": str(self.id),
             "policy": json.loads(policy.canonical_json()),
             "facts": facts,
+            "consistency": choose_consistency(
+                policy.protect.consistency, method=policy.protect.method, scope=policy.protect.scope
+            ),
+            "units": "scales are of the cluster sums, in the column's unit; errors are mean squares over the column's variance",
             "columns": clusters["columns"],
             "audit": audited["internal"],
             "gates": audited["gates"],
