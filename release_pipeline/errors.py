@@ -65,6 +65,18 @@ class Blocked(ReleasePipelineError):
     """A release that must not go on, and why."""
 
 
+class NotPassed(Blocked):
+    """A stage was started before the one that it needs had been passed."""
+
+
+class GateFailed(Blocked):
+    """A gate of the policy does not let the release through. `findings` has a sentence per gate, without its figure."""
+
+    def __init__(self, what: str, *, findings: tuple[str, ...], where: str = "", remedy: str = "") -> None:
+        self.findings = findings
+        super().__init__(what, where=where, remedy=remedy)
+
+
 class OverCap(Blocked):
     """A release that would bring its population over the cap."""
 

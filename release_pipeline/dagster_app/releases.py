@@ -10,7 +10,7 @@ import dagster as dg
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
 from release_pipeline.dagster_app.policies import policy_key
-from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.errors import GateFailed, ReleasePipelineError
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations, open_release, partitions
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.policy import Policy
@@ -98,18 +98,36 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             raise dg.Failure("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
         yield materialized(result, flow, key("ingested"))
 
+    @dg.asset(
+        key=key("microaggregated"),
+        partitions_def=releases,
+        pool=pool,
+        check_specs=[
+            dg.AssetCheckSpec(
+                "gates",
+                asset=key("microaggregated"),
+                blocking=True,
+                description="The policy's gates, judged on the expected error before anything is charged or drawn.",
+            )
+        ],
+        **spec("microaggregated", "validated"),
+    )
+    def microaggregated(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
+        try:
+            with opened_flow(context, site, policy) as flow:
+                result = flow.microaggregate()
+        except GateFailed as failed:
+            yield check_result("gates", key("microaggregated"), False, failed.findings)
+            raise dg.Failure(str(failed), allow_retries=False) from None
+        yield materialized(result, flow, key("validated"))
+        yield check_result("gates", key("microaggregated"), True, ())
+
     @dg.multi_asset(
         specs=[
             dg.AssetSpec(key("audited"), **spec("audited", "suppressed")),
             dg.AssetSpec(key("candidate"), skippable=True, **spec("candidate", "audited")),
         ],
         check_specs=[
-            dg.AssetCheckSpec(
-                "gates",
-                asset=key("audited"),
-                blocking=True,
-                description="The gates of the policy, judged on the expected error, not on the noise that was drawn.",
-            ),
             dg.AssetCheckSpec(
                 "frozen",
                 asset=key("candidate"),
@@ -125,8 +143,6 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         with opened_flow(context, site, policy) as flow:
             audited = flow.audit()
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        failed = [gate.words for gate in audited.gates if not gate.passed]
-        yield check_result("gates", key("audited"), not failed, tuple(failed))
         with opened_flow(context, site, policy) as flow:
             candidate = flow.freeze()
             whole = flow.candidate_is_whole()
@@ -143,7 +159,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         source,
         simple("ingested", None, ReleaseFlow.ingest),
         validated,
-        simple("microaggregated", "validated", ReleaseFlow.microaggregate),
+        microaggregated,
         simple("masked", "microaggregated", ReleaseFlow.mask),
         simple("suppressed", "masked", ReleaseFlow.suppress),
         audited_and_candidate,
@@ -192,6 +208,8 @@ def readable_failures() -> Iterator[None]:
     """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells."""
     try:
         yield
+    except GateFailed:
+        raise
     except ReleasePipelineError as error:
         details = " ".join(getattr(error, "findings", ()) or getattr(error, "problems", ()))
         raise dg.Failure(f"{error} {details}".strip(), allow_retries=False) from None

@@ -21,7 +21,7 @@ SUMS = "SHA256SUMS"
 def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any]) -> str:
     """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes.
 
-    What was there of the same release before is replaced.
+    What was there of the same release before is replaced, and stays there if that fails.
     """
     make_private_folder(folder.parent)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
@@ -35,13 +35,27 @@ def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapp
         for file in partial.iterdir():
             file.chmod(0o600)
             _sync(file)
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.replace(folder)
-        _sync(folder.parent)
+        _put_in_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return candidate_hash(folder)
+
+
+def _put_in_place(partial: Path, folder: Path) -> None:
+    before = folder.with_name(f".{folder.name}.before")
+    if before.exists() and not folder.exists():  # an earlier attempt stopped between the two renames
+        before.rename(folder)
+    shutil.rmtree(before, ignore_errors=True)
+    if folder.exists():
+        folder.rename(before)
+    try:
+        partial.replace(folder)
+    except BaseException:
+        if before.exists():
+            before.rename(folder)
+        raise
+    _sync(folder.parent)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def candidate_hash(folder: Path) -> str:
@@ -53,9 +67,9 @@ def is_whole(folder: Path) -> bool:
     """Whether the folder holds exactly the files of its list of sums, each with its hash."""
     if not (folder / SUMS).is_file():
         return False
-    listed = [line.split("  ", 1) for line in (folder / SUMS).read_text(encoding="utf-8").splitlines()]
+    listed = [line.partition("  ") for line in (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()]
     there = sorted(file.name for file in folder.iterdir() if file.name != SUMS)
-    return there == sorted(name for _, name in listed) and all(_digest(folder / name) == digest for digest, name in listed)
+    return there == sorted(name for *_, name in listed) and all(_digest(folder / name) == digest for digest, _, name in listed)
 
 
 def _digest(file: Path) -> str:

@@ -52,10 +52,10 @@ def fingerprint(table: pa.Table) -> str:
     column = table.column(0).combine_chunks()
     digest = hashlib.sha256(str(column.type).encode())
     digest.update(column.is_null().to_numpy(zero_copy_only=False).tobytes())
-    if pa.types.is_string(column.type):
-        digest.update(column.fill_null("").cast(pa.large_binary()).buffers()[1])
-        digest.update(column.fill_null("").cast(pa.large_binary()).buffers()[2] or b"")
-    else:
-        digest.update(str(column.type).encode())
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         digest.update(np.ascontiguousarray(column.fill_null(0).to_numpy(zero_copy_only=False)).tobytes())
+        return digest.hexdigest()
+    texts = column.cast(pa.string()).fill_null("").cast(pa.large_binary())
+    for buffer in texts.buffers()[1:]:
+        digest.update(buffer or b"")
     return digest.hexdigest()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
 from release_pipeline.flow.content import fingerprint, statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
@@ -41,7 +40,7 @@ from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION
-from release_pipeline.privacy.noise import SECRET_BYTES, Context, noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
 from release_pipeline.stages.checks import (
     FAMILIES,
@@ -58,6 +57,7 @@ from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
 from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
+from release_pipeline.store.connections import StoreError
 from release_pipeline.store.registry import ReleaseId, open_registry
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseRoom, open_room
@@ -165,7 +165,7 @@ class ReleaseFlow:
             drawn = room.note("masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
-            expected = self._expect_errors(room)
+            expected = self._expect_errors(room, note["version"])
             secret = self._reserve(note)
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
@@ -374,10 +374,10 @@ class ReleaseFlow:
                 registry.set_state(self.id, "drawn", policy_hash=self._hash)
         forget_secret(self.site, self.id)
 
-    def _expect_errors(self, room: ReleaseRoom) -> dict[str, float]:
-        """The expected error of every noise column, under a secret of its own, and the gates on it judged: before anything is
-        charged, so that a policy that cannot pass costs nothing."""
-        secret = secrets.token_bytes(SECRET_BYTES)
+    def _expect_errors(self, room: ReleaseRoom, version: str) -> dict[str, float]:
+        """The expected error of every noise column, and the gates on it judged: before anything is charged, so that a policy that
+        cannot pass costs nothing. The same data and policy give the same figures, so that nobody tries until they pass."""
+        secret = bytes.fromhex(self._version(["expected error", version]))
         expected: dict[str, float] = {}
         for name in self.policy.noise_columns:
             self.progress(f"expecting the error of {name}")
@@ -390,7 +390,8 @@ class ReleaseFlow:
             make_private_folder(folder)
             file = folder / f"{str(self.id).replace('/', '~')}.json"
             write_private_json(file, {"release": str(self.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
-            raise Blocked(" ".join(gate.words for gate in failed), where=str(self.id), remedy="Nothing was charged.")
+            words = tuple(gate.words for gate in failed)
+            raise GateFailed(" ".join(words), findings=words, where=str(self.id), remedy="Nothing was charged.")
         return expected
 
     def _reserve(self, validated: Mapping[str, Any]) -> bytes:
@@ -408,12 +409,14 @@ class ReleaseFlow:
 
     @contextmanager
     def noting_refusals(self) -> Iterator[None]:
-        """Note the reason of what is refused in the registry, where nothing has been charged for the release yet."""
+        """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or had to wait."""
         try:
             yield
+        except (NotPassed, StoreError):
+            raise
         except ReleasePipelineError as refused:
-            details = " ".join(getattr(refused, "findings", ()))
-            self._set_blocked(f"{refused.what} {details}".strip())
+            findings = refused.findings if isinstance(refused, DataRefused) else ()
+            self._set_blocked(" ".join((refused.what, *findings)))
             raise
 
     def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
@@ -471,11 +474,11 @@ class ReleaseFlow:
         """The note of a stage that must have run under this very policy."""
         note = room.note(stage)
         if note is None:
-            raise Blocked(
+            raise NotPassed(
                 f"the stage '{stage}' has not been passed.", where=str(self.id), remedy="Run the release from its start."
             )
         if note["policy_hash"] != self._hash:
-            raise Blocked(
+            raise NotPassed(
                 f"the stage '{stage}' was passed under another policy.",
                 where=str(self.id),
                 remedy="Run the release from its start.",

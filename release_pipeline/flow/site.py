@@ -9,13 +9,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
+from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
-from release_pipeline.policy.load import check_name, list_policies
+from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
 from release_pipeline.policy.populations import Population, find_population, load_populations
+from release_pipeline.policy.text import EMPTY, read_yaml
 from release_pipeline.store.vault import make_vault
 
 HOME = "RELEASE_PIPELINE_HOME"
@@ -60,7 +60,7 @@ class Site:
     def policy(self, name: str) -> Policy:
         """The policy of that name, which must stand in the file of that name."""
         file = self.home / "policies" / f"{name}.yaml"
-        if not file.is_file():
+        if file not in self.policy_files():
             known = ", ".join(path.stem for path in self.policy_files()) or "none"
             raise WrongUsage(f"this site has no policy '{name}'.", where=str(self.home), remedy=f"There are: {known}.")
         return check_name(load_policy(file), file)
@@ -74,10 +74,12 @@ class Site:
         file = self.home / "site.yaml"
         if not file.is_file():
             return False
-        try:
-            said = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
-            raise ReleasePipelineError("the file cannot be read.", where=str(file)) from None
+        document = read_yaml(read_text(file))
+        if [what for _, what, _ in document.problems] == [EMPTY]:
+            return False
+        if document.problems:
+            raise_problems(document, document.problems, str(file), what="file")
+        said: Any = document.value
         if (
             not isinstance(said, dict)
             or set(said) - {"internal_metrics_in_ui"}
@@ -103,7 +105,10 @@ class Site:
                 pass
             finally:
                 partial.unlink()
-        return file.read_bytes()
+        key = file.read_bytes()
+        if len(key) != _KEY_BYTES:
+            raise ReleasePipelineError("the vault's key is damaged.", where=str(file), remedy="Restore it from a backup.")
+        return key
 
 
 def find_site(home: Path | None = None) -> Site:

@@ -228,7 +228,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
     got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
-    if error["input"] is None and error["type"] != "missing":
+    if error["input"] is None and error["type"] not in ("missing", "model_attributes_type", "model_type"):
         return f"{name} is empty.", _expected(where) or "Fill it in."
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":

@@ -19,6 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")
+EMPTY = "the file is empty."
 _LONGEST_NUMBER = 100
 _NULL = ("", "null", "~")
 _yaml: Any = yaml  # its functions have no types
@@ -65,7 +66,7 @@ def read_yaml(text: str) -> Document:
         document.problems.append(((), "this is not readable as YAML: it holds characters that are no text.", ""))
         return document
     if node is None:
-        document.problems.append(((), "the file is empty.", ""))
+        document.problems.append(((), EMPTY, ""))
         return document
     if not document.problems:  # an alias could stand for itself
         document.value = _build(node, (), document)

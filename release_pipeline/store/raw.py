@@ -26,6 +26,9 @@ _MACROS = (
 )
 
 
+_ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
+
+
 class RawTable:
     """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql)."""
 
@@ -33,8 +36,7 @@ class RawTable:
         self._connection = connection
         self._name = name
         with source_errors(name):
-            for macro in _MACROS:
-                connection.execute(statement(f"schema/create_{macro}"))
+            create_macros(connection)
             raw = connection.table("raw")
             self.kinds = {column: _kind(str(kind)) for column, kind in zip(raw.columns, raw.types, strict=True)}
 
@@ -72,7 +74,7 @@ class RawTable:
 
     def entry(self, column: str) -> str:
         """The macro that reads this column as a text entry."""
-        return {"text": "entry_of_text", "number": "entry_of_number"}.get(self.kinds[column], "entry_of_other")
+        return _ENTRY.get(self.kinds[column], "entry_of_other")
 
     def _column(self, name: str, **names: str) -> pa.ChunkedArray:
         with source_errors(self._name):
@@ -84,6 +86,17 @@ class RawTable:
             labels = [str(item[0]) for item in result.description or ()]
             [row] = result.fetchall()
         return dict(zip(labels, (int(count) for count in row), strict=True))
+
+
+def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
+    """The rules by which this connection reads numbers and entries."""
+    for macro in _MACROS:
+        connection.execute(statement(f"schema/create_{macro}"))
+
+
+def entry_macro(type_name: str) -> str:
+    """The macro that reads a column of this DuckDB type as a text entry."""
+    return _ENTRY.get(_kind(type_name), "entry_of_other")
 
 
 def _kind(type_name: str) -> str:

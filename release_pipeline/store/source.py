@@ -20,7 +20,7 @@ import pyarrow as pa
 from release_pipeline.errors import SourceError
 from release_pipeline.policy.model import Source, canonical_name
 from release_pipeline.store.connections import open_delivered, open_memory, source_errors
-from release_pipeline.store.raw import RawTable
+from release_pipeline.store.raw import RawTable, create_macros, entry_macro
 from release_pipeline.store.sql import Qualified, statement
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -66,11 +66,7 @@ class FileSource:
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         with source_errors(self.path):
-            relation = self._scan(into)
-            if release is not None:
-                compared = duckdb.ColumnExpression(release[0]).cast("VARCHAR")
-                relation = relation.filter(duckdb.FunctionExpression("trim", compared) == duckdb.ConstantExpression(release[1]))
-            relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items())).create("raw")
+            _create_raw(self._scan(into), columns, release)
 
     def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
@@ -104,8 +100,8 @@ class DuckdbSource:
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         with open_delivered(self.path) as connection:
-            query, values = _selection(self.table, columns, release)
-            _create_raw(into, connection.sql(query, params=values).to_arrow_reader(), columns)
+            reader = connection.sql(_selection(self.table, columns, release)).to_arrow_reader()
+            _create_raw(into.from_arrow(reader), columns, release)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +120,8 @@ class PostgresSource:
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         with source_errors(self.name), _postgres(self.address, self.table) as cursor:
-            query, values = _selection(self.table, columns, release)
-            cursor.execute(query, values or None)
-            _create_raw(into, cursor.fetch_record_batch(), columns)
+            cursor.execute(_selection(self.table, columns, release))
+            _create_raw(into.from_arrow(cursor.fetch_record_batch()), columns, release)
 
 
 def find_source(declared: Source, *, folder: Path, values: Mapping[str, str], expected: frozenset[str]) -> SourceDoor:
@@ -178,6 +173,7 @@ def load_raw(
     connection: duckdb.DuckDBPyConnection, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None
 ) -> RawTable:
     """Create the table `raw` in this database from some columns of a source."""
+    create_macros(connection)
     source.load(connection, columns, release)
     return RawTable(connection, source.name)
 
@@ -213,15 +209,17 @@ def _check_file(path: Path) -> None:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
 
 
-def _selection(table: str, columns: Columns, release: ReleaseFilter | None) -> tuple[str, list[str]]:
-    names = list(columns.values())
-    if release is None:
-        return statement("stages/select_source", columns=names, table=Qualified(table)), []
-    return statement("stages/select_source_release", columns=names, table=Qualified(table), release=release[0]), [release[1]]
+def _selection(table: str, columns: Columns, release: ReleaseFilter | None) -> str:
+    names = [*columns.values(), *([release[0]] if release is not None else [])]
+    return statement("stages/select_source", columns=list(dict.fromkeys(names)), table=Qualified(table))
 
 
-def _create_raw(into: duckdb.DuckDBPyConnection, reader: pa.RecordBatchReader, columns: Columns) -> None:
-    relation = into.from_arrow(reader)
+def _create_raw(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
+    """The table `raw` from some columns of a relation; the release column is compared as a text entry, as it is counted."""
+    if release is not None:
+        kind = str(dict(zip(relation.columns, relation.types, strict=True))[release[0]])
+        entry = duckdb.FunctionExpression(entry_macro(kind), duckdb.ColumnExpression(release[0]))
+        relation = relation.filter(entry == duckdb.ConstantExpression(release[1]))
     relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items())).create("raw")
 
 

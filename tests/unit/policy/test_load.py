@@ -285,8 +285,8 @@ IN_WORDS = [
     case("no-list", "drop: [note, other]", "drop: note", "drop: note", "drop: drop must be a list."),
     case("empty-list", '["1", "2"]', "[]", "releases", "releases: releases is empty."),
     case("empty-text", "path: people.csv", 'path: ""', "path", "source.path: path is empty."),
-    case("no-mapping", "{reviewers: 2}", "2", "review:", "review: review is empty. Fill it in."),
-    case("empty-mapping", "{reviewers: 2}", "", "review:", "review: review is empty. Fill it in."),
+    case("no-mapping", "{reviewers: 2}", "2", "review:", "review: review must be a mapping."),
+    case("empty-mapping", "{reviewers: 2}", "", "review:", "review: review must be a mapping."),
     case("weights-no-mapping", "{income: 2}", "2", "weights", "protect.weights: weights must be a mapping."),
     case("errors-no-mapping", "{income: 0.2}", "2", "expected_error", "gates.expected_error: expected_error must be a mapping."),
     case("column-no-mapping", SITE, "keep", "site:", "columns.site: site must be a mapping."),
@@ -891,7 +891,7 @@ def test_load_reads_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "kind", "phrase"),
     [
-        (None, WrongUsage, "there is no such policy file. Check the path."),
+        (None, WrongUsage, "there is no such file. Check the path."),
         ("directory", WrongUsage, "this is a directory. Name the policy file in it."),
         ("é".encode("latin-1"), PolicyInvalid, "this is not UTF-8 text."),
         (b"#" * 1_000_001, PolicyInvalid, "this is too large for a policy (over 1 MB)."),
