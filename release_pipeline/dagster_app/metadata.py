@@ -39,10 +39,9 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "rows_in": (int,),
     "rows_out": (int,),
     "scope": (str,),
-    "series_epsilon": (float,),
+    "series_epsilon": (float, type(None)),
     "share_suppressed": (float,),
     "table_bound": (str,),
-    "warnings": (int,),
 }
 
 
@@ -55,9 +54,9 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
             raise ValueError(f"the fact '{name}' ({type(value).__name__}) may not stand in Dagster's metadata")
         if value is not None:
             metadata[name] = value
-    if result.words:
-        metadata["notes"] = dg.MetadataValue.md("\n".join(f"- {word}" for word in result.words))
     if show_internal:
+        if result.words:
+            metadata["internal/notes"] = dg.MetadataValue.md("\n".join(f"- {word}" for word in result.words))
         metadata |= {f"internal/{name}": value for name, value in _flatten(result.internal)}
     return metadata
 

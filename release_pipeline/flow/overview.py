@@ -80,8 +80,8 @@ def describe_ledger(site: Site, policy: Policy, *, rows: int | None) -> Iterator
     charges: list[Charge] = []
     if site.registry.exists():
         with open_registry(site.registry) as registry:
-            charges = registry.charges(policy.population)
-    account = open_account(site, policy, charges)
+            charges = registry.charges()
+    account = open_account(site, policy, [charge for charge in charges if charge.population == policy.population])
     charged = [charge.id.release for charge in charges if charge.id.policy == policy.policy]
     if set(partitions(policy)) <= set(charged):
         yield (

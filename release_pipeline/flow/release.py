@@ -31,7 +31,14 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
 )
-from release_pipeline.flow.reservation import forget_secret, open_account, refuse_over_cap, reserve, reserved_secret
+from release_pipeline.flow.reservation import (
+    check_charged,
+    forget_secret,
+    open_account,
+    refuse_over_cap,
+    reserve,
+    reserved_secret,
+)
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
@@ -108,7 +115,7 @@ class ReleaseFlow:
         with self._room() as room:
             raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
             records = raw.count_records()
-            version = self._version([records, *(fingerprint(room.read("raw", [name])) for name in needed)])
+            version = self._version([records, *_content(room, "raw", sorted(needed))])
             room.forget(["validated"])
             room.write_note(
                 "ingested", self._note(version, records=records, source=source.name, header=list(source.header), outside=outside)
@@ -150,11 +157,14 @@ class ReleaseFlow:
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
             note = self._previous(room, "ingested")
-            version = self._version([fingerprint(room.read("records", [name])) for name in room.columns("records")])
+            content = _content(room, "records", sorted(room.columns("records")))
+            version = self._version(content)
             room.drop(["raw"])
             room.forget(["ingested"])
-            room.write_note("validated", self._note(version, records=note["records"], warnings=list(warnings)))
-        facts = {"rows": note["records"], "checks": len(checks), "warnings": len(warnings)}
+            keyed = self.site.keyed_hash(json.dumps(content).encode())
+            told = {"records": note["records"], "warnings": list(warnings), "content": keyed}
+            room.write_note("validated", self._note(version, **told))
+        facts = {"rows": note["records"], "checks": len(checks)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
 
     def microaggregate(self) -> StageResult:
@@ -165,7 +175,7 @@ class ReleaseFlow:
             drawn = room.note("masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
-            expected = self._expect_errors(room, note["version"])
+            expected = self._expect_errors(room, note["content"])
             secret = self._reserve(note)
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
@@ -193,6 +203,7 @@ class ReleaseFlow:
             if drawn is not None:  # an attempt may have stopped right after it committed
                 self._finish_draw()
                 return self._masked(drawn)
+            check_charged(self.site, policy, self.id)
             secret = reserved_secret(self.site, self.id)
             statistics, membership = room.read("statistics"), room.read("membership")
             order = shuffled_positions(membership.num_rows, noise_stream(secret, *self._context, "shuffle"))
@@ -304,6 +315,9 @@ class ReleaseFlow:
         facts = self._public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
         evidence = {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
+            "salt": self.site.keyed_hash(
+                f"salt of the evidence of {self.id}".encode()
+            ),  # so that no hash of it can be guessed at
             "tool": f"release-pipeline {__version__}",
             "release": str(self.id),
             "policy": json.loads(policy.canonical_json()),
@@ -374,16 +388,17 @@ class ReleaseFlow:
                 registry.set_state(self.id, "drawn", policy_hash=self._hash)
         forget_secret(self.site, self.id)
 
-    def _expect_errors(self, room: ReleaseRoom, version: str) -> dict[str, float]:
+    def _expect_errors(self, room: ReleaseRoom, content: str) -> dict[str, float]:
         """The expected error of every noise column, and the gates on it judged: before anything is charged, so that a policy that
-        cannot pass costs nothing. The same data and policy give the same figures, so that nobody tries until they pass."""
-        secret = bytes.fromhex(self._version(["expected error", version]))
+        cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
+        method = self.policy.protect.model_dump_json()
+        secret = bytes.fromhex(self.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
         expected: dict[str, float] = {}
         for name in self.policy.noise_columns:
             self.progress(f"expecting the error of {name}")
             numbers = room.read("records", [name]).column(name).to_numpy()
-            exact = microaggregate(self.policy, name, numbers, secret=secret, context=self._context)
-            expected[name] = expect_error(exact, numbers, secret=secret, context=(*self._context, name))
+            exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
+            expected[name] = expect_error(exact, numbers, secret=secret, context=(name,))
         failed = [gate for gate in judge_expected_errors(expected, self.policy.gates.expected_error) if not gate.passed]
         if failed:
             folder = self.site.vault / "refused"
@@ -391,7 +406,7 @@ class ReleaseFlow:
             file = folder / f"{str(self.id).replace('/', '~')}.json"
             write_private_json(file, {"release": str(self.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
             words = tuple(gate.words for gate in failed)
-            raise GateFailed(" ".join(words), findings=words, where=str(self.id), remedy="Nothing was charged.")
+            raise GateFailed(" ".join(words), findings=words, where=str(self.id), remedy="No noise was drawn.")
         return expected
 
     def _reserve(self, validated: Mapping[str, Any]) -> bytes:
@@ -401,8 +416,9 @@ class ReleaseFlow:
     def _check_cap(self) -> None:
         """Refuse early what the charge would refuse, with the fewest records that the policy lets through."""
         with open_registry(self.site.registry) as registry:
-            charges = registry.charges(self.policy.population)
-        account = open_account(self.site, self.policy, charges)
+            charges = registry.charges()
+        mine = [charge for charge in charges if charge.population == self.policy.population]
+        account = open_account(self.site, self.policy, mine)
         loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)
         if all(charge.id != self.id for charge in charges) and not account.admits(loss):
             raise refuse_over_cap(account, loss, self.id)
@@ -425,9 +441,10 @@ class ReleaseFlow:
         loss = release_loss(policy, records=rows_in)
         definition = DEFINITION[policy.protect.method]
         with open_registry(self.site.registry) as registry:
-            charges = registry.charges(policy.population)
+            charges = registry.charges()
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
-        account = open_account(self.site, policy, charges)  # as it stood when this release was charged: a retry says the same
+        mine = [charge for charge in charges if charge.population == policy.population]
+        account = open_account(self.site, policy, mine)  # as it stood when this release was charged: a retry says the same
         series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
         return {
             "release": str(self.id),
@@ -440,7 +457,7 @@ class ReleaseFlow:
             "anonymity_k": suppressed["anonymity_k"],
             "column_bound": _bound_words(loss, definition, "column"),
             "table_bound": "the same epsilon" if table_is_covered(policy) else "not bounded",
-            "series_epsilon": sum(part or 0 for part in series) / NANO,
+            "series_epsilon": None if None in series else sum(part or 0 for part in series) / NANO,
             "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
             "policy_hash": self._hash,
             "rows_in": rows_in,
@@ -536,6 +553,11 @@ def open_release(site: Site, policy_name: str, release: str | None, *, progress:
 def partitions(policy: Policy) -> list[str]:
     """The names of a policy's releases."""
     return ["once"] if isinstance(policy.releases, str) else list(policy.releases)
+
+
+def _content(room: ReleaseRoom, table: str, columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Each column's name with the hash of its content."""
+    return [(name, fingerprint(room.read(table, [name]))) for name in columns]
 
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:

@@ -26,12 +26,12 @@ def reserve(site: Site, policy: Policy, release: ReleaseId, *, records: int, sou
     `source` is the keyed hash of the records that the noise is for: the same secret never masks other ones.
     """
     with open_registry(site.registry) as registry:
-        mine = [charge for charge in registry.charges(policy.population) if charge.id == release]
+        mine = [charge for charge in registry.charges() if charge.id == release]
         if not mine:
             _charge(registry, site, policy, release, records, source)
     if not mine:
         return _make_secret(_secret_file(site, release))
-    if mine[0].policy_hash != policy.canonical_hash():
+    if mine[0].policy_hash != policy.canonical_hash() or mine[0].population != policy.population:
         raise Blocked(
             "this release was charged under another policy, so its noise must not be drawn again.",
             where=str(release),
@@ -59,6 +59,18 @@ def reserved_secret(site: Site, release: ReleaseId) -> bytes:
             remedy="Open the next revision, which is charged anew.",
         )
     return secret
+
+
+def check_charged(site: Site, policy: Policy, release: ReleaseId) -> None:
+    """Refuse to draw for a release that the registry does not know as charged under this policy."""
+    with open_registry(site.registry) as registry:
+        mine = [charge for charge in registry.charges() if charge.id == release]
+    if [(charge.policy_hash, charge.population) for charge in mine] != [(policy.canonical_hash(), policy.population)]:
+        raise Blocked(
+            "the registry has no charge for this release under this policy.",
+            where=str(release),
+            remedy="Was the registry replaced? Restore it.",
+        )
 
 
 def forget_secret(site: Site, release: ReleaseId) -> None:
@@ -90,7 +102,7 @@ def _charge(registry: Registry, site: Site, policy: Policy, release: ReleaseId, 
     account = open_account(site, policy, registry.charges(policy.population))
     if not account.admits(loss):
         raise refuse_over_cap(account, loss, release)
-    registry.charge(policy.population, Charge(release, policy.canonical_hash(), source, loss))
+    registry.charge(Charge(release, policy.population, policy.canonical_hash(), source, loss))
     registry.set_state(release, "reserved", policy_hash=policy.canonical_hash())
 
 

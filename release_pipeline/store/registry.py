@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import duckdb
@@ -37,9 +38,10 @@ class ReleaseId:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs at most, and the keyed hash of the records that it is for."""
+    """What one release costs at most, whom, and the keyed hash of the records that it is for."""
 
     id: ReleaseId
+    population: str
     policy_hash: str
     source: str
     loss: Loss
@@ -58,31 +60,36 @@ class ReleaseState:
     noted: str
 
 
+_ONE_AT_A_TIME = RLock()
+
+
 class Registry:
     """An open registry, inside one transaction."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
 
-    def charges(self, population: str) -> list[Charge]:
-        """Every charge to a population, in the order in which they were made."""
+    def charges(self, population: str | None = None) -> list[Charge]:
+        """Every charge, or every one to a population, in the order in which they were made."""
         return [
             Charge(
                 ReleaseId(row["policy"], row["release"], row["revision"]),
+                row["population"],
                 row["policy_hash"],
                 row["source"],
                 Loss(**{name: row[name] for name in LOSSES}),
             )
-            for row in self._rows("ledger/list_charges", {"population": population})
+            for row in self._rows("ledger/list_charges", {})
+            if population in (None, row["population"])
         ]
 
-    def charge(self, population: str, charge: Charge) -> None:
+    def charge(self, charge: Charge) -> None:
         """Add a charge; there is no way to take one back."""
         values = {name: getattr(charge.loss, name) for name in LOSSES}
         self._connection.execute(
             statement("ledger/insert_charge"),
             {
-                "population": population,
+                "population": charge.population,
                 **_id(charge.id),
                 "policy_hash": charge.policy_hash,
                 "source": charge.source,
@@ -138,8 +145,12 @@ class Registry:
 
 @contextmanager
 def open_registry(path: Path) -> Iterator[Registry]:
-    """The registry at `path`, made when it does not exist, in one transaction."""
-    with open_database(path) as connection:
+    """The registry at `path`, made when it does not exist, in one transaction.
+
+    One at a time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours, for there two
+    transactions would both see the cap not reached.
+    """
+    with _ONE_AT_A_TIME, open_database(path) as connection:
         connection.execute(statement("ledger/create_charges"))
         connection.execute(statement("ledger/create_states"))
         with transaction(connection):

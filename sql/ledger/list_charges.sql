@@ -1,2 +1,2 @@
--- Every charge to a population, in the order in which they were made.
-SELECT * FROM charges WHERE population = $population ORDER BY number;
+-- Every charge, in the order in which they were made.
+SELECT * FROM charges ORDER BY number;
