@@ -25,7 +25,8 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
     """The good policies' checks pass with their claim; the broken one's fails and names its errors."""
     defs = build_defs(site)
     dg.Definitions.validate_loadable(defs)
-    result = defs.resolve_job_def("check_policies").execute_in_process(instance=dg.DagsterInstance.ephemeral())
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = defs.resolve_job_def("check_policies").execute_in_process(instance=instance)
     found = {evaluation.asset_key.path[-1]: evaluation for evaluation in result.get_asset_check_evaluations()}
     assert {name: evaluation.passed for name, evaluation in found.items()} == {
         "broken": False,
