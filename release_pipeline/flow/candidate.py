@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from release_pipeline.flow.files import make_private_folder, write_table
+from release_pipeline.flow.files import make_private_folder, sync, write_table
 
 SUMS = "SHA256SUMS"
 
@@ -34,7 +33,7 @@ def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapp
         (partial / SUMS).write_text(sums, encoding="utf-8")
         for file in partial.iterdir():
             file.chmod(0o600)
-            _sync(file)
+            sync(file)
         _put_in_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -54,7 +53,7 @@ def _put_in_place(partial: Path, folder: Path) -> None:
         if before.exists():
             before.rename(folder)
         raise
-    _sync(folder.parent)
+    sync(folder.parent)
     shutil.rmtree(before, ignore_errors=True)
 
 
@@ -75,11 +74,3 @@ def is_whole(folder: Path) -> bool:
 def _digest(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

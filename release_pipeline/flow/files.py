@@ -26,6 +26,15 @@ def make_private_folder(folder: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
 
 
+def sync(path: Path) -> None:
+    """What was written to a file, or to a folder's list of files, is on the disk after this."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:
     """Refuse, before any work, an output that could not be written or that would destroy something."""
     if path.suffix.lower() not in endings:
@@ -90,8 +99,7 @@ def _appearing(path: Path) -> Iterator[Path]:
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
         yield partial
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
+        sync(partial)
         partial.replace(path)
     except OSError as error:
         raise ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
+from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.content import fingerprint, statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
 from release_pipeline.flow.files import make_private_folder, write_private_json
@@ -31,22 +31,17 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
 )
+from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import (
     check_charged,
-    forget_secret,
-    open_account,
-    refuse_over_cap,
     reserve,
     reserved_secret,
 )
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
-from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
 from release_pipeline.stages.checks import (
@@ -93,19 +88,16 @@ class StageResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseFlow:
+class ReleaseFlow(ReleaseRecord):
     """One release of one policy, and its stages as methods in the order of `STAGES`."""
 
-    site: Site
-    policy: Policy
-    id: ReleaseId
     progress: Progress = lambda _: None
 
     def ingest(self) -> StageResult:
         """`raw`: the needed columns of this release's records, as the source delivered them. Not without a population and room
         under its cap: the binding check comes with the charge."""
         policy = self.policy
-        self._check_cap()
+        self.check_cap()
         source = self._source()
         names, checks = match_header(source.header, policy)
         refuse(source.name, [check for check in checks if not readable_without(check, policy)])
@@ -153,7 +145,7 @@ class ReleaseFlow:
             with self._room() as room:
                 room.drop(["records"])
                 room.forget(["validated"])
-            self._set_blocked("; ".join(messages))
+            self.note_blocked("; ".join(messages))
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
             note = self._previous(room, "ingested")
@@ -201,7 +193,7 @@ class ReleaseFlow:
             self._check_records(room, note)
             drawn = room.note("masked")
             if drawn is not None:  # an attempt may have stopped right after it committed
-                self._finish_draw()
+                self.note_drawn()
                 return self._masked(drawn)
             check_charged(self.site, policy, self.id)
             secret = reserved_secret(self.site, self.id)
@@ -222,7 +214,7 @@ class ReleaseFlow:
             room.write("masked", table)
             drawn = self._note(self._version([content]), input=note["input"], records=table.num_rows)
             room.write_note("masked", drawn)
-        self._finish_draw()
+        self.note_drawn()
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
@@ -312,7 +304,7 @@ class ReleaseFlow:
         if failed:
             self.block("; ".join(failed))
         refuse(str(self.id), check_roles(table.column_names, policy))
-        facts = self._public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
+        facts = self.public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
         evidence = {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(
@@ -331,7 +323,7 @@ class ReleaseFlow:
             "gates": audited["gates"],
             "warnings": validated["warnings"],
         }
-        self._check_frozen()
+        self.check_frozen()
         digest = freeze(self.site.candidate(str(self.id)), table, policy.publish.formats, evidence)
         facts["candidate_hash"] = digest
         with open_registry(self.site.registry) as registry:
@@ -349,44 +341,10 @@ class ReleaseFlow:
                 stage()
             return self.freeze()
 
-    def _check_frozen(self) -> None:
-        """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
-        folder = self.site.candidate(str(self.id))
-        with open_registry(self.site.registry) as registry:
-            frozen = any(state.id == self.id and state.state == "candidate" for state in registry.states())
-        if frozen and folder.exists() and not self.candidate_is_whole():
-            raise Blocked(
-                "the frozen candidate was changed after it was made.",
-                where=str(self.id),
-                remedy=f"Find out who changed {folder}; remove the folder to have it made again.",
-            )
-
-    def candidate_is_whole(self) -> bool:
-        """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
-        folder = self.site.candidate(str(self.id))
-        with open_registry(self.site.registry) as registry:
-            recorded = [state.candidate_hash for state in registry.states() if state.id == self.id]
-        return is_whole(folder) and recorded == [candidate_hash(folder)]
-
     def block(self, reason: str) -> NoReturn:
         """Note the release as blocked, with the reason, and raise."""
-        self._set_blocked(reason)
+        self.note_blocked(reason)
         raise Blocked(reason, where=str(self.id))
-
-    def _set_blocked(self, reason: str) -> None:
-        """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing."""
-        with open_registry(self.site.registry) as registry:
-            known = {state.id: state for state in registry.states()}.get(self.id)
-            if known is None or (known.state != "candidate" and (known.state, known.reason) != ("blocked", reason)):
-                registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
-
-    def _finish_draw(self) -> None:
-        """Note the release as drawn, once, and then forget its secret."""
-        with open_registry(self.site.registry) as registry:
-            known = [state.state for state in registry.states() if state.id == self.id]
-            if known == ["reserved"]:
-                registry.set_state(self.id, "drawn", policy_hash=self._hash)
-        forget_secret(self.site, self.id)
 
     def _expect_errors(self, room: ReleaseRoom, content: str) -> dict[str, float]:
         """The expected error of every noise column, and the gates on it judged: before anything is charged, so that a policy that
@@ -413,16 +371,6 @@ class ReleaseFlow:
         """The secret of a release that is charged now, or was by an attempt that did not get to the draw."""
         return reserve(self.site, self.policy, self.id, records=validated["records"], source=validated["version"])
 
-    def _check_cap(self) -> None:
-        """Refuse early what the charge would refuse, with the fewest records that the policy lets through."""
-        with open_registry(self.site.registry) as registry:
-            charges = registry.charges()
-        mine = [charge for charge in charges if charge.population == self.policy.population]
-        account = open_account(self.site, self.policy, mine)
-        loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)
-        if all(charge.id != self.id for charge in charges) and not account.admits(loss):
-            raise refuse_over_cap(account, loss, self.id)
-
     @contextmanager
     def noting_refusals(self) -> Iterator[None]:
         """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or had to wait."""
@@ -432,38 +380,8 @@ class ReleaseFlow:
             raise
         except ReleasePipelineError as refused:
             findings = refused.findings if isinstance(refused, DataRefused) else ()
-            self._set_blocked(" ".join((refused.what, *findings)))
+            self.note_blocked(" ".join((refused.what, *findings)))
             raise
-
-    def _public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
-        """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
-        policy = self.policy
-        loss = release_loss(policy, records=rows_in)
-        definition = DEFINITION[policy.protect.method]
-        with open_registry(self.site.registry) as registry:
-            charges = registry.charges()
-        charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
-        mine = [charge for charge in charges if charge.population == policy.population]
-        account = open_account(self.site, policy, mine)  # as it stood when this release was charged: a retry says the same
-        series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
-        return {
-            "release": str(self.id),
-            "claim": describe_claim(policy),
-            "definition": definition,
-            "scope": policy.protect.scope,
-            "method": policy.protect.method,
-            "epsilon": policy.protect.epsilon.nano * policy.records_per_person / NANO,
-            "k": policy.protect.k,
-            "anonymity_k": suppressed["anonymity_k"],
-            "column_bound": _bound_words(loss, definition, "column"),
-            "table_bound": "the same epsilon" if table_is_covered(policy) else "not bounded",
-            "series_epsilon": None if None in series else sum(part or 0 for part in series) / NANO,
-            "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
-            "policy_hash": self._hash,
-            "rows_in": rows_in,
-            "rows_out": rows_out,
-            "cells_blanked": suppressed["cells_blanked"],
-        }
 
     def _serve(self, room: ReleaseRoom, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""
@@ -526,10 +444,6 @@ class ReleaseFlow:
             yield room
 
     @property
-    def _hash(self) -> str:
-        return self.policy.canonical_hash()
-
-    @property
     def _partition(self) -> str | None:
         return None if isinstance(self.policy.releases, str) else self.id.release
 
@@ -558,11 +472,6 @@ def partitions(policy: Policy) -> list[str]:
 def _content(room: ReleaseRoom, table: str, columns: Sequence[str]) -> list[tuple[str, str]]:
     """Each column's name with the hash of its content."""
     return [(name, fingerprint(room.read(table, [name]))) for name in columns]
-
-
-def _bound_words(loss: Loss, definition: str, scope: str) -> str:
-    nano = loss.of(definition, scope)
-    return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"
 
 
 __all__ = ["FAMILIES", "STAGES", "Blocked", "ReleaseFlow", "StageResult", "judge_expectations", "open_release", "partitions"]

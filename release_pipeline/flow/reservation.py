@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, OverCap, SecretLost
-from release_pipeline.flow.files import make_private_folder
+from release_pipeline.flow.files import make_private_folder, sync
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, release_loss
@@ -78,7 +78,7 @@ def forget_secret(site: Site, release: ReleaseId) -> None:
     file = _secret_file(site, release)
     file.unlink(missing_ok=True)
     if file.parent.is_dir():
-        _sync(file.parent)
+        sync(file.parent)
 
 
 def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Account:
@@ -121,15 +121,7 @@ def _make_secret(file: Path) -> bytes:
             new.flush()
             os.fsync(new.fileno())
         partial.replace(file)
-        _sync(file.parent)
+        sync(file.parent)
     finally:
         partial.unlink(missing_ok=True)
     return secret
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, ReleasePipelineError, SecretLost, WrongUsage
+from release_pipeline.flow import record as flow_record
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.store.connections import open_database
@@ -343,10 +344,10 @@ def test_retry_before_the_draw_gives_the_same_bits(tiny: TinySite, tmp_path: Pat
     def stop(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    for name, target in (("middle", "fingerprint"), ("after", "open_registry")):
+    for name, module, target in (("middle", flow_release, "fingerprint"), ("after", flow_record, "open_registry")):
         disturbed = TinySite(copies[name])
         with monkeypatch.context() as patch:
-            patch.setattr(flow_release, target, stop)
+            patch.setattr(module, target, stop)
             with pytest.raises(KeyboardInterrupt):
                 disturbed.flow().mask()
         assert ("masked" in disturbed.tables()) == (name == "after")

@@ -80,7 +80,7 @@ def test_failed_freeze_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("disk full")
 
-    for target in ("write_table", "_sync", "_digest"):
+    for target in ("write_table", "sync", "_digest"):
         with monkeypatch.context() as patch:
             patch.setattr(candidate, target, fail)
             with pytest.raises(OSError, match="disk full"):
