@@ -140,6 +140,7 @@ def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArra
     wanted = np.cbrt(share / size) * float(np.sum(np.cbrt(share * share * size))) / eps * size
     ups, downs = moves.up[moving].astype(np.float64), moves.down[moving].astype(np.float64)
     wanted *= max(float(np.sum(ups / wanted)), float(np.sum(downs / wanted))) / eps
+    growth = _HEADROOM
     while True:
         if wanted.max() > MAX_SCALE:
             raise InvalidArgument(
@@ -149,7 +150,8 @@ def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArra
         scales[moving] = np.ceil(wanted)
         if column_loss(moves, scales) <= epsilon.fraction:
             return scales
-        wanted *= 1 + _HEADROOM
+        wanted *= 1 + growth
+        growth *= 2  # rounding is mended by the first steps; this ends whatever the cause
 
 
 def _sum_of_ratios(changes: IntArray, scales: IntArray) -> Fraction | float:
