@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from release_pipeline.privacy import Epsilon, MaskedColumn, mask_column, rank_clusters
-from release_pipeline.privacy.sensitivity import prop8_sensitivity, trimmed_moves
+from release_pipeline.privacy.sensitivity import Moves, calibrate_column, prop8_sensitivity, trimmed_moves
 from tests.oracles import brute_force
 
 WIDTH = 1000
@@ -159,3 +159,24 @@ def _exact_loss(masked: MaskedColumn, values: list[int], method: str, width: int
             assert now == then or t > 0
             totals[side] += Fraction(abs(now - then), t) if t else 0
     return max(totals)
+
+
+@pytest.mark.parametrize("method", ["idp-ls", "idp-cbls"])
+def test_column_scope_has_nearly_the_least_error(method: str) -> None:
+    """Lagrange's condition: |C_j| b_j^3 / L_j is the same for all clusters, and no other split of the budget has less error.
+
+    With equal ups and downs nothing is approximated: moving budget between any two clusters makes the sum of |C_j| b_j^2 larger.
+    """
+    chance = random.Random(method)  # noqa: S311
+    clusters = rank_clusters(sorted(chance.sample(range(10**12), 47)), 5)
+    reach = trimmed_moves(clusters).worst if method == "idp-cbls" else np.diff(clusters.first(0), append=10**12)
+    scale = calibrate_column(Moves(reach, reach), clusters.size, Epsilon.of(1))
+    spread, share = scale / clusters.size, reach / clusters.size
+    constant = clusters.size * spread**3 / share
+    assert np.allclose(constant, constant[0], rtol=1e-6)
+    error, spent = np.sum(clusters.size * spread**2), share / spread
+    for give, take in [(0, 1), (3, 7), (8, 2)]:
+        other = spent.copy()
+        other[give] -= 0.01 * spent.min()
+        other[take] += 0.01 * spent.min()
+        assert np.sum(clusters.size * (share / other) ** 2) > error

@@ -72,6 +72,16 @@ def test_enclosure_of_exp(scale: int, data: st.DataObject) -> None:
         assert abs(found - 2**32 * (-Decimal(u) / scale).exp()) < 16
 
 
+@pytest.mark.parametrize("scale", [2**20 * 256, 2**31, 2**32 * 256 + 1, MAX_SCALE])
+def test_enclosure_is_tight_where_its_series_ends(scale: int) -> None:
+    """Just below each multiple of t/256, where the series is worst, the error is below 8 of the 16 units that are allowed."""
+    u = np.array([(h + 1) * scale // 256 - 2 for h in range(256)], dtype=np.uint64)
+    found = noise._exp_enclosure(u, np.full(256, scale, dtype=np.uint64))
+    with localcontext(prec=60):
+        errors = [abs(int(e) - 2**32 * (-Decimal(int(x)) / scale).exp()) for e, x in zip(found, u, strict=True)]
+    assert max(errors) < 8
+
+
 @given(st.integers(1, 2**60), st.integers(1, 2**60), st.sampled_from([1, 63, 64, 200]))
 def test_exp_digits_is_the_floor(a: int, b: int, bits: int) -> None:
     """floor(2^bits exp(-a/b)), against decimal arithmetic of 200 digits."""
