@@ -168,7 +168,7 @@ class ReleaseFlow(ReleaseRecord):
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
             expected = self._expect_errors(room, note["content"])
-            secret = self._reserve(note)
+            secret = reserve(self.site, policy, self.id, records=note["records"], source=note["version"])
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
             evidence: dict[str, Any] = {}
@@ -178,7 +178,7 @@ class ReleaseFlow(ReleaseRecord):
                 exact = microaggregate(policy, name, numbers, secret=secret, context=self._context)
                 membership[name] = pa.array(exact.cluster.astype(np.int32))
                 parts.append(statistics_table(name, exact))
-                evidence[name] = {**collect_evidence(exact, error=expected[name]).to_json(), "error": expected[name]}
+                evidence[name] = collect_evidence(exact, error=expected[name]).to_json()
             room.write("membership", pa.table(membership))
             room.write("statistics", pa.concat_tables(parts))
             version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
@@ -208,11 +208,9 @@ class ReleaseFlow(ReleaseRecord):
                 elif isinstance(column, KeepColumn):
                     columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
             table = pa.table(columns)
-            content = hashlib.sha256(
-                "".join(fingerprint(table.select([name])) for name in table.column_names).encode()
-            ).hexdigest()
+            content = [fingerprint(table.select([name])) for name in table.column_names]
             room.write("masked", table)
-            drawn = self._note(self._version([content]), input=note["input"], records=table.num_rows)
+            drawn = self._note(self._version(content), input=note["input"], records=table.num_rows)
             room.write_note("masked", drawn)
         self.note_drawn()
         return self._masked(drawn)
@@ -225,29 +223,26 @@ class ReleaseFlow(ReleaseRecord):
             table = room.read("masked")
             quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
             codes = encode([table.column(name) for name in quasi])
-            blanked, dropped, share, done = 0, 0, 0.0, None
+            blanked, dropped, share, too_many = 0, 0, 0.0, False
             if rule is not None:
                 done = suppress_small_groups(codes, rule.quasi_groups_below)
                 blanked, dropped, share = int(done.blank.sum()), int(done.dropped.sum()), done.share
+                too_many = done.records > rule.at_most * len(done.dropped)
                 for place, name in enumerate(quasi):
-                    column = table.column(name).combine_chunks()
-                    column = (
-                        pa.array(column.to_pylist(), column.type, mask=done.blank[:, place])
-                        if done.blank[:, place].any()
-                        else column
-                    )
+                    if not done.blank[:, place].any():
+                        continue
+                    column = pa.array(table.column(name).to_pylist(), table.column(name).type, mask=done.blank[:, place])
                     table = table.set_column(table.column_names.index(name), name, column)
                 table = table.filter(pa.array(~done.dropped))
                 codes = encode([table.column(name) for name in quasi])
             anonymity = int(group_sizes(codes).min()) if quasi and table.num_rows else None
             numbers = {"cells_blanked": blanked, "rows_dropped": dropped, "anonymity_k": anonymity, "rows": table.num_rows}
             version = self._version([note["version"], blanked, dropped])
-            too_many = rule is not None and done is not None and done.records > rule.at_most * len(done.dropped)
             nobody = table.num_rows == 0
             if not too_many and not nobody:
                 room.write("suppressed", table)
                 room.write_note("suppressed", self._note(version, **numbers))
-        if too_many and rule is not None and done is not None:
+        if rule is not None and too_many:
             limit = float(rule.at_most * 100)
             self.block(f"{share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
         if nobody:
@@ -366,10 +361,6 @@ class ReleaseFlow(ReleaseRecord):
             words = tuple(gate.words for gate in failed)
             raise GateFailed(" ".join(words), findings=words, where=str(self.id), remedy="No noise was drawn.")
         return expected
-
-    def _reserve(self, validated: Mapping[str, Any]) -> bytes:
-        """The secret of a release that is charged now, or was by an attempt that did not get to the draw."""
-        return reserve(self.site, self.policy, self.id, records=validated["records"], source=validated["version"])
 
     @contextmanager
     def noting_refusals(self) -> Iterator[None]:
