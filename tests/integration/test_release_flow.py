@@ -22,6 +22,7 @@ from release_pipeline.flow import record as flow_record
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.store.connections import open_database
+from release_pipeline.store.vault import open_room
 from tests.integration.sites import HEADER, PARTS, SPOILED, Row, TinySite, make_rows, make_site, spoil
 
 RELEASED = ["town", "sex", "income", "rent"]
@@ -648,3 +649,15 @@ def test_neither_dagster_nor_great_expectations_is_needed(tmp_path: Path) -> Non
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "site")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "candidate\n", "")
+
+
+def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
+    """A gate that the audit noted as not passed stops the candidate, whatever was judged before the charge."""
+    until("audit", tiny.flow())
+    flow = tiny.flow()
+    with open_room(tiny.site.vault, flow.policy.population, flow.id.room) as room:
+        note = room.note("audited") or {}
+        room.write_note("audited", {**note, "gates": [("expected error of income", 0.5, 0.2)]})
+    with pytest.raises(Blocked, match=r"over the limit 0\.2"):
+        flow.freeze()
+    assert not tiny.folder().exists()
