@@ -13,9 +13,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from release_pipeline import __version__
-from release_pipeline.errors import DataRefused, PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import DataRefused, OverCap, PolicyInvalid, ReleasePipelineError, WrongUsage
+
+if TYPE_CHECKING:
+    from release_pipeline.flow.site import Site
 
 PROGRAM = "release-pipeline"
 MOST_ROWS = 10**12
@@ -94,7 +98,8 @@ def _parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="one release from its source to the candidate, through Dagster")
     run.add_argument("policy", metavar="POLICY", help="the name of a policy of the site")
-    run.add_argument("--release", help="which release, where there are several")
+    run.add_argument("--release", help="which release, where there are several: 2, or 2/r1 for a revision")
+    run.add_argument("--revise", metavar="REASON", help="open the next revision first, which is charged anew")
     _add_home(run)
     run.set_defaults(run=_run)
 
@@ -102,6 +107,27 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="as JSON")
     _add_home(status)
     status.set_defaults(run=_status)
+
+    ledger = commands.add_parser(
+        "ledger",
+        help="what people were exposed to: spent, reserved, planned, remaining",
+        description="What was charged to each population for which release, what its policies plan, and what is left.",
+    )
+    ledger.add_argument("population", nargs="?", metavar="POPULATION", help="default: all that are declared")
+    ledger.add_argument("--exposure", action="store_true", help="person by person too, in counts of people; confidential")
+    ledger.add_argument("--json", action="store_true", help="as JSON")
+    _add_home(ledger)
+    ledger.set_defaults(run=_ledger)
+
+    prune = commands.add_parser(
+        "prune",
+        help="empty the vault of finished releases that are older than their policy retains",
+        description="Remove the intermediate tables of finished releases older than their policy's 'retain', and rewrite "
+        "the files that held them. Candidates, charges and the exposure of people stay.",
+    )
+    prune.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    _add_home(prune)
+    prune.set_defaults(run=_prune)
 
     ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
     ui.add_argument("--port", type=_port, default=3000, help="default: 3000")
@@ -148,10 +174,10 @@ def _check(options: argparse.Namespace) -> int:
     print("\n".join(describe_plan(plan)))
     home = options.home or options.policy.resolve().parent.parent
     if (home / "populations.yaml").is_file():
-        from release_pipeline.flow.overview import describe_ledger
+        from release_pipeline.flow.ledger import describe_room
         from release_pipeline.flow.site import find_site
 
-        for line in describe_ledger(find_site(home), plan.policy, rows=plan.rows):
+        for line in describe_room(find_site(home), plan.policy, rows=plan.rows):
             print(f"{'ledger':<12}{line}")
     return 0
 
@@ -196,12 +222,16 @@ def _demo(options: argparse.Namespace) -> int:
         progress(f"{POLICY}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
         run_release(site, POLICY, partition)
     check_policies(site)
+    refusal = _ask_for_more(site, POLICY)
     program = PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
     progress("done")
     print("\nRAND Health Insurance Experiment: yearly waves of the same people, each released to a candidate.\n")
     print("\n".join(describe_candidates(site)))
     print(
         f"""
+ledger   asked for a correction of the first wave, rand-hie/1/r2:
+         {refusal}
+
 epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap.
 error    mean squared difference over the column's variance; 1 is no better than publishing the mean. (Internal with your
          data; these are public.)
@@ -214,12 +244,24 @@ Where to look next:
       the chain, its checks, epsilon and k over the waves, in Dagster
   {program} status --home {options.folder}
       the releases and their states
+  {program} ledger --home {options.folder}
+      what the same people were exposed to, and what is left
   {program} check {options.folder}/policies/{POLICY}.yaml
-      what the policy claims, and the ledger
+      what the policy claims
   {options.folder}/vault/candidates/{POLICY}/1/r1/
       what people would sign: data, evidence, hashes"""
     )
     return 0
+
+
+def _ask_for_more(site: Site, policy: str) -> str:
+    """Ask for the next revision of the demo's first wave, which its people have no epsilon left for; what came of it in words."""
+    from release_pipeline.flow.opening import revise_release
+
+    try:
+        return f"{revise_release(site, policy, '1', why='a correction, to see what the ledger says')}: opened."
+    except OverCap as refused:
+        return str(refused)
 
 
 def _init(options: argparse.Namespace) -> int:
@@ -251,12 +293,15 @@ def _diff(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.opening import open_release, revise_release
     from release_pipeline.flow.overview import list_releases
-    from release_pipeline.flow.release import open_release
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
-    release = open_release(site, options.policy, options.release).id
+    if options.revise is not None:
+        release = revise_release(site, options.policy, options.release, why=options.revise)
+    else:
+        release = open_release(site, options.policy, options.release).id
     before = any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])
     progress = _Progress()
     progress(f"{release}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
@@ -280,6 +325,35 @@ def _status(options: argparse.Namespace) -> int:
         print(json.dumps({"releases": [line.to_json() for line in lines], "broken": broken}, indent=2))
     else:
         print("\n".join(describe_status(site)))
+    return 0
+
+
+def _ledger(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.ledger import describe_exposure, describe_ledger, ledger_to_json, read_ledgers
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    ledgers = read_ledgers(site, options.population)
+    if options.json:
+        print(json.dumps([ledger_to_json(ledger) for ledger in ledgers], indent=2))
+        return 0
+    for ledger in ledgers:
+        print("\n".join(describe_ledger(ledger)))
+        if options.exposure:
+            print("\n".join(describe_exposure(site, ledger)))
+    return 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.retention import prune
+    from release_pipeline.flow.site import find_site
+
+    done = prune(find_site(options.home), dry_run=options.dry_run)
+    for pruned in done:
+        verb = "would be emptied" if options.dry_run else "emptied, and the file written anew"
+        print(f"{pruned.population}: {verb}: {', '.join(str(release) for release in pruned.releases)}")
+    if not done:
+        print("nothing is older than its policy retains it")
     return 0
 
 

@@ -45,6 +45,14 @@ class SourceError(ReleasePipelineError):
     """An input file or table cannot be read as what it should be."""
 
 
+class StoreError(ReleasePipelineError):
+    """A database of the site cannot be read or written."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the database for longer than one waits: it may go on later."""
+
+
 class DataRefused(ReleasePipelineError):
     """The data are readable and do not meet the policy. `findings` has one sentence per reason."""
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.operations import build_arrival, build_prune, build_timetable, build_watch
 from release_pipeline.dagster_app.policies import GROUP, build_policy_asset
-from release_pipeline.dagster_app.releases import SiteResource, build_release_assets
-from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.site import HOME
-from release_pipeline.policy import load_policy
-from release_pipeline.policy.load import check_name, list_policies
+from release_pipeline.dagster_app.releases import build_release_assets
+from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.flow.site import HOME, Site
+from release_pipeline.policy.load import list_policies
 
 
 def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
@@ -29,17 +29,17 @@ def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = Non
             description="Read every policy of the site and say what is wrong with it, or what it will do.",
         )
     ]
-    for file in files:
-        try:
-            policy = check_name(load_policy(file), file)
-        except ReleasePipelineError:
-            continue
+    pruning, daily = build_prune()
+    policies, _ = Site(home, os.environ).read_policies()
+    for policy in policies:
         chain, job = build_release_assets(policy)
         assets += chain
         jobs.append(job)
     return dg.Definitions(
         assets=assets,
-        jobs=jobs,
+        jobs=[*jobs, pruning],
+        schedules=[daily, *(build_timetable(policy) for policy in policies if policy.cron)],
+        sensors=[build_watch(policies), *(build_arrival(policy) for policy in policies)],
         resources={"site": SiteResource(home=str(home.resolve())), **(resource_overrides or {})},
         executor=dg.in_process_executor,
     )

@@ -12,9 +12,12 @@ from pathlib import Path
 import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.releases import asset_prefix
+from release_pipeline.dagster_app.operations import releases_name
+from release_pipeline.dagster_app.runs import free_dead_runs, process_tags
+from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import HOME, Site
+from release_pipeline.flow.timetable import note_policies
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -26,8 +29,13 @@ class RunFailed(ReleasePipelineError):
 def run_release(site: Site, policy: str, release: str) -> None:
     """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
     with _instance(site) as instance:
-        job = build_defs(site.home).resolve_job_def(f"release_{asset_prefix(policy)}")
-        result = job.execute_in_process(partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET)
+        free_dead_runs(instance)
+        if (known := site.policy(policy)).every:
+            instance.add_dynamic_partitions(releases_name(known), [release])
+        job = build_defs(site.home).resolve_job_def(job_name(policy))
+        result = job.execute_in_process(
+            partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+        )
         if result.success:
             return
         reasons = [
@@ -49,6 +57,7 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
     print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
+    note_policies(site)
     os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)}
     program = (
         [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]

@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
+from release_pipeline.dagster_app.operations import ON_TIME, note_failure, on_time_check, releases_name
 from release_pipeline.dagster_app.policies import policy_key
-from release_pipeline.errors import GateFailed, ReleasePipelineError
-from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations, open_release, partitions
-from release_pipeline.flow.site import Site, find_site
+from release_pipeline.dagster_app.runs import process_tags
+from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
+from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
 from release_pipeline.policy.plan import describe_claim
 
@@ -30,27 +33,32 @@ ZONES = {
     "candidate": ("audit", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
 }
 OWNERS = ["team:stewards"]
+TIMELY = "The timetable is kept: no release that was due is still to be opened."
+RETRIES, WAIT_SECONDS = 5, 15
 
 
-class SiteResource(dg.ConfigurableResource[Any]):
-    """A site by its folder."""
-
-    home: str
-
-    def open(self) -> Site:
-        """The site."""
-        return find_site(Path(self.home))
+def partitions_of(policy: Policy) -> dg.PartitionsDefinition[Any]:
+    """A policy's releases as Dagster's partitions: those that it names, or periods as they are opened."""
+    if policy.every:
+        return dg.DynamicPartitionsDefinition(name=releases_name(policy))
+    return dg.StaticPartitionsDefinition(list(policy.release_names))
 
 
-def asset_prefix(policy: str) -> str:
-    """A policy's name as the prefix of its asset keys."""
-    return policy.replace("-", "_")
+def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
+    """How old the newest candidate of an endless series may become: one turn of its timetable, and a tenth of it for the work.
+
+    A list ends, and would be stale for ever after: what is late there, and of every series by name, the check `on_time` tells.
+    """
+    if policy.cron is None or policy.every is None:
+        return None
+    turn = policy.cron.longest_gap()
+    return dg.FreshnessPolicy.time_window(fail_window=max(turn * 1.1, timedelta(minutes=2)))
 
 
 def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
     """The assets of one policy and the job that runs them all for one release."""
     prefix = asset_prefix(policy.policy)
-    releases = dg.StaticPartitionsDefinition(partitions(policy))
+    releases = partitions_of(policy)
     pool = f"vault_{asset_prefix(policy.population)}"
 
     def key(stage: str) -> dg.AssetKey:
@@ -125,7 +133,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
     @dg.multi_asset(
         specs=[
             dg.AssetSpec(key("audited"), **spec("audited", "suppressed")),
-            dg.AssetSpec(key("candidate"), skippable=True, **spec("candidate", "audited")),
+            dg.AssetSpec(key("candidate"), skippable=True, freshness_policy=freshness_of(policy), **spec("candidate", "audited")),
         ],
         check_specs=[
             dg.AssetCheckSpec(
@@ -133,6 +141,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
                 asset=key("candidate"),
                 description="The candidate's folder is whole: every file has the hash that its list of sums says.",
             ),
+            *([dg.AssetCheckSpec(ON_TIME, asset=key("candidate"), description=TIMELY)] if policy.cron else []),
         ],
         name=f"{prefix}__audited_and_candidate",
         partitions_def=releases,
@@ -148,6 +157,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             whole = flow.candidate_is_whole()
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"))
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
+        yield from on_time_check(policy, key("candidate"), site.open())
 
     source = dg.AssetSpec(
         key("source"),
@@ -165,7 +175,8 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         audited_and_candidate,
     ]
     job = dg.define_asset_job(
-        f"release_{prefix}",
+        job_name(policy.policy),
+        hooks={note_failure},
         selection=dg.AssetSelection.assets(*[key(stage) for stage in ZONES]),
         description=f"One release of {policy.policy}, from its source to the candidate.",
     )
@@ -175,6 +186,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
 @contextmanager
 def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
+    context.instance.add_run_tags(context.run.run_id, process_tags())
     with readable_failures():
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
         with flow.noting_refusals():
@@ -210,6 +222,8 @@ def readable_failures() -> Iterator[None]:
         yield
     except GateFailed:
         raise
+    except StoreBusy as busy:
+        raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from dg.Failure(str(busy))
     except ReleasePipelineError as error:
         details = " ".join(getattr(error, "findings", ()) or getattr(error, "problems", ()))
         raise dg.Failure(f"{error} {details}".strip(), allow_retries=False) from None

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from release_pipeline.flow.files import make_private_folder, sync, write_table
+from release_pipeline.flow.files import make_private_folder, write_table
+from release_pipeline.store.connections import sync
 
 SUMS = "SHA256SUMS"
 
@@ -20,9 +21,13 @@ SUMS = "SHA256SUMS"
 def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any]) -> str:
     """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes.
 
-    What was there of the same release before is replaced, and stays there if that fails.
+    What was there of the same release before is replaced, and stays there if that fails. One at a time for one folder: the
+    caller sees to it.
     """
     make_private_folder(folder.parent)
+    for left in folder.parent.glob(f".{folder.name}.*"):  # of an attempt that was killed
+        if left.name != f".{folder.name}.before":
+            shutil.rmtree(left)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     partial.mkdir(mode=0o700)
     try:

@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.store.connections import sync
 
 PRIVATE = 0o600
 
@@ -24,15 +25,6 @@ def make_private_folder(folder: Path) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
-
-
-def sync(path: Path) -> None:
-    """What was written to a file, or to a folder's list of files, is on the disk after this."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:

@@ -18,6 +18,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
 from release_pipeline.flow.evidence import ColumnEvidence, collect_evidence
 from release_pipeline.flow.files import check_output, is_same_file, write_together
+from release_pipeline.flow.opening import name_release
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -149,16 +150,8 @@ def _mask(policy: Policy, table: RawTable, release: str | None, warnings: tuple[
 
 
 def _check_release(policy: Policy, release: str | None) -> str | None:
-    if isinstance(policy.releases, str):
-        if release is not None:
-            raise WrongUsage(
-                f"policy {policy.policy} is released once; it has no release {release}.", remedy="Leave --release out."
-            )
-        return None
-    if release is None and len(policy.releases) == 1:
-        return policy.releases[0]
-    if release not in policy.releases:
-        known = ", ".join(policy.releases)
-        what = f"there is no release {release}." if release is not None else f"policy {policy.policy} has several releases."
-        raise WrongUsage(what, remedy=f"Name one with --release: {known}.")
-    return release
+    if policy.releases != "once":
+        return name_release(policy, release)
+    if release is not None:
+        raise WrongUsage(f"policy {policy.policy} is released once; it has no release {release}.", remedy="Leave --release out.")
+    return None

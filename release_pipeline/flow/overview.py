@@ -1,29 +1,30 @@
-"""What `status` and the demo's table tell of a site: from the registry, and from the evidence of candidates."""
+"""What `status` and the demo's table tell of a site: from the registry, the clock, and the evidence of candidates."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.candidate import candidate_hash, is_whole
-from release_pipeline.flow.release import partitions
-from release_pipeline.flow.reservation import open_account
 from release_pipeline.flow.site import Site
-from release_pipeline.policy import Policy, load_policy
-from release_pipeline.policy.load import check_name
-from release_pipeline.policy.loss import release_loss
+from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.timetable import next_release, words_of
+from release_pipeline.policy import Policy
 from release_pipeline.policy.populations import load_populations
-from release_pipeline.store.registry import Charge, ReleaseState, open_registry
+from release_pipeline.store.registry import Event, ReleaseId
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
+_CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One release of the site: declared and not begun (`open`), or in the state that the registry has."""
+    """One release of the site: declared and not begun (`open`, `waiting` for its time, or `late`), or as the registry has it."""
 
     release: str
     state: str
@@ -37,22 +38,18 @@ class Line:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def list_releases(site: Site) -> tuple[list[Line], list[str]]:
-    """Every declared release and its state, and the policies that cannot be read, in words."""
-    states = _states(site)
-    lines: list[Line] = []
-    broken: list[str] = []
-    for file in site.policy_files():
-        try:
-            policy = check_name(load_policy(file), file)
-        except ReleasePipelineError as error:
-            broken.append(str(error))
-            continue
-        for partition in partitions(policy):
-            mine = [state for state in states if (state.id.policy, state.id.release) == (policy.policy, partition)]
-            lines += [_line(site, state) for state in mine] or [Line(f"{policy.policy}/{partition}", "open")]
+def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
+    """Every release that is declared or was begun, with its state; and what is broken at the site, in words."""
+    now = now or datetime.now(UTC)
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    standings = read_standings(events)
+    policies, broken = site.read_policies()
+    broken += _find_broken_clock(events)
+    lines = [line for policy in policies for line in _lines_of(site, policy, standings, events, now)]
     told = {line.release for line in lines}
-    lines += [_line(site, state, " (its policy cannot be read)") for state in states if str(state.id) not in told]
+    unread = " (its policy cannot be read, or has this release no more)"
+    lines += [_line(site, known, unread) for name, known in sorted(standings.items()) if str(name) not in told]
     try:
         load_populations(site.populations_file)
     except ReleasePipelineError as error:
@@ -60,9 +57,9 @@ def list_releases(site: Site) -> tuple[list[Line], list[str]]:
     return lines, broken
 
 
-def describe_status(site: Site) -> Iterator[str]:
+def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]:
     """The releases of a site in lines for a person."""
-    lines, broken = list_releases(site)
+    lines, broken = list_releases(site, now=now)
     width = max([7, *(len(line.release) for line in lines)])
     yield f"{'release':<{width}}  {'state':<10}  {'rows':>9}  what"
     for line in lines:
@@ -72,34 +69,11 @@ def describe_status(site: Site) -> Iterator[str]:
         yield f"broken: {reason}"
 
 
-def describe_ledger(site: Site, policy: Policy, *, rows: int | None) -> Iterator[str]:
-    """What the population has spent, and what one more release of this policy with `rows` records would make of it."""
-    if rows is None and policy.protect.scope == "centroid":
-        yield "depends on the number of rows: name it with --rows"
-        return
-    charges: list[Charge] = []
-    if site.registry.exists():
-        with open_registry(site.registry) as registry:
-            charges = registry.charges()
-    account = open_account(site, policy, [charge for charge in charges if charge.population == policy.population])
-    charged = [charge.id.release for charge in charges if charge.id.policy == policy.policy]
-    if set(partitions(policy)) <= set(charged):
-        yield (
-            f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}); "
-            "every release of this policy is charged already, and a rerun costs nothing"
-        )
-        return
-    loss = release_loss(policy, records=rows or 0)
-    verdict = "fits" if account.admits(loss) else "is refused"
-    yield (
-        f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}); "
-        f"the next release {verdict}: {account.after(loss)} after it"
-    )
-
-
 def describe_candidates(site: Site) -> Iterator[str]:
     """A table of all candidates with figures of their evidence: internal, unless the data are public as the demo's."""
-    states = [state for state in _states(site) if state.state == "candidate"]
+    with site.open_registry(read_only=True) as registry:
+        standings = sorted(read_standings(registry.events).items())
+    states = [standing for _, standing in standings if standing.state == "candidate"]
     if not states:
         return
     evidence = {state.id: json.loads((site.candidate(str(state.id)) / "evidence.json").read_text()) for state in states}
@@ -110,7 +84,7 @@ def describe_candidates(site: Site) -> Iterator[str]:
     for state in states:
         facts, audit = state.facts, evidence[state.id]["audit"]
         kind = "iDP" if facts["definition"] == "idp" else "DP"
-        epsilon = f"{facts['epsilon']:g}, {kind}, {SCOPE_WORDS[facts['scope']]}"
+        epsilon = f"{facts['epsilon']}, {kind}, {SCOPE_WORDS[facts['scope']]}"
         errors = "".join(f"{audit['error'][name]:>9.3f}" for name in names)
         yield (
             f"{state.id!s:<14}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
@@ -118,17 +92,40 @@ def describe_candidates(site: Site) -> Iterator[str]:
         )
 
 
-def _states(site: Site) -> list[ReleaseState]:
-    if not site.registry.exists():
-        return []
-    with open_registry(site.registry) as registry:
-        return registry.states()
+def _lines_of(
+    site: Site, policy: Policy, standings: Mapping[ReleaseId, Standing], events: tuple[Event, ...], now: datetime
+) -> Iterator[Line]:
+    """The releases of one policy: those that it names in its order, or by period as they were opened; and the next one."""
+    begun = [known.release for known in standings if known.policy == policy.policy]
+    upcoming = next_release(policy, events, now)
+    names = sorted({*begun, upcoming.release}) if policy.every and upcoming else policy.release_names
+    for name in names:
+        mine = [known for id, known in sorted(standings.items()) if (id.policy, id.release) == (policy.policy, name)]
+        if mine:
+            yield from (_line(site, known) for known in mine)
+        elif upcoming is not None and name == upcoming.release and upcoming.due is not None:
+            late = upcoming.is_late(now)
+            yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}")
+        else:
+            yield Line(f"{policy.policy}/{name}", "waiting" if policy.cron else "open")
 
 
-def _line(site: Site, state: ReleaseState, remark: str = "") -> Line:
-    shown, folder = state.state, site.candidate(str(state.id))
-    if shown == "candidate" and not (folder.is_dir() and is_whole(folder) and candidate_hash(folder) == state.candidate_hash):
+def _line(site: Site, known: Standing, remark: str = "") -> Line:
+    shown, folder, words = known.state, site.candidate(str(known.id)), known.reason
+    if shown == "candidate" and not (folder.is_dir() and is_whole(folder) and candidate_hash(folder) == known.candidate_hash):
         shown, remark = "damaged", " (the candidate's folder is not what was frozen)"
-    return Line(
-        str(state.id), shown, state.reason, state.facts.get("rows_out"), str(state.facts.get("claim", "")) + remark, state.noted
-    )
+    if known.replaced is not None:
+        remark += f" (given up for {known.replaced})"
+    if known.failed:
+        words = f"{words} The last run broke off: {known.failed}".strip()
+    claim = str(known.facts.get("claim", "")) or (f"opened: {known.why}" if known.state == "open" and known.why else "")
+    return Line(str(known.id), shown, words + remark * bool(words), known.facts.get("rows_out"), claim + remark, known.since)
+
+
+def _find_broken_clock(events: tuple[Event, ...]) -> Iterator[str]:
+    """Where the clock was set back between two events: nothing of a release depends on it, but its dates do."""
+    for before, after in pairwise(events):
+        if (before.moment - after.moment).total_seconds() > _CLOCK_SLACK:
+            yield f"the clock was set back: event {after.number} is dated {after.noted}, and the one before it {before.noted}."
+    if events and (events[-1].moment - datetime.now(UTC)).total_seconds() > _CLOCK_SLACK:
+        yield f"the clock is behind the registry, whose last event is dated {events[-1].noted}."

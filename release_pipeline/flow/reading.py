@@ -11,6 +11,7 @@ import pyarrow as pa
 from release_pipeline.errors import DataRefused
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
+from release_pipeline.policy.periods import PATTERN
 from release_pipeline.stages.checks import Check, Facts, refusals
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
@@ -38,10 +39,12 @@ def release_filter(policy: Policy, names: Mapping[str, str], release: str | None
 def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str]) -> dict[str, int] | None:
     """How many records of the source have no release, or one that is not declared; None where releases are not told apart."""
     column = policy.source.release_column
-    if column is None or isinstance(policy.releases, str):
+    if column is None:
         return None
     with open_raw(source, {column: names[column]}) as table:
-        return table.count_categories(column, policy.releases)
+        if policy.every:
+            return table.count_other_texts(column, PATTERN[policy.every])
+        return table.count_categories(column, policy.release_names)
 
 
 def collect_facts(policy: Policy, table: RawTable) -> Facts:

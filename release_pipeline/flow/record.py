@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.candidate import candidate_hash, is_whole
-from release_pipeline.flow.reservation import forget_secret, open_account, refuse_over_cap
+from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, POLICY, Standing, standing_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION
-from release_pipeline.store.registry import ReleaseId, open_registry
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import Registry, ReleaseId
+
+Progress: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,42 +29,74 @@ class ReleaseRecord:
     site: Site
     policy: Policy
     id: ReleaseId
+    progress: Progress = lambda _: None
+    probe: Probe = PLAIN
 
-    def check_cap(self) -> None:
-        """Refuse early what the charge would refuse, with the fewest records that the policy lets through."""
-        with open_registry(self.site.registry) as registry:
-            charges = registry.charges()
-        mine = [charge for charge in charges if charge.population == self.policy.population]
-        account = open_account(self.site, self.policy, mine)
-        loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)
-        if all(charge.id != self.id for charge in charges) and not account.admits(loss):
-            raise refuse_over_cap(account, loss, self.id)
+    def check_may_begin(self) -> None:
+        """Refuse early what would be refused later, and note that the release is opened if nobody did."""
+        with self.site.open_registry() as registry:
+            standing = standing_of(registry, self.id)
+            if standing.pruned:
+                raise Blocked(
+                    f"its tables were pruned on {standing.pruned[:10]}, as its policy says; what was made of them stands.",
+                    where=str(self.id),
+                    remedy=f"A correction is {self.id.next}.",
+                )
+            if standing.replaced is not None and standing.drawn is None:
+                raise Blocked(f"it was given up for {standing.replaced}.", where=str(self.id), remedy="Run that one.")
+            account = open_account(self.site, self.policy, list_charges(registry))
+            loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)  # the fewest that the policy lets through
+            if standing.charge is None and not account.admits(loss):
+                raise refuse_over_cap(account, loss, self.id)
+            note_policy(registry, self.policy)
+            if not standing.since:
+                registry.add(OPENED, self.id, why="by hand")
 
     def note_blocked(self, reason: str) -> None:
         """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing."""
-        with open_registry(self.site.registry) as registry:
-            known = {state.id: state for state in registry.states()}.get(self.id)
-            if known is None or (known.state != "candidate" and (known.state, known.reason) != ("blocked", reason)):
-                registry.set_state(self.id, "blocked", policy_hash=self._hash, reason=reason)
+        with self.site.open_registry() as registry:
+            standing = standing_of(registry, self.id)
+            if standing.candidate_hash is None and (standing.state, standing.reason) != ("blocked", reason):
+                registry.add(BLOCKED, self.id, reason=reason, policy_hash=self._hash)
 
-    def note_drawn(self) -> None:
-        """Note the release as drawn, once, and then forget its secret."""
-        with open_registry(self.site.registry) as registry:
-            known = [state.state for state in registry.states() if state.id == self.id]
-            if known == ["reserved"]:
-                registry.set_state(self.id, "drawn", policy_hash=self._hash)
+    def note_failed(self, reason: str, *, run: str) -> None:
+        """A run ended without a word of ours: it was killed, or something broke. The release stays what it was."""
+        with self.site.open_registry() as registry:
+            if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
+                registry.add(FAILED, self.id, reason=reason, run=run)
+
+    def note_drawn(self, masked: str) -> None:
+        """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
+        with self.site.open_registry() as registry:
+            standing = standing_of(registry, self.id)
+            if standing.drawn is None:
+                registry.add(DRAWN, self.id, masked=masked)
+        self.probe.passed("drawn is noted")
+        if standing.drawn not in (None, masked):
+            raise Blocked(
+                "the vault holds another masked table than the one that the registry noted as drawn.",
+                where=str(self.id),
+                remedy="Restore the vault as it was.",
+            )
         forget_secret(self.site, self.id)
+        self.probe.passed("the secret is forgotten")
+
+    def note_candidate(self, digest: str, facts: Mapping[str, Any]) -> None:
+        """Note the candidate with its hash and its public facts, unless that is known."""
+        with self.site.open_registry() as registry:
+            if standing_of(registry, self.id).candidate_hash != digest:
+                told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
+                registry.add(CANDIDATE, self.id, candidate_hash=digest, policy_hash=self._hash, facts=told)
 
     def public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
         loss = release_loss(policy, records=rows_in)
         definition = DEFINITION[policy.protect.method]
-        with open_registry(self.site.registry) as registry:
-            charges = registry.charges()
+        with self.site.open_registry(read_only=True) as registry:
+            charges = list_charges(registry)
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
-        mine = [charge for charge in charges if charge.population == policy.population]
-        account = open_account(self.site, policy, mine)  # as it stood when this release was charged: a retry says the same
+        account = open_account(self.site, policy, charges)  # as it stood when this release was charged: a retry says the same
         series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
         return {
             "release": str(self.id),
@@ -84,9 +120,7 @@ class ReleaseRecord:
     def check_frozen(self) -> None:
         """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
         folder = self.site.candidate(str(self.id))
-        with open_registry(self.site.registry) as registry:
-            frozen = any(state.id == self.id and state.state == "candidate" for state in registry.states())
-        if frozen and folder.exists() and not self.candidate_is_whole():
+        if self._standing().candidate_hash is not None and folder.exists() and not self.candidate_is_whole():
             raise Blocked(
                 "the frozen candidate was changed after it was made.",
                 where=str(self.id),
@@ -96,13 +130,24 @@ class ReleaseRecord:
     def candidate_is_whole(self) -> bool:
         """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
         folder = self.site.candidate(str(self.id))
-        with open_registry(self.site.registry) as registry:
-            recorded = [state.candidate_hash for state in registry.states() if state.id == self.id]
-        return is_whole(folder) and recorded == [candidate_hash(folder)]
+        return is_whole(folder) and self._standing().candidate_hash == candidate_hash(folder)
+
+    def _standing(self) -> Standing:
+        with self.site.open_registry(read_only=True) as registry:
+            return standing_of(registry, self.id)
 
     @property
     def _hash(self) -> str:
         return self.policy.canonical_hash()
+
+
+def note_policy(registry: Registry, policy: Policy) -> None:
+    """Note the policy when it is new or another than before."""
+    known = [
+        event.content["hash"] for event in registry.events if event.kind == POLICY and event.content["policy"] == policy.policy
+    ]
+    if not known or known[-1] != policy.canonical_hash():
+        registry.add(POLICY, policy=policy.policy, hash=policy.canonical_hash(), population=policy.population)
 
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import Blocked, DataRefused
 from release_pipeline.flow.candidate import freeze
-from release_pipeline.flow.content import fingerprint, statistics_table, stored_statistics
+from release_pipeline.flow.content import statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
-from release_pipeline.flow.files import make_private_folder, write_private_json
+from release_pipeline.flow.exposure import person_key
+from release_pipeline.flow.gates import check_differencing, expect_errors
+from release_pipeline.flow.notes import ReleaseNotes, content_of, fingerprints_of
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -31,19 +32,12 @@ from release_pipeline.flow.reading import (
     refuse,
     release_filter,
 )
-from release_pipeline.flow.record import ReleaseRecord
-from release_pipeline.flow.reservation import (
-    check_charged,
-    reserve,
-    reserved_secret,
-)
-from release_pipeline.flow.site import Site
-from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, NoiseColumn
+from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
+from release_pipeline.policy.model import KeepColumn, NoiseColumn, Person
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.noise import Context, noise_stream, shuffled_positions
-from release_pipeline.stages.audit import Gate, column_error, judge_expected_errors, record_linkage, sse_paper
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.stages.audit import Gate, audit_columns, judge_expected_errors
 from release_pipeline.stages.checks import (
     FAMILIES,
     Check,
@@ -56,17 +50,13 @@ from release_pipeline.stages.checks import (
     warn_of_releases,
 )
 from release_pipeline.stages.mask import mask
-from release_pipeline.stages.microaggregate import expect_error, fill_missing, microaggregate
-from release_pipeline.stages.suppress import encode, group_sizes, suppress_small_groups
+from release_pipeline.stages.microaggregate import fill_missing, microaggregate
+from release_pipeline.stages.suppress import suppress_table
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
-from release_pipeline.store.connections import StoreError
-from release_pipeline.store.registry import ReleaseId, open_registry
-from release_pipeline.store.source import SourceDoor, find_source
-from release_pipeline.store.vault import ReleaseRoom, open_room
+from release_pipeline.store.vault import ReleaseRoom
 
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 RECORD = "release_pipeline_record"  # the row number of a record in source order, never released
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +78,14 @@ class StageResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseFlow(ReleaseRecord):
+class ReleaseFlow(ReleaseNotes):
     """One release of one policy, and its stages as methods in the order of `STAGES`."""
-
-    progress: Progress = lambda _: None
 
     def ingest(self) -> StageResult:
         """`raw`: the needed columns of this release's records, as the source delivered them. Not without a population and room
         under its cap: the binding check comes with the charge."""
         policy = self.policy
-        self.check_cap()
+        self.check_may_begin()
         source = self._source()
         names, checks = match_header(source.header, policy)
         refuse(source.name, [check for check in checks if not readable_without(check, policy)])
@@ -107,11 +95,12 @@ class ReleaseFlow(ReleaseRecord):
         with self._room() as room:
             raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
             records = raw.count_records()
-            version = self._version([records, *_content(room, "raw", sorted(needed))])
+            version = self._version([records, *content_of(room, "raw", sorted(needed))])
             room.forget(["validated"])
             room.write_note(
                 "ingested", self._note(version, records=records, source=source.name, header=list(source.header), outside=outside)
             )
+        self.probe.passed("ingested")
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
 
@@ -138,6 +127,7 @@ class ReleaseFlow(ReleaseRecord):
 
     def validate(self, judge: Judge = judge_counts) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
+        policy = self.policy
         checks, warnings = self.collect_checks()
         verdicts = judge(checks)
         messages = [message for verdict in verdicts for message in verdict.messages]
@@ -149,13 +139,17 @@ class ReleaseFlow(ReleaseRecord):
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
             note = self._previous(room, "ingested")
-            content = _content(room, "records", sorted(room.columns("records")))
+            content = content_of(room, "records", sorted(room.columns("records")))
             version = self._version(content)
+            if isinstance(policy.person, Person):
+                people = room.raw(note["source"]).people(policy.person.column, person_key(self.site, policy.population))
+                room.write("people", people)
             room.drop(["raw"])
             room.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             told = {"records": note["records"], "warnings": list(warnings), "content": keyed}
             room.write_note("validated", self._note(version, **told))
+        self.probe.passed("validated")
         facts = {"rows": note["records"], "checks": len(checks)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
 
@@ -167,8 +161,14 @@ class ReleaseFlow(ReleaseRecord):
             drawn = room.note("masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
-            expected = self._expect_errors(room, note["content"])
-            secret = reserve(self.site, policy, self.id, records=note["records"], source=note["version"])
+            check_differencing(self, room)
+            expected = expect_errors(self, room, note["content"])
+            wanted = Reservation(policy, self.id, note["records"], note["version"])
+            secret = reserve(self.site, wanted, self.probe)
+            version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
+            stored = room.note("microaggregated")
+            if stored is not None and stored["version"] == version:  # a retry must not calibrate anew: another machine may round
+                return self._microaggregated(version, stored["columns"])
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
             evidence: dict[str, Any] = {}
@@ -181,8 +181,11 @@ class ReleaseFlow(ReleaseRecord):
                 evidence[name] = collect_evidence(exact, error=expected[name]).to_json()
             room.write("membership", pa.table(membership))
             room.write("statistics", pa.concat_tables(parts))
-            version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
+            if isinstance(policy.person, Person):
+                room.expose(str(self.id))
             room.write_note("microaggregated", self._note(version, input=note["version"], columns=evidence))
+            self.probe.passed("the clusters are made, not yet committed")
+        self.probe.passed("the clusters are committed")
         return self._microaggregated(version, evidence)
 
     def mask(self) -> StageResult:
@@ -193,10 +196,10 @@ class ReleaseFlow(ReleaseRecord):
             self._check_records(room, note)
             drawn = room.note("masked")
             if drawn is not None:  # an attempt may have stopped right after it committed
-                self.note_drawn()
+                self._read_masked(room, drawn)
+                self.note_drawn(drawn["version"])
                 return self._masked(drawn)
-            check_charged(self.site, policy, self.id)
-            secret = reserved_secret(self.site, self.id)
+            secret = reserved_secret(self.site, policy, self.id)
             statistics, membership = room.read("statistics"), room.read("membership")
             order = shuffled_positions(membership.num_rows, noise_stream(secret, *self._context, "shuffle"))
             columns: dict[str, Any] = {RECORD: pa.array(order)}
@@ -208,11 +211,12 @@ class ReleaseFlow(ReleaseRecord):
                 elif isinstance(column, KeepColumn):
                     columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
             table = pa.table(columns)
-            content = [fingerprint(table.select([name])) for name in table.column_names]
             room.write("masked", table)
-            drawn = self._note(self._version(content), input=note["input"], records=table.num_rows)
+            drawn = self._note(self._version(fingerprints_of(table)), input=note["input"], records=table.num_rows)
             room.write_note("masked", drawn)
-        self.note_drawn()
+            self.probe.passed("the noise is drawn, not yet committed")
+        self.probe.passed("the masked table is committed")
+        self.note_drawn(drawn["version"])
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
@@ -220,34 +224,28 @@ class ReleaseFlow(ReleaseRecord):
         policy, rule = self.policy, self.policy.suppress
         with self._room() as room:
             note = self._previous(room, "masked")
-            table = room.read("masked")
+            table = self._read_masked(room, note)
             quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
-            codes = encode([table.column(name) for name in quasi])
-            blanked, dropped, share, too_many = 0, 0, 0.0, False
-            if rule is not None:
-                done = suppress_small_groups(codes, rule.quasi_groups_below)
-                blanked, dropped, share = int(done.blank.sum()), int(done.dropped.sum()), done.share
-                too_many = done.records > rule.at_most * len(done.dropped)
-                for place, name in enumerate(quasi):
-                    if not done.blank[:, place].any():
-                        continue
-                    column = pa.array(table.column(name).to_pylist(), table.column(name).type, mask=done.blank[:, place])
-                    table = table.set_column(table.column_names.index(name), name, column)
-                table = table.filter(pa.array(~done.dropped))
-                codes = encode([table.column(name) for name in quasi])
-            anonymity = int(group_sizes(codes).min()) if quasi and table.num_rows else None
-            numbers = {"cells_blanked": blanked, "rows_dropped": dropped, "anonymity_k": anonymity, "rows": table.num_rows}
-            version = self._version([note["version"], blanked, dropped])
-            nobody = table.num_rows == 0
+            done = suppress_table(table, quasi, below=rule.quasi_groups_below if rule else 0)
+            numbers = {
+                "cells_blanked": done.cells,
+                "rows_dropped": done.dropped,
+                "anonymity_k": done.anonymity,
+                "rows": done.table.num_rows,
+            }
+            too_many = rule is not None and done.records > rule.at_most * table.num_rows
+            nobody = done.table.num_rows == 0
+            version = self._version([note["version"], done.cells, done.dropped])
             if not too_many and not nobody:
-                room.write("suppressed", table)
+                room.write("suppressed", done.table)
                 room.write_note("suppressed", self._note(version, **numbers))
+        self.probe.passed("suppressed")
         if rule is not None and too_many:
             limit = float(rule.at_most * 100)
-            self.block(f"{share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
+            self.block(f"{done.share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
-        return StageResult("suppressed", version, {**numbers, "share_suppressed": share})
+        return StageResult("suppressed", version, {**numbers, "share_suppressed": done.share})
 
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error."""
@@ -260,23 +258,13 @@ class ReleaseFlow(ReleaseRecord):
             original = room.read("records", names)
             released = room.read("suppressed", [RECORD, *names])
             own = released.column(RECORD).to_numpy()
-            x = np.stack([original.column(name).to_numpy()[own] for name in names], axis=1)
-            y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
-            everybody = np.stack([original.column(name).to_numpy() for name in names], axis=1)
-            errors = {name: column_error(x[:, i], y[:, i]) for i, name in enumerate(names)}
             stream = noise_stream(bytes.fromhex(self.site.keyed_hash(str(self.id).encode())), "linkage sample")
-            linkage, tried = record_linkage(everybody, y, own, stream=stream)
             expected = {name: clusters["columns"][name]["error"] for name in names}
+            internal = {"expected_error": expected, **audit_columns(original, released, own, stream=stream)}
             gates = judge_expected_errors(expected, policy.gates.expected_error)
-            internal = {
-                "error": errors,
-                "expected_error": expected,
-                "sse_paper": sse_paper(x, y),
-                "record_linkage_percent": linkage,
-                "record_linkage_sample": tried,
-            }
             version = self._version([suppressed["version"], "audit"])
             room.write_note("audited", self._note(version, internal=internal, gates=[(g.name, g.value, g.limit) for g in gates]))
+        self.probe.passed("audited")
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
@@ -296,33 +284,19 @@ class ReleaseFlow(ReleaseRecord):
             failed = [gate.words for gate in (Gate(*parts) for parts in audited["gates"]) if not gate.passed]
             released = [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
             table = room.read("suppressed", released)
-        if failed:
-            self.block("; ".join(failed))
-        refuse(str(self.id), check_roles(table.column_names, policy))
-        facts = self.public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
-        evidence = {
-            "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
-            "salt": self.site.keyed_hash(
-                f"salt of the evidence of {self.id}".encode()
-            ),  # so that no hash of it can be guessed at
-            "tool": f"release-pipeline {__version__}",
-            "release": str(self.id),
-            "policy": json.loads(policy.canonical_json()),
-            "facts": facts,
-            "consistency": choose_consistency(
-                policy.protect.consistency, method=policy.protect.method, scope=policy.protect.scope
-            ),
-            "units": "scales are of the cluster sums, in the column's unit; errors are mean squares over the column's variance",
-            "columns": clusters["columns"],
-            "audit": audited["internal"],
-            "gates": audited["gates"],
-            "warnings": validated["warnings"],
-        }
-        self.check_frozen()
-        digest = freeze(self.site.candidate(str(self.id)), table, policy.publish.formats, evidence)
+            if failed:
+                self.block("; ".join(failed))
+            refuse(str(self.id), check_roles(table.column_names, policy))
+            facts = self.public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
+            evidence = self._evidence(facts, audited, clusters, validated)
+            self.check_frozen()
+            digest = freeze(
+                self.site.candidate(str(self.id)), table, policy.publish.formats, evidence
+            )  # in the room: one at a time
+        self.probe.passed("the candidate's folder is in its place")
         facts["candidate_hash"] = digest
-        with open_registry(self.site.registry) as registry:
-            registry.set_state(self.id, "candidate", policy_hash=self._hash, candidate_hash=digest, facts=facts)
+        self.note_candidate(digest, facts)
+        self.probe.passed("the candidate is noted")
         return StageResult("candidate", digest, facts)
 
     def run(self) -> StageResult:
@@ -336,43 +310,27 @@ class ReleaseFlow(ReleaseRecord):
                 stage()
             return self.freeze()
 
-    def block(self, reason: str) -> NoReturn:
-        """Note the release as blocked, with the reason, and raise."""
-        self.note_blocked(reason)
-        raise Blocked(reason, where=str(self.id))
-
-    def _expect_errors(self, room: ReleaseRoom, content: str) -> dict[str, float]:
-        """The expected error of every noise column, and the gates on it judged: before anything is charged, so that a policy that
-        cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
-        method = self.policy.protect.model_dump_json()
-        secret = bytes.fromhex(self.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
-        expected: dict[str, float] = {}
-        for name in self.policy.noise_columns:
-            self.progress(f"expecting the error of {name}")
-            numbers = room.read("records", [name]).column(name).to_numpy()
-            exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-            expected[name] = expect_error(exact, numbers, secret=secret, context=(name,))
-        failed = [gate for gate in judge_expected_errors(expected, self.policy.gates.expected_error) if not gate.passed]
-        if failed:
-            folder = self.site.vault / "refused"
-            make_private_folder(folder)
-            file = folder / f"{str(self.id).replace('/', '~')}.json"
-            write_private_json(file, {"release": str(self.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
-            words = tuple(gate.words for gate in failed)
-            raise GateFailed(" ".join(words), findings=words, where=str(self.id), remedy="No noise was drawn.")
-        return expected
-
-    @contextmanager
-    def noting_refusals(self) -> Iterator[None]:
-        """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or had to wait."""
-        try:
-            yield
-        except (NotPassed, StoreError):
-            raise
-        except ReleasePipelineError as refused:
-            findings = refused.findings if isinstance(refused, DataRefused) else ()
-            self.note_blocked(" ".join((refused.what, *findings)))
-            raise
+    def _evidence(
+        self, facts: Mapping[str, Any], audited: Mapping[str, Any], clusters: Mapping[str, Any], validated: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """What the candidate's folder says of itself, for the people who sign it."""
+        policy = self.policy
+        return {
+            "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
+            "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at
+            "tool": f"release-pipeline {__version__}",
+            "release": str(self.id),
+            "policy": json.loads(policy.canonical_json()),
+            "facts": facts,
+            "consistency": choose_consistency(
+                policy.protect.consistency, method=policy.protect.method, scope=policy.protect.scope
+            ),
+            "units": "scales are of the cluster sums, in the column's unit; errors are mean squares over the column's variance",
+            "columns": clusters["columns"],
+            "audit": audited["internal"],
+            "gates": audited["gates"],
+            "warnings": validated["warnings"],
+        }
 
     def _serve(self, room: ReleaseRoom, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""
@@ -380,11 +338,11 @@ class ReleaseFlow(ReleaseRecord):
             raise Blocked(
                 "noise was already drawn for this release, for other data or another policy; it is not drawn again.",
                 where=str(self.id),
-                remedy="Restore source and policy, or open the next revision.",
+                remedy=f"Restore source and policy. {next_revision(self.id)}",
             )
         note = room.note(stage)
         if note is None:
-            raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id))
+            raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
         return self._microaggregated(note["version"], note["columns"])
 
     def _microaggregated(self, version: str, evidence: Mapping[str, Any]) -> StageResult:
@@ -396,73 +354,5 @@ class ReleaseFlow(ReleaseRecord):
         facts = {"rows": drawn["records"], "claim": describe_claim(self.policy)}
         return StageResult("masked", drawn["version"], facts)
 
-    def _previous(self, room: ReleaseRoom, stage: str) -> dict[str, Any]:
-        """The note of a stage that must have run under this very policy."""
-        note = room.note(stage)
-        if note is None:
-            raise NotPassed(
-                f"the stage '{stage}' has not been passed.", where=str(self.id), remedy="Run the release from its start."
-            )
-        if note["policy_hash"] != self._hash:
-            raise NotPassed(
-                f"the stage '{stage}' was passed under another policy.",
-                where=str(self.id),
-                remedy="Run the release from its start.",
-            )
-        return note
 
-    def _check_records(self, room: ReleaseRoom, clusters: Mapping[str, Any]) -> None:
-        """Refuse when the records in the vault are no longer those that the clusters were made of."""
-        if self._previous(room, "validated")["version"] != clusters["input"]:
-            raise Blocked(
-                "the records were validated anew since, and they are others.",
-                where=str(self.id),
-                remedy="Restore the source and run the release from its start.",
-            )
-
-    def _note(self, version: str, **content: Any) -> dict[str, Any]:
-        return {"policy_hash": self._hash, "version": version, **content}
-
-    def _version(self, parts: Sequence[object]) -> str:
-        return self.site.keyed_hash(json.dumps([self._hash, str(self.id), *parts]).encode())
-
-    def _source(self) -> SourceDoor:
-        return find_source(self.policy.source, folder=self.site.home, values=self.site.environment, expected=self.policy.declared)
-
-    @contextmanager
-    def _room(self) -> Iterator[ReleaseRoom]:
-        with open_room(self.site.vault, self.policy.population, self.id.room) as room:
-            yield room
-
-    @property
-    def _partition(self) -> str | None:
-        return None if isinstance(self.policy.releases, str) else self.id.release
-
-    @property
-    def _context(self) -> tuple[Context, ...]:
-        return (self._hash, str(self.id), 0)
-
-
-def open_release(site: Site, policy_name: str, release: str | None, *, progress: Progress = lambda _: None) -> ReleaseFlow:
-    """The flow of one release of a policy of the site; `release` may be left out where there is only one."""
-    policy = site.policy(policy_name)
-    names = partitions(policy)
-    if release is None and len(names) == 1:
-        release = names[0]
-    if release not in names:
-        what = f"policy {policy.policy} has no release {release}." if release else f"policy {policy.policy} has several releases."
-        raise WrongUsage(what, remedy=f"Name one with --release: {', '.join(names)}.")
-    return ReleaseFlow(site, policy, ReleaseId(policy.policy, release), progress)
-
-
-def partitions(policy: Policy) -> list[str]:
-    """The names of a policy's releases."""
-    return ["once"] if isinstance(policy.releases, str) else list(policy.releases)
-
-
-def _content(room: ReleaseRoom, table: str, columns: Sequence[str]) -> list[tuple[str, str]]:
-    """Each column's name with the hash of its content."""
-    return [(name, fingerprint(room.read(table, [name]))) for name in columns]
-
-
-__all__ = ["FAMILIES", "STAGES", "Blocked", "ReleaseFlow", "StageResult", "judge_expectations", "open_release", "partitions"]
+__all__ = ["FAMILIES", "STAGES", "Blocked", "ReleaseFlow", "StageResult", "judge_expectations"]

@@ -1,127 +1,217 @@
 """What comes before the noise: the charge under the cap, once, and then the secret that the noise is drawn with.
 
 The secret lies in a private file from the reservation until the noise is committed, and never in a database, where a deleted row
-stays readable.
+stays readable. The registry keeps a check value of it (a hash from which it cannot be computed): so a secret that was put there
+by somebody else is found out, and so is one that is lost.
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import hmac
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, OverCap, SecretLost
-from release_pipeline.flow.files import make_private_folder, sync
+from release_pipeline.flow.files import make_private_folder
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import SECRET, Standing, standing_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, release_loss
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store.registry import Charge, Registry, ReleaseId, open_registry
+from release_pipeline.store.connections import sync
+from release_pipeline.store.ledger import Charge, add_charge, list_charges
+from release_pipeline.store.registry import Registry, ReleaseId
 
 
-def reserve(site: Site, policy: Policy, release: ReleaseId, *, records: int, source: str) -> bytes:
+def _nothing(_: str) -> None: ...
+
+
+def _draw_secret() -> bytes:
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a test may put in the place of the system's own: `passed` is told every boundary that the release has passed, and
+    `new_secret` gives a new secret. Neither the command line nor Dagster nor a policy can set them."""
+
+    passed: Callable[[str], None] = _nothing
+    new_secret: Callable[[], bytes] = _draw_secret
+
+
+PLAIN = Probe()
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records."""
+
+    policy: Policy
+    release: ReleaseId
+    records: int
+    source: str
+
+
+def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt.
 
-    `source` is the keyed hash of the records that the noise is for: the same secret never masks other ones.
+    After a charge the registry notes the check value of the secret before anything is made with it. So without that note a
+    secret may be made anew, whatever lies in its place; with it, only that very secret will do.
     """
-    with open_registry(site.registry) as registry:
-        mine = [charge for charge in registry.charges() if charge.id == release]
-        if not mine:
-            _charge(registry, site, policy, release, records, source)
-    if not mine:
-        return _make_secret(_secret_file(site, release))
-    if mine[0].policy_hash != policy.canonical_hash() or mine[0].population != policy.population:
-        raise Blocked(
-            "this release was charged under another policy, so its noise must not be drawn again.",
-            where=str(release),
-            remedy="Restore that policy, or open the next revision.",
-        )
-    if mine[0].source != source:
-        raise Blocked(
-            "this release was charged for other data; its secret must not mask these.",
-            where=str(release),
-            remedy="Restore the source, or open the next revision.",
-        )
-    return reserved_secret(site, release)
+    with _one_at_a_time(site):
+        with site.open_registry() as registry:
+            standing = standing_of(registry, wanted.release)
+            _refuse_other(standing, wanted)
+            if standing.charge is None:
+                _charge(registry, site, wanted)
+        probe.passed("the loss is charged")
+        if standing.secret is None:
+            secret = probe.new_secret()
+            _keep_secret(_secret_file(site, wanted.release), secret, probe)
+            probe.passed("the secret is on the disk")
+            with site.open_registry() as registry:
+                registry.add(SECRET, wanted.release, check=_check_value(secret))
+            probe.passed("the secret is noted")
+        return reserved_secret(site, wanted.policy, wanted.release)
 
 
-def reserved_secret(site: Site, release: ReleaseId) -> bytes:
-    """The secret of a release that was charged; without it the release is lost."""
+def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
+    """The secret of a release that was charged under this policy and is not drawn yet; without it the release is lost."""
+    with site.open_registry(read_only=True) as registry:
+        standing = standing_of(registry, release)
+    if standing.charge is None:
+        raise Blocked(
+            "the registry has no charge for this release.", where=str(release), remedy="Was the registry replaced? Restore it."
+        )
+    _refuse_other(standing, Reservation(policy, release, standing.charge.records, standing.charge.source))
     try:
         secret = _secret_file(site, release).read_bytes()
     except FileNotFoundError:
         secret = b""
-    if len(secret) != SECRET_BYTES:
+    if len(secret) != SECRET_BYTES or not hmac.compare_digest(_check_value(secret), standing.secret or ""):
+        what = "is lost" if not secret else "is not the one that was made for it"
         raise SecretLost(
-            "the secret of this release is lost after it was charged, so its noise cannot be made again.",
+            f"the secret of this release {what}, after it was charged: its noise cannot be made.",
             where=str(release),
-            remedy="Open the next revision, which is charged anew.",
+            remedy=next_revision(release),
         )
     return secret
 
 
-def check_charged(site: Site, policy: Policy, release: ReleaseId) -> None:
-    """Refuse to draw for a release that the registry does not know as charged under this policy."""
-    with open_registry(site.registry) as registry:
-        mine = [charge for charge in registry.charges() if charge.id == release]
-    if [(charge.policy_hash, charge.population) for charge in mine] != [(policy.canonical_hash(), policy.population)]:
-        raise Blocked(
-            "the registry has no charge for this release under this policy.",
-            where=str(release),
-            remedy="Was the registry replaced? Restore it.",
-        )
-
-
 def forget_secret(site: Site, release: ReleaseId) -> None:
-    """The secret is gone after this."""
+    """The secret is gone after this, and so is what a broken attempt left of it."""
     file = _secret_file(site, release)
-    file.unlink(missing_ok=True)
     if file.parent.is_dir():
+        for left in (file, *_partials(file)):
+            left.unlink(missing_ok=True)
         sync(file.parent)
 
 
 def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Account:
-    """The account of the policy's population with these charges."""
-    return Account(policy.population, site.population(policy), tuple(charge.loss for charge in charges))
+    """The account of the policy's population with these of its charges."""
+    mine = tuple(charge.loss for charge in charges if charge.population == policy.population)
+    return Account(policy.population, site.population(policy), mine)
 
 
 def refuse_over_cap(account: Account, loss: Loss, release: ReleaseId) -> OverCap:
-    """The refusal in words: what is spent, and what this release would make of it."""
+    """The refusal in words: what is left, and what this release would take."""
     return OverCap(
-        f"this release would bring {account.population} to {account.after(loss)} of {account.limit} ({account.unit}); "
-        f"{account.spent} is spent.",
+        f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
+        f"{account.spent} is spent), and this release would take {account.words(account.of(loss))}.",
         where=str(release),
         remedy="The cap is the privacy officer's: populations.yaml.",
     )
 
 
-def _charge(registry: Registry, site: Site, policy: Policy, release: ReleaseId, records: int, source: str) -> None:
-    """The plain cap check, in the transaction of the charge."""
-    loss = release_loss(policy, records=records)
-    account = open_account(site, policy, registry.charges(policy.population))
+def next_revision(release: ReleaseId) -> str:
+    """What to do when a release can only be made anew: the revision that a fresh charge opens, and the command."""
+    return (
+        f"Only {release.next} can replace it, with a fresh charge: "
+        f"release-pipeline run {release.policy} --release {release.release} --revise 'REASON'."
+    )
+
+
+def _refuse_other(standing: Standing, wanted: Reservation) -> None:
+    """Refuse what was charged for something else, was given up, or is drawn: the same secret never masks two inputs."""
+    release, charge = wanted.release, standing.charge
+    if standing.replaced is not None and standing.drawn is None:
+        raise Blocked(f"it was given up for {standing.replaced}.", where=str(release), remedy="Run that one.")
+    if charge is None:
+        return
+    if charge.policy_hash != wanted.policy.canonical_hash() or charge.population != wanted.policy.population:
+        raise Blocked(
+            "this release was charged under another policy, so its noise must not be drawn under this one.",
+            where=str(release),
+            remedy=f"Restore that policy. {next_revision(release)}",
+        )
+    if charge.source != wanted.source:
+        raise Blocked(
+            "this release was charged for other data; its secret must not mask these.",
+            where=str(release),
+            remedy=f"Restore the source. {next_revision(release)}",
+        )
+    if standing.drawn is not None:
+        raise Blocked(
+            "the registry says that the noise of this release was drawn, and the vault has no record of it.",
+            where=str(release),
+            remedy=f"Was an older vault put back? Restore the right one. {next_revision(release)}",
+        )
+
+
+def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
+    """The charge, with the cap check in its transaction."""
+    policy, release = wanted.policy, wanted.release
+    loss = release_loss(policy, records=wanted.records)
+    account = open_account(site, policy, list_charges(registry))
     if not account.admits(loss):
         raise refuse_over_cap(account, loss, release)
-    registry.charge(Charge(release, policy.population, policy.canonical_hash(), source, loss))
-    registry.set_state(release, "reserved", policy_hash=policy.canonical_hash())
+    charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss)
+    add_charge(registry, charge, account)
+
+
+def _check_value(secret: bytes) -> str:
+    return hashlib.sha256(b"release-pipeline: check value of a secret\n" + secret).hexdigest()
 
 
 def _secret_file(site: Site, release: ReleaseId) -> Path:
     return site.vault / "secrets" / str(release).replace("/", "~")
 
 
-def _make_secret(file: Path) -> bytes:
-    """A new secret from the operating system, on disk before anybody uses it."""
-    make_private_folder(file.parent)
-    secret = secrets.token_bytes(SECRET_BYTES)
+def _partials(file: Path) -> list[Path]:
+    return [path for path in file.parent.iterdir() if path.name.startswith(f".{file.name}.")]
+
+
+@contextmanager
+def _one_at_a_time(site: Site) -> Iterator[None]:
+    """No other thread or process reserves meanwhile: the folder of the secrets is locked, and the system unlocks what died."""
+    folder = site.vault / "secrets"
+    make_private_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
+    """A new secret on the disk before anybody uses it, in the place of whatever lies there."""
+    for left in _partials(file):
+        left.unlink(missing_ok=True)
     partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
             new.write(secret)
             new.flush()
             os.fsync(new.fileno())
+        probe.passed("the secret is written, not yet in its place")
         partial.replace(file)
         sync(file.parent)
     finally:
         partial.unlink(missing_ok=True)
-    return secret

@@ -6,7 +6,8 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
 from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.policy.text import EMPTY, read_yaml
+from release_pipeline.store.connections import sync
+from release_pipeline.store.registry import Registry, RegistryChanged, open_registry
 from release_pipeline.store.vault import make_vault
 
 HOME = "RELEASE_PIPELINE_HOME"
@@ -41,8 +44,14 @@ class Site:
 
     @property
     def registry(self) -> Path:
-        """Charges and states."""
+        """Everything that happened, chained."""
         return self.home / "registry.duckdb"
+
+    @contextmanager
+    def open_registry(self, *, read_only: bool = False) -> Iterator[Registry]:
+        """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
+        with open_registry(self.registry, head=_KeptHead(self), read_only=read_only) as registry:
+            yield registry
 
     @property
     def dagster_home(self) -> Path:
@@ -64,6 +73,17 @@ class Site:
             known = ", ".join(path.stem for path in self.policy_files()) or "none"
             raise WrongUsage(f"this site has no policy '{name}'.", where=str(self.home), remedy=f"There are: {known}.")
         return check_name(load_policy(file), file)
+
+    def read_policies(self) -> tuple[list[Policy], list[str]]:
+        """The policies that can be read, and in words what is wrong with the others: one never takes the others down."""
+        policies: list[Policy] = []
+        broken: list[str] = []
+        for file in self.policy_files():
+            try:
+                policies.append(check_name(load_policy(file), file))
+            except ReleasePipelineError as error:
+                broken.append(str(error))
+        return policies, broken
 
     def population(self, policy: Policy) -> Population:
         """The population whose budget the policy spends."""
@@ -109,6 +129,43 @@ class Site:
         if len(key) != _KEY_BYTES:
             raise ReleasePipelineError("the vault's key is damaged.", where=str(file), remedy="Restore it from a backup.")
         return key
+
+
+class _KeptHead:
+    """The last event of the registry, in the vault, under the vault's key: nobody without it can forge one."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._file = site.vault / "registry.head"
+
+    def read(self) -> tuple[int, str] | None:
+        """Number and hash, or None if none was ever kept."""
+        try:
+            number, digest, seal = self._file.read_text(encoding="ascii").split()
+            known = int(number), digest
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            known, seal = (0, ""), ""
+        if not hmac.compare_digest(seal, self._seal(known)):
+            raise RegistryChanged(
+                "what the vault knows of the registry was changed.", where=str(self._file), remedy="Restore it from a backup."
+            )
+        return known
+
+    def write(self, number: int, digest: str) -> None:
+        """Keep these."""
+        make_vault(self._file.parent)
+        partial = self._file.with_name(f".{self._file.name}.new")  # always the same: whoever writes holds the registry's lock
+        with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as new:
+            new.write(f"{number} {digest} {self._seal((number, digest))}\n")
+            new.flush()
+            os.fsync(new.fileno())
+        partial.replace(self._file)
+        sync(self._file.parent)
+
+    def _seal(self, known: tuple[int, str]) -> str:
+        return self._site.keyed_hash(f"head of the registry: {known[0]} {known[1]}".encode())
 
 
 def find_site(home: Path | None = None) -> Site:

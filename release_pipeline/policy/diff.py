@@ -25,7 +25,10 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         yield f"the claim changes from: {describe_claim(old)}"
         yield f"                    to: {describe_claim(new)}"
     before, after = _series(old), _series(new)
-    if before != after:
+    if before is None or after is None:
+        if before != after:
+            yield "the series has no end now" if after is None else "the series has an end now"
+    elif before != after:
         yield f"{'raises' if after > before else 'lowers'} the series from epsilon {format_nano(before)} to {format_nano(after)}"
     for name in new.columns.keys() - old.columns.keys():
         yield f"column {name}: new, {_deed(new, name)}"
@@ -37,10 +40,11 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         yield f"{'.'.join(path)}: {_text(was)} -> {_text(is_now)}"
 
 
-def _series(policy: Policy) -> int:
-    """What all releases of the policy together may spend, in its own definition and scope."""
-    releases = 1 if isinstance(policy.releases, str) else len(policy.releases)
-    return policy.protect.epsilon.nano * policy.records_per_person * releases
+def _series(policy: Policy) -> int | None:
+    """What all releases of the policy together may spend, in its own definition and scope; None where there is no end of them."""
+    if policy.every:
+        return None
+    return policy.protect.epsilon.nano * policy.records_per_person * len(policy.release_names)
 
 
 def _deed(policy: Policy, name: str) -> str:

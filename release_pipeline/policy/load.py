@@ -26,6 +26,7 @@ from release_pipeline.policy.model import (
     Protect,
     Publish,
     Review,
+    Scheduled,
     Source,
     Suppress,
 )
@@ -38,6 +39,7 @@ _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
+    "releases": Scheduled,
     "person": Person,
     "protect": Protect,
     "suppress": Suppress,
@@ -47,7 +49,7 @@ _MODELS: dict[str, type[BaseModel]] = {
 }
 _FORMS = {
     "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
-    "releases": "Allowed: once, or a list of names.",
+    "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, cron: '0 6 1 * *'}.",
 }
 _COLUMN_MODELS: dict[str, type[BaseModel]] = {"drop": DropColumn, "keep": KeepColumn, "noise": NoiseColumn}
 
@@ -191,19 +193,24 @@ def explain_value(
 def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
     """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
     told: set[Path] = set()
-    for error in sorted(errors, key=_is_wrong_branch):
+    for error in sorted(errors, key=_distance):
         where = _real_path((*path, *error["loc"]), raw, error["type"])
-        better_told = _is_wrong_branch(error) and any(place[: len(where)] == where for place in told)
+        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in told)
         if where not in told and not better_told:
             told.add(where)
             what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw))
             yield where, what, remedy
 
 
-def _is_wrong_branch(error: ErrorDetails) -> bool:
-    """Whether this error is of the branch of a union that the steward cannot have meant."""
-    structured = isinstance(error["input"], dict | list)
-    return structured if error["type"] == "literal_error" else error["type"] in ("model_type", "tuple_type") and not structured
+def _distance(error: ErrorDetails) -> int:
+    """How far the branch of a union that this error is of is from what the steward can have meant: 0 is that branch itself."""
+    match error["type"], error["input"]:
+        case ("literal_error", dict() | list()) | ("tuple_type", dict()) | ("model_type", list()):
+            return 2
+        case ("tuple_type" | "model_type", value) if not isinstance(value, dict | list):
+            return 1
+        case _:
+            return 0
 
 
 def _real_path(location: tuple[str | int, ...], raw: Any, kind: str) -> Path:

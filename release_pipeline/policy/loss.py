@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.populations import Population
@@ -11,6 +13,8 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.methods import DEFINITION
 
 LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
+
+_ONE_AND_LN_2 = Fraction("1.693147180559945309418")  # rounded up: losses are exact integers, never below the bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ def column_bound(policy: Policy, nano: int, *, records: int) -> int:
     if protect.scope == "column":
         return nano
     if protect.method == "idp-ls":
-        return math.ceil(nano * (1 + math.log(2)))
+        return math.ceil(nano * _ONE_AND_LN_2)
     return nano * max(records // (protect.k or 1), 1)
 
 
@@ -75,31 +79,52 @@ class Account:
         return f"epsilon, {'DP' if self.cap.cap.definition == 'dp' else 'iDP'}, {self.cap.cap.scope}"
 
     @property
+    def total(self) -> int | None:
+        """What is charged so far, in nano-epsilon or releases; None is infinity."""
+        return self.sum_of(self.charged)
+
+    @property
+    def most(self) -> int:
+        """The cap, in nano-epsilon or releases."""
+        cap = self.cap.cap
+        return cap.epsilon.nano if cap.epsilon is not None else cap.releases or 0
+
+    @property
     def spent(self) -> str:
         """What is charged so far."""
-        return self._words([self._of(loss) for loss in self.charged])
+        return self.words(self.total)
 
     @property
     def limit(self) -> str:
         """The cap."""
-        return str(self.cap.cap.releases if self.cap.cap.epsilon is None else self.cap.cap.epsilon)
+        return self.words(self.most)
+
+    @property
+    def left(self) -> str:
+        """What may still be charged."""
+        return self.words(0 if self.total is None else max(self.most - self.total, 0))
 
     def after(self, loss: Loss) -> str:
         """What would be charged with this loss too."""
-        return self._words([self._of(one) for one in (*self.charged, loss)])
+        return self.words(self.sum_of((*self.charged, loss)))
 
-    def admits(self, loss: Loss) -> bool:
-        """Whether this loss fits under the cap; an infinite one never does."""
-        parts = [self._of(one) for one in (*self.charged, loss)]
-        limit = self.cap.cap.releases if self.cap.cap.epsilon is None else self.cap.cap.epsilon.nano
-        return all(part is not None for part in parts) and sum(part or 0 for part in parts) <= (limit or 0)
+    def admits(self, *losses: Loss) -> bool:
+        """Whether these losses fit under the cap together; an infinite one never does."""
+        total = self.sum_of((*self.charged, *losses))
+        return total is not None and total <= self.most
 
-    def _of(self, loss: Loss) -> int | None:
+    def of(self, loss: Loss) -> int | None:
+        """What a loss counts here: nano-epsilon, or one release; None is infinity."""
         cap = self.cap.cap
         return 1 if cap.epsilon is None else loss.of(cap.definition or "dp", cap.scope or "column")
 
-    def _words(self, parts: list[int | None]) -> str:
-        if any(part is None for part in parts):
+    def sum_of(self, losses: Iterable[Loss]) -> int | None:
+        """The exact sum of several losses; None is infinity."""
+        parts = [self.of(loss) for loss in losses]
+        return None if None in parts else sum(part or 0 for part in parts)
+
+    def words(self, amount: int | None) -> str:
+        """An amount in the cap's unit."""
+        if amount is None:
             return "infinity"
-        total = sum(part or 0 for part in parts)
-        return str(total) if self.cap.cap.epsilon is None else format_nano(total)
+        return str(amount) if self.cap.cap.epsilon is None else format_nano(amount)

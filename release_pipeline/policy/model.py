@@ -26,8 +26,11 @@ from pydantic import (
     model_validator,
 )
 
+from release_pipeline.policy.cron import Cron
+from release_pipeline.policy.periods import Every
 from release_pipeline.privacy import Epsilon, Grid
 
+DIFFERENCING_BELOW = 10  # where a policy says nothing else
 Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
 MethodName: TypeAlias = Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
 
@@ -106,6 +109,14 @@ def _category(value: Any) -> int | str:
     return value
 
 
+def _cron(value: Any) -> Cron:
+    if isinstance(value, Cron):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be a text of five fields, like '0 6 1 * *'")
+    return Cron.parse(value)
+
+
 def _release_texts(value: Any) -> Any:
     if not isinstance(value, list):
         return value
@@ -123,6 +134,7 @@ Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(
 ReleaseName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 ReleaseList = Annotated[tuple[ReleaseName, ...], Field(min_length=1), AfterValidator(_unique)]
 Category = Annotated[int | str, BeforeValidator(_category)]
+Timetable = Annotated[Cron, BeforeValidator(_cron), PlainSerializer(lambda cron: cron.text)]
 
 
 class _Frozen(BaseModel):
@@ -162,6 +174,20 @@ class Person(_Frozen):
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
+
+
+class Scheduled(_Frozen):
+    """Releases that a timetable opens: those of a list one after the other, or every period once it has ended. Times are UTC."""
+
+    list: Annotated[ReleaseList, BeforeValidator(_release_texts)] | None = None
+    every: Every | None = None
+    cron: Timetable
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Scheduled:
+        if (self.list is None) == (self.every is None):
+            raise ValueError("a timetable has either a list of releases or 'every' with a period")
+        return self
 
 
 class Protect(_Frozen):
@@ -276,7 +302,7 @@ class Policy(_Frozen):
     population: Slug
     source: Source
     person: Person | Literal["each-row"]
-    releases: Annotated[ReleaseList | Literal["once"], BeforeValidator(_release_texts)]
+    releases: Annotated[ReleaseList | Scheduled | Literal["once"], BeforeValidator(_release_texts)]
     protect: Protect
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
     drop: Annotated[tuple[Name, ...], AfterValidator(_unique)] = ()
@@ -300,6 +326,36 @@ class Policy(_Frozen):
     def column_epsilon(self) -> dict[str, Epsilon]:
         """What each noise column may spend: the release's epsilon, split exactly."""
         return split_epsilon(self.protect, self.noise_columns)
+
+    @property
+    def release_names(self) -> tuple[str, ...]:
+        """The releases that the policy names; none where a period gives them their names."""
+        if isinstance(self.releases, Scheduled):
+            return self.releases.list or ()
+        return ("once",) if isinstance(self.releases, str) else self.releases
+
+    @property
+    def every(self) -> Every | None:
+        """The period that every release is of, if that is how they are named."""
+        return self.releases.every if isinstance(self.releases, Scheduled) else None
+
+    @property
+    def cron(self) -> Cron | None:
+        """When the next release is opened, if nobody need do it."""
+        return self.releases.cron if isinstance(self.releases, Scheduled) else None
+
+    @property
+    def is_series(self) -> bool:
+        """Whether there are several releases."""
+        return self.every is not None or len(self.release_names) > 1
+
+    @property
+    def differencing_below(self) -> int:
+        """Between two releases at least this many people join, or nobody does; likewise leave. 0 where nobody can be counted."""
+        if not self.is_series or not isinstance(self.person, Person):
+            return 0
+        below = self.gates.differencing_below
+        return DIFFERENCING_BELOW if below is None else below
 
     @property
     def records_per_person(self) -> int:

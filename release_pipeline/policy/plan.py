@@ -203,16 +203,18 @@ def _worst_calibrated(method: str, k: int, clusters: int) -> float:
 
 
 def _release_words(policy: Policy) -> str:
-    if isinstance(policy.releases, str):
-        return ", released once"
-    return f", {len(policy.releases)} release{'s' if len(policy.releases) > 1 else ''}: {', '.join(policy.releases)}"
+    opened = f", opened by the timetable '{policy.cron.text}' (UTC)" if policy.cron else ""
+    if policy.every:
+        return f", a release for every {policy.every} that has ended{opened}"
+    names = policy.release_names
+    return ", released once" if names == ("once",) else f", {count_of(len(names), 'release')}: {', '.join(names)}{opened}"
 
 
 def _person_words(policy: Policy) -> str:
     if not isinstance(policy.person, Person):
         return "each row is a person of its own"
     records = policy.person.records_per_release
-    return f"column {policy.person.column}, at most {records} record{'s' if records > 1 else ''} per release"
+    return f"column {policy.person.column}, at most {count_of(records, 'record')} per release"
 
 
 def _column_bound(plan: Plan) -> str:
@@ -236,7 +238,7 @@ def _column_table(plan: Plan) -> Iterator[str]:
     for name, column in plan.policy.columns.items():
         yield f"{name:<{width}}  {column.role:<12}  {column.do:<5}  {_column_words(column, by_name.get(name))}"
     if plan.policy.drop:
-        more = "1 further column" if len(plan.policy.drop) == 1 else f"{len(plan.policy.drop)} further columns"
+        more = count_of(len(plan.policy.drop), "further column")
         yield f"{'':<{width}}  {'':<12}  drop   {more}, by name"
     if any(part.worst_case for part in plan.columns):
         yield "noise: mean absolute error of a released value from noise alone, the worst over all data; usually far less"
@@ -262,6 +264,11 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
     return f"epsilon {part.epsilon}; noise {bound}{_figure(part.noise)} ({part.share:.1%} of the domain); {words}"
 
 
+def count_of(number: int, what: str) -> str:
+    """A number of things in words: 1 release, 2 releases."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _figure(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
@@ -275,9 +282,8 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         )
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
-    if policy.gates.differencing_below:
-        below = policy.gates.differencing_below
-        gates.append(f"between two releases nobody joins, or at least {below} people do; likewise leaving")
+    if policy.differencing_below > 1:
+        gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"
     if policy.retain:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"

@@ -16,6 +16,7 @@ from release_pipeline.policy.model import (
     NoiseColumn,
     Person,
     Protect,
+    Scheduled,
     Source,
     Suppress,
     look_alike_key,
@@ -35,7 +36,7 @@ class Parts:
 
     source: Source | None = None
     person: Person | str | None = None
-    releases: tuple[str, ...] | str | None = None
+    releases: tuple[str, ...] | Scheduled | str | None = None
     protect: Protect | None = None
     suppress: Suppress | None = None
     gates: Gates | None = None
@@ -45,6 +46,11 @@ class Parts:
     drop: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     complete: bool = True  # whether every column is valid
+
+    @property
+    def is_series(self) -> bool:
+        names = self.releases.list or () if isinstance(self.releases, Scheduled) else self.releases
+        return isinstance(names, tuple) and (len(names) > 1 or names == ())
 
     @property
     def noise(self) -> dict[str, NoiseColumn]:
@@ -92,7 +98,7 @@ def _source(parts: Parts) -> Iterator[Problem]:
             "a policy that is released once has no release column.",
             "List the releases, or leave release_column out and drop the column.",
         )
-    if isinstance(parts.releases, tuple) and len(parts.releases) > 1 and column is None:
+    if parts.is_series and column is None:
         yield (
             ("releases",),
             "several releases need source.release_column to tell their records apart.",
@@ -209,6 +215,12 @@ def _gates(parts: Parts) -> Iterator[Problem]:
             f"min_rows is below 2 k = {2 * parts.protect.k}.",
             "Fewer records than two clusters are never released: raise it.",
         )
+    if parts.gates.differencing_below is not None and parts.releases == "once":
+        what = "there is one release, and nothing to compare it with."
+        yield ("gates", "differencing_below"), what, "Remove differencing_below."
+    elif parts.gates.differencing_below and parts.person == "each-row":
+        what = "each row is a person of its own, so nobody can be seen to join or leave."
+        yield ("gates", "differencing_below"), what, "Name the person's column, or set differencing_below to 0."
     for name in parts.gates.expected_error:
         if parts.complete and name not in parts.noise:
             yield ("gates", "expected_error", name), f"'{name}' is not a column with do: noise.", "Remove it."

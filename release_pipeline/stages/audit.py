@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
@@ -38,6 +39,23 @@ class Gate:
 def judge_expected_errors(expected: Mapping[str, float], limits: Mapping[str, Decimal]) -> list[Gate]:
     """One gate per column with a limit; a column without a figure fails."""
     return [Gate(f"expected error of {name}", expected.get(name, np.nan), float(limit)) for name, limit in limits.items()]
+
+
+def audit_columns(
+    original: pa.Table, released: pa.Table, own: npt.NDArray[np.intp], *, stream: NoiseStream
+) -> dict[str, float | int | dict[str, float]]:
+    """Every figure of a masked table against its original, which has the same columns; `own[i]` is the original of record i."""
+    names = original.column_names
+    x = np.stack([original.column(name).to_numpy()[own] for name in names], axis=1)
+    y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
+    everybody = np.stack([original.column(name).to_numpy() for name in names], axis=1)
+    linkage, tried = record_linkage(everybody, y, own, stream=stream)
+    return {
+        "error": {name: column_error(x[:, i], y[:, i]) for i, name in enumerate(names)},
+        "sse_paper": sse_paper(x, y),
+        "record_linkage_percent": linkage,
+        "record_linkage_sample": tried,
+    }
 
 
 def column_error(original: Numbers, released: Numbers) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -81,3 +83,33 @@ def encode(columns: list[Any]) -> Codes:
     """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones -1; one column each."""
     encoded = [column.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy() for column in columns]
     return np.stack(encoded, axis=1).astype(np.int64) if encoded else np.zeros((0, 0), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class SuppressedTable:
+    """What is left of a table; how many cells were blanked, records dropped, and records touched at all, with their share of all;
+    and the smallest group of equal quasi-identifiers that is left (None without any)."""
+
+    table: pa.Table
+    cells: int
+    dropped: int
+    records: int
+    share: float
+    anonymity: int | None
+
+
+def suppress_table(table: pa.Table, quasi: Sequence[str], *, below: int) -> SuppressedTable:
+    """`table` without small groups of its columns `quasi`; as it is where `below` is 0."""
+    codes = encode([table.column(name) for name in quasi])
+    done = suppress_small_groups(codes, below) if below else None
+    if done is not None:
+        for place, name in enumerate(quasi):
+            if done.blank[:, place].any():
+                column = pa.array(table.column(name).to_pylist(), table.column(name).type, mask=done.blank[:, place])
+                table = table.set_column(table.column_names.index(name), name, column)
+        table = table.filter(pa.array(~done.dropped))
+        codes = encode([table.column(name) for name in quasi])
+    anonymity = int(group_sizes(codes).min()) if quasi and table.num_rows else None
+    if done is None:
+        return SuppressedTable(table, 0, 0, 0, 0.0, anonymity)
+    return SuppressedTable(table, int(done.blank.sum()), int(done.dropped.sum()), done.records, done.share, anonymity)

@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.errors import ReleasePipelineError, SourceError, StoreBusy, StoreError
 
 WAIT_SECONDS = 30.0
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -24,14 +24,6 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
     "preserve_insertion_order": "true",
 }
-
-
-class StoreBusy(ReleasePipelineError):
-    """Another process holds the database for longer than one waits."""
-
-
-class StoreError(ReleasePipelineError):
-    """The database cannot be read or written."""
 
 
 @contextmanager
@@ -84,6 +76,15 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
         connection.rollback()
         raise
     connection.commit()
+
+
+def sync(path: Path) -> None:
+    """What was written to a file, or to a folder's list of files, is on the disk after this."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from release_pipeline.store.connections import source_errors
 from release_pipeline.store.sql import statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
+_BLOCK = 64  # of SHA-256, in bytes
 _MACROS = (
     "number_of_text",
     "number_of_number",
@@ -55,6 +56,11 @@ class RawTable:
         names = {"column": column, "entry": self.entry(column)}
         return self._counts("facts/count_categories", names, {"declared": list(declared), "filled": filled})
 
+    def count_other_texts(self, column: str, pattern: str) -> dict[str, int]:
+        """missing, and undeclared: entries that do not have the form of `pattern`."""
+        names = {"column": column, "entry": self.entry(column)}
+        return self._counts("facts/count_other_texts", names, {"pattern": pattern})
+
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
         """missing, persons, too_often (persons with more records than allowed)."""
         names = {"column": column, "entry": self.entry(column)}
@@ -67,6 +73,14 @@ class RawTable:
     def categories(self, column: str) -> pa.ChunkedArray:
         """One categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
+
+    def people(self, column: str, key: bytes) -> pa.Table:
+        """Every person of this column once, as a keyed hash, in the order of the hashes."""
+        padded = key.ljust(_BLOCK, b"\0")
+        pads = {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
+        text = statement("stages/read_people", column=column, entry=self.entry(column))
+        with source_errors(self._name):
+            return self._connection.sql(text, params=pads).to_arrow_table()
 
     def number(self, column: str) -> str:
         """The macro that reads this column as a number."""

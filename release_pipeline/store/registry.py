@@ -1,4 +1,9 @@
-"""Between the confidential and the public side: what was charged to whom, and the states of all releases. No microdata."""
+"""Between the confidential and the public side: everything that happened to a release, as a chain of events. No microdata.
+
+An event is canonical JSON that names its number, the hash of the one before and what happened; its own hash is over all of that.
+So an event that is changed, removed from the middle or put in is found out when the registry is opened. That the last ones are
+missing, or that the whole is another chain, shows in the head that the vault keeps.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +15,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 
-from release_pipeline.policy.loss import LOSSES, Loss
+from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, transaction
 from release_pipeline.store.sql import statement
 
+_TABLES = ("events", "head", "budgets")
+BEGIN = ""  # what the first event names as the hash before it
 
-@dataclass(frozen=True, slots=True)
+
+class RegistryChanged(StoreError):
+    """The registry is not what was written to it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class ReleaseId:
     """policy/partition/rN."""
 
@@ -35,131 +47,182 @@ class ReleaseId:
         """Its schema in the vault. DuckDB's names ignore case and these do not, so a hash tells A from a."""
         return f"{self} {hashlib.sha256(str(self).encode()).hexdigest()[:12]}"
 
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """What one release costs at most, whom, and the keyed hash of the records that it is for."""
-
-    id: ReleaseId
-    population: str
-    policy_hash: str
-    source: str
-    loss: Loss
+    @property
+    def next(self) -> ReleaseId:
+        """The revision after it."""
+        return ReleaseId(self.policy, self.release, self.revision + 1)
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseState:
-    """The present state of a release, why, and the public facts of its candidate."""
+class Event:
+    """One thing that happened: what, when, to which release if to one, and what belongs to it."""
 
-    id: ReleaseId
-    state: str
-    reason: str
-    policy_hash: str
-    candidate_hash: str | None
-    facts: Mapping[str, Any]
+    number: int
+    kind: str
     noted: str
+    release: ReleaseId | None
+    content: Mapping[str, Any]
+    hash: str
+
+    @property
+    def moment(self) -> datetime:
+        """When it was noted, by the clock of the machine."""
+        return datetime.fromisoformat(self.noted)
+
+
+class Head(Protocol):
+    """The last event that is known to have been written, kept elsewhere."""
+
+    def read(self) -> tuple[int, str] | None:
+        """Number and hash, or None if none was ever kept."""
+        ...
+
+    def write(self, number: int, digest: str) -> None:
+        """Keep these."""
+        ...
 
 
 _ONE_AT_A_TIME = RLock()
 
 
 class Registry:
-    """An open registry, inside one transaction."""
+    """An open registry: its events, verified, and a way to add to them inside the one transaction that it is opened with."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection | None, events: list[Event]) -> None:
         self._connection = connection
+        self._events = events
 
-    def charges(self, population: str | None = None) -> list[Charge]:
-        """Every charge, or every one to a population, in the order in which they were made."""
-        return [
-            Charge(
-                ReleaseId(row["policy"], row["release"], row["revision"]),
-                row["population"],
-                row["policy_hash"],
-                row["source"],
-                Loss(**{name: row[name] for name in LOSSES}),
-            )
-            for row in self._rows("ledger/list_charges", {})
-            if population in (None, row["population"])
-        ]
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that happened, in order."""
+        return tuple(self._events)
 
-    def charge(self, charge: Charge) -> None:
-        """Add a charge; there is no way to take one back."""
-        values = {name: getattr(charge.loss, name) for name in LOSSES}
-        self._connection.execute(
-            statement("ledger/insert_charge"),
-            {
-                "population": charge.population,
-                **_id(charge.id),
-                "policy_hash": charge.policy_hash,
-                "source": charge.source,
-                **values,
-                "noted": _now(),
-            },
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection of the transaction, for what must be written together with an event."""
+        if self._connection is None:
+            raise StoreError("the registry was opened for reading.")
+        return self._connection
+
+    def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
+        """Append an event."""
+        number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
+        noted = datetime.now(UTC).isoformat(timespec="seconds")
+        named = None if release is None else [release.policy, release.release, release.revision]
+        body = canonical_json(
+            {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
-
-    def states(self) -> list[ReleaseState]:
-        """The present state of every release that has one."""
-        return [
-            ReleaseState(
-                ReleaseId(row["policy"], row["release"], row["revision"]),
-                row["state"],
-                row["reason"],
-                row["policy_hash"],
-                row["candidate_hash"],
-                json.loads(row["facts"]),
-                row["noted"],
-            )
-            for row in self._rows("ledger/list_states", {})
-        ]
-
-    def set_state(
-        self,
-        release: ReleaseId,
-        state: str,
-        *,
-        policy_hash: str,
-        reason: str = "",
-        candidate_hash: str | None = None,
-        facts: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Append a state."""
-        self._connection.execute(
-            statement("ledger/insert_state"),
-            {
-                **_id(release),
-                "state": state,
-                "reason": reason,
-                "policy_hash": policy_hash,
-                "candidate_hash": candidate_hash,
-                "facts": json.dumps(facts or {}, sort_keys=True),
-                "noted": _now(),
-            },
-        )
-
-    def _rows(self, name: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-        result = self._connection.execute(statement(name), dict(values))
-        labels = [str(item[0]) for item in result.description or ()]
-        return [dict(zip(labels, row, strict=True)) for row in result.fetchall()]
+        event = _read_event(number, body)
+        values = {"number": number, "body": body, "hash": event.hash}
+        self.connection.execute(statement("ledger/insert_event"), values)
+        self.connection.execute(statement("ledger/move_head"), {"number": number, "previous": number - 1, "hash": event.hash})
+        self._events.append(event)
+        return event
 
 
 @contextmanager
-def open_registry(path: Path) -> Iterator[Registry]:
-    """The registry at `path`, made when it does not exist, in one transaction.
+def open_registry(path: Path, *, head: Head, read_only: bool = False) -> Iterator[Registry]:
+    """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written.
 
-    One at a time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours, for there two
-    transactions would both see the cap not reached.
+    It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, between
+    the threads of one a lock of ours, for there two transactions would both see the cap not reached.
     """
-    with _ONE_AT_A_TIME, open_database(path) as connection:
-        connection.execute(statement("ledger/create_charges"))
-        connection.execute(statement("ledger/create_states"))
-        with transaction(connection):
-            yield Registry(connection)
+    with _ONE_AT_A_TIME:
+        if read_only and not path.exists():
+            _check_head(path, [], head)
+            yield Registry(None, [])
+            return
+        with open_database(path, read_only=read_only) as connection:
+            begun = _check_tables(path, connection)
+            if not read_only:
+                with transaction(connection):
+                    for name in _TABLES:
+                        connection.execute(statement(f"ledger/create_{name}"))
+                    connection.execute(statement("ledger/insert_head"))
+            with transaction(connection):
+                events = _load_events(path, connection) if begun or not read_only else []
+                _check_head(path, events, head)
+                registry = Registry(None if read_only else connection, events)
+                known = len(events)
+                yield registry
+            if len(registry.events) > known:
+                number, digest = len(registry.events), registry.events[-1].hash
+                if connection.execute(statement("ledger/select_head")).fetchall() != [(number, digest)]:
+                    raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
+                head.write(number, digest)  # still under the lock, so that it never goes back
 
 
-def _id(release: ReleaseId) -> dict[str, Any]:
-    return {"policy": release.policy, "release": release.release, "revision": release.revision}
+def canonical_json(content: Any) -> str:
+    """The one text of `content`: keys in order, no spaces, ASCII, no float."""
+    _refuse_floats(content)
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _refuse_floats(content: Any) -> None:
+    if isinstance(content, float):
+        raise TypeError("a float has no canonical text: write it as one")
+    if isinstance(content, Mapping):
+        for name, part in content.items():
+            if not isinstance(name, str):
+                raise TypeError("a key is a text")
+            _refuse_floats(part)
+    elif isinstance(content, list | tuple):
+        for part in content:
+            _refuse_floats(part)
+
+
+def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the registry was begun; with some tables and not its own it is none."""
+    found = {name for (name,) in connection.execute(statement("ledger/list_tables")).fetchall()}
+    if found and not found >= set(_TABLES):
+        raise _changed(path, "it is not a registry of this version, or its tables were removed")
+    return bool(found)
+
+
+def _load_events(path: Path, connection: duckdb.DuckDBPyConnection) -> list[Event]:
+    """Every event, when all are as they were written."""
+    rows = connection.execute(statement("ledger/list_events")).fetchall()
+    last = connection.execute(statement("ledger/select_head")).fetchall()
+    events: list[Event] = []
+    for place, (number, body, digest) in enumerate(rows, start=1):
+        previous = events[-1].hash if events else BEGIN
+        try:
+            told = json.loads(body)
+            event = _read_event(place, body)
+            right = (number, told["number"], told["previous"], digest) == (place, place, previous, event.hash)
+        except (ValueError, KeyError, TypeError):
+            raise _changed(path, f"event {place} was changed") from None
+        if not right:
+            raise _changed(path, f"event {place} was changed, or one before it is missing")
+        events.append(event)
+    if last != [(len(events), events[-1].hash if events else BEGIN)]:
+        raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
+    return events
+
+
+def _check_head(path: Path, events: list[Event], head: Head) -> None:
+    known = head.read()
+    if known is None:
+        return
+    number, digest = known
+    if number > len(events):
+        raise _changed(
+            path, f"the vault knows of {number} events, and here are {len(events)}: it was removed, or an older copy put back"
+        )
+    if events[number - 1].hash != digest:
+        raise _changed(path, f"event {number} is not the one that the vault knows of: the chain was written anew")
+
+
+def _changed(path: Path, what: str) -> RegistryChanged:
+    return RegistryChanged(
+        f"{what}.",
+        where=str(path),
+        remedy="Restore the registry as it was last; until then nothing is charged, and no noise is drawn.",
+    )
+
+
+def _read_event(number: int, body: str) -> Event:
+    told = json.loads(body)
+    release = None if told["release"] is None else ReleaseId(*told["release"])
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return Event(number, told["kind"], told["noted"], release, told["content"], digest)

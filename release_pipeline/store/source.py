@@ -44,6 +44,11 @@ class SourceDoor(Protocol):
         """The columns' names, in order, as written."""
         ...
 
+    @property
+    def stamp(self) -> str:
+        """Changes when what is delivered changes; empty where only reading it tells."""
+        ...
+
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """Create the table `raw` with these columns of the records of one release (of all: None), in source order."""
         ...
@@ -62,6 +67,11 @@ class FileSource:
     def name(self) -> str:
         """The path."""
         return str(self.path)
+
+    @property
+    def stamp(self) -> str:
+        """See `SourceDoor`."""
+        return _stamp(self.path)
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
@@ -97,6 +107,11 @@ class DuckdbSource:
         """The path and the table."""
         return f"{self.path} table {self.table}"
 
+    @property
+    def stamp(self) -> str:
+        """See `SourceDoor`."""
+        return _stamp(self.path)
+
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         with open_delivered(self.path) as connection:
@@ -117,11 +132,22 @@ class PostgresSource:
         """The table."""
         return f"Postgres table {self.table}"
 
+    @property
+    def stamp(self) -> str:
+        """See `SourceDoor`."""
+        return ""
+
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         with source_errors(self.name), _postgres(self.address, self.table) as cursor:
             cursor.execute(_selection(self.table, columns, release))
             _create_raw(into.from_arrow(cursor.fetch_record_batch()), columns, release)
+
+
+def _stamp(path: Path) -> str:
+    with source_errors(path):
+        known = path.stat()
+    return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
 
 
 def find_source(declared: Source, *, folder: Path, values: Mapping[str, str], expected: frozenset[str]) -> SourceDoor:

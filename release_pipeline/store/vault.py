@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from release_pipeline.store.connections import open_database, transaction
+from release_pipeline.store.connections import open_database, sync, transaction
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
@@ -69,6 +69,15 @@ class ReleaseRoom:
         for stage in stages:
             self._connection.execute(statement("stages/delete_note"), {"stage": stage})
 
+    def expose(self, release: str) -> None:
+        """Keep who is in this release (its table `people`) beside the rooms: their exposure outlives them."""
+        self._connection.execute(statement("stages/delete_exposed"), {"release": release})
+        self._connection.execute(statement("stages/insert_exposed"), {"release": release})
+
+    def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
+        """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
+        return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
+
     def _drop(self, name: str) -> None:
         self._connection.execute(statement("stages/drop_table", table=name))
 
@@ -89,5 +98,50 @@ def open_room(vault: Path, population: str, release: str) -> Iterator[ReleaseRoo
         connection.execute(statement("schema/create_release_schema", room=release))
         connection.execute(statement("schema/use_release_schema", room=release))
         connection.execute(statement("schema/create_notes"))
+        connection.execute(statement("schema/create_exposed"))
         with transaction(connection):
             yield ReleaseRoom(connection)
+
+
+def prune_rooms(vault: Path, population: str, rooms: Sequence[str]) -> None:
+    """Remove these rooms, and rewrite the population's file without them: what was in them is in no file of the vault then.
+
+    The file is replaced while its lock is held. Stopped anywhere, the old or the new one is there, whole.
+    """
+    file = vault / f"{population}.duckdb"
+    if not file.exists():
+        return
+    partial = file.with_name(f".{file.name}.pruned")
+    partial.unlink(missing_ok=True)
+    with open_database(file) as connection:
+        for room in rooms:
+            connection.execute(statement("schema/drop_release_schema", room=room))
+        connection.execute(statement("schema/checkpoint"))
+        connection.execute(statement("schema/attach_copy"), {"file": str(partial)})
+        connection.execute(statement("schema/copy_vault", vault=file.stem))
+        connection.execute(statement("schema/detach_copy"))
+        sync(partial)
+        partial.replace(file)
+        sync(vault)
+
+
+class Exposed:
+    """Who was in which charged release of a population."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection | None) -> None:
+        self._connection = connection
+
+    def count_people(self) -> list[tuple[list[str], int]]:
+        """Lists of releases, and how many people were in exactly those."""
+        return [] if self._connection is None else self._connection.execute(statement("facts/count_people")).fetchall()
+
+
+@contextmanager
+def open_exposed(vault: Path, population: str) -> Iterator[Exposed]:
+    """The exposure of a population, for reading; nobody where it has no vault yet."""
+    file = vault / f"{population}.duckdb"
+    if not file.exists():
+        yield Exposed(None)
+        return
+    with open_database(file, read_only=True) as connection:
+        yield Exposed(connection)

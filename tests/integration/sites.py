@@ -14,8 +14,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from release_pipeline.flow.release import ReleaseFlow, open_release
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.registry import Event, ReleaseId
 
 # What Great Expectations warns of. Whether we use what it deprecates is a test of its own in tests/unit/stages/test_validate.py.
 GX_WARNINGS = pytest.mark.filterwarnings(
@@ -108,18 +112,28 @@ class TinySite:
         """Where the candidate of one release is."""
         return self.site.candidate(f"{policy}/{release}/r1")
 
-    def states(self) -> list[dict[str, Any]]:
-        """Every state in the registry, in order."""
-        return self.query(self.site.registry, "SELECT * FROM states ORDER BY number") if self.site.registry.exists() else []
+    def events(self) -> tuple[Event, ...]:
+        """Everything that the registry has, in order."""
+        with self.site.open_registry(read_only=True) as registry:
+            return registry.events
 
-    def state(self, release: str = "1", policy: str = "people") -> dict[str, Any]:
-        """The last state of one release in the registry; empty if there is none."""
-        mine = [row for row in self.states() if (row["policy"], row["release"]) == (policy, release)]
-        return mine[-1] if mine else {}
+    def standings(self) -> dict[ReleaseId, Standing]:
+        """Every release that something happened to."""
+        return read_standings(self.events())
 
-    def charges(self) -> list[dict[str, Any]]:
+    def standing(self, release: str = "1", policy: str = "people", revision: int = 1) -> Standing:
+        """One release as the registry has it."""
+        name = ReleaseId(policy, release, revision)
+        return self.standings().get(name, Standing(name))
+
+    def states(self, release: str = "1", policy: str = "people") -> list[str]:
+        """The kinds of the events of one release's first revision, in order."""
+        return [event.kind for event in self.events() if event.release == ReleaseId(policy, release)]
+
+    def charges(self) -> list[Charge]:
         """Every charge in the registry."""
-        return self.query(self.site.registry, "SELECT * FROM charges") if self.site.registry.exists() else []
+        with self.site.open_registry(read_only=True) as registry:
+            return list_charges(registry)
 
     def tables(self, release: str = "1", policy: str = "people", population: str = "folk") -> dict[str, pa.Table]:
         """Every table of a release's room in the vault; a room's name begins with the release's."""

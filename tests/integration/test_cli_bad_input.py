@@ -388,7 +388,7 @@ COMMANDS = [
     ("input-directory-named-csv", "mask folder.csv --policy people.yaml --unaccounted -o out.csv", 1, "this is a directory"),
     ("input-behind-a-file", "mask people.csv/in.csv --policy people.yaml --unaccounted -o out.csv", 1, "people.csv/in.csv: "),
     ("input-name-too-long", f"mask {LONG}.csv --policy people.yaml --unaccounted -o out.csv", 1, f"{LONG}.csv: "),
-    ("release-unknown", f"{WAVE} --release 7", 2, "there is no release 7. Name one with --release: 1, 2, 3"),
+    ("release-unknown", f"{WAVE} --release 7", 2, "policy people has no release 7. Name one with --release: 1, 2, 3"),
     ("release-not-named", WAVE, 2, "policy people has several releases. Name one with --release: 1, 2, 3"),
     ("release-of-once", f"{MASK} -o out.csv --release 1", 2, "policy people is released once; it has no release 1"),
     ("release-without-records", f"{WAVE} --release 3", 1, "there are no records of release 3"),

@@ -128,7 +128,7 @@ def test_candidate_metadata_plots_epsilon_and_k(good: tuple[TinySite, dg.Execute
         "definition": "idp",
         "scope": "column",
     }
-    assert metadata["candidate_hash"].value == good[0].state()["candidate_hash"]
+    assert metadata["candidate_hash"].value == good[0].standing().candidate_hash
     assert metadata["policy_hash"].value == good[0].site.policy("people").canonical_hash()
     assert {"table_bound", "column_bound", "claim", "population_spent"} <= metadata.keys()
 
@@ -269,8 +269,8 @@ def test_spoiled_source_fails_the_run_with_its_reason(tiny: TinySite, instance: 
     assert not alone.success
     assert not tiny.folder().exists()
     assert "has not been passed" in failures(alone)[0]
-    assert tiny.state().get("state") == "blocked", "the registry does not know that the release is blocked"
-    assert reason in tiny.state()["reason"]
+    assert tiny.standing().state == "blocked", "the registry does not know that the release is blocked"
+    assert reason in tiny.standing().reason
 
 
 def test_candidate_alone_after_a_failed_gate_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -283,8 +283,8 @@ def test_candidate_alone_after_a_failed_gate_is_refused(tmp_path: Path, instance
         assert "candidate" not in materializations(result)
         assert not tiny.folder().exists()
     assert "expected error of income" in failures(first)[0]
-    assert tiny.state()["state"] == "blocked"
-    assert "expected error of income" in tiny.state()["reason"]
+    assert tiny.standing().state == "blocked"
+    assert "expected error of income" in tiny.standing().reason
 
 
 def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -293,7 +293,7 @@ def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, inst
     result = run_job(tiny, instance=instance)
     [refused] = (tiny.site.vault / "refused").iterdir()
     [[_, value, _]] = json.loads(refused.read_text())["gates"]
-    for words in (failures(result)[0], tiny.state()["reason"], *(repr(event) for event in result.all_events)):
+    for words in (failures(result)[0], tiny.standing().reason, *(repr(event) for event in result.all_events)):
         assert f"{value:.2g}" not in re.findall(r"[0-9.e-]+", words)
         assert f"{value:.3g}" not in words
 
@@ -478,7 +478,7 @@ def public_contents(tiny: TinySite) -> list[bytes]:
     source = tiny.home / "people.csv"
     files = [file for file in tiny.home.rglob("*") if file.is_file() and tiny.site.vault not in file.parents and file != source]
     files += [file for file in tiny.folder().glob("*") if not file.name.startswith("data.")]
-    registry = [repr(rows).encode() for rows in (tiny.charges(), tiny.states())]
+    registry = [repr(rows).encode() for rows in (tiny.charges(), tiny.events())]
     return [*(file.read_bytes() for file in files), *registry]
 
 
@@ -570,7 +570,7 @@ def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: 
     assert leaks([failures(result)[0].encode()]) == [MARK.encode()]
     assert leaks(public_contents(tiny)) == [MARK.encode()]
     assert leaks(dagster_contents(home)) == [MARK.encode()]
-    assert leaks([tiny.state()["reason"].encode()]) == [MARK.encode()]
+    assert leaks([tiny.standing().reason.encode()]) == [MARK.encode()]
     assert MARK.encode() in leaks([tiny.site.registry.read_bytes()])
 
 

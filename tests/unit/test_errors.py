@@ -11,16 +11,22 @@ import pytest
 import release_pipeline
 from release_pipeline import errors
 from release_pipeline.errors import (
+    Blocked,
     DataRefused,
     InvalidArgument,
     InvalidType,
+    OverCap,
     PolicyInvalid,
     ReleasePipelineError,
+    SecretLost,
     SourceError,
     WrongUsage,
 )
+from release_pipeline.store.connections import StoreBusy, StoreError
+from release_pipeline.store.registry import RegistryChanged
 
 SOURCES = sorted(Path(release_pipeline.__file__).parent.rglob("*.py"))
+OURS = {kind.__name__ for kind in (*vars(errors).values(), StoreBusy, StoreError, RegistryChanged) if isinstance(kind, type)}
 OWN_WORDS = {"strerror", "what", "remedy", "where"}  # parts of an exception that hold no data: the system's and our own words
 
 
@@ -65,6 +71,20 @@ def test_all_errors_have_one_base() -> None:
     assert all(issubclass(kind, ReleasePipelineError) for kind in kinds)
 
 
+def test_a_busy_database_is_a_database_that_cannot_be_used_and_no_verdict() -> None:
+    """Whoever lets a release wait for its database lets it wait for a busy one too; neither is a refusal of the release."""
+    assert issubclass(StoreBusy, StoreError)
+    assert issubclass(RegistryChanged, StoreError)
+    assert issubclass(StoreError, ReleasePipelineError)
+    assert not issubclass(StoreError, (Blocked, DataRefused, SourceError, WrongUsage))
+
+
+def test_a_refusal_of_the_ledger_and_a_lost_secret_block_the_release() -> None:
+    """Both are noted as its reason, as whatever is `Blocked`."""
+    assert issubclass(OverCap, Blocked)
+    assert issubclass(SecretLost, Blocked)
+
+
 def test_wrong_arguments_are_also_what_python_calls_them() -> None:
     """A caller of the core who knows only Python's own errors catches them too."""
     assert issubclass(InvalidArgument, ValueError)
@@ -76,7 +96,7 @@ def test_no_text_of_another_exception_gets_into_an_error(file: Path) -> None:
     """Libraries quote cells in their exceptions: their text is never formatted, and an error of ours is raised `from None`."""
     handlers = (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ExceptHandler))
     for handler in handlers:
-        if isinstance(handler.type, ast.Name) and hasattr(errors, handler.type.id):
+        if isinstance(handler.type, ast.Name) and handler.type.id in OURS:
             continue  # it catches an error of ours, whose words are our own
         for node in ast.walk(handler):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):

@@ -109,6 +109,43 @@ def test_earlier_candidate_is_there_until_the_new_one_is(tmp_path: Path, monkeyp
     assert is_whole(folder)
 
 
+@pytest.mark.parametrize("there", [True, False], ids=["earlier", "none"])
+def test_what_a_killed_attempt_left_is_removed(tmp_path: Path, there: bool) -> None:
+    """Partial folders of this candidate are gone after the next one, and those of its neighbours are not."""
+    folder = tmp_path / "r1"
+    if there:
+        freeze(folder, TABLE, ("csv",), EVIDENCE)
+    for name in (".r1.0badcafe", ".r10.0badcafe", ".r2.before"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.csv").write_text("half of it")
+    freeze(folder, TABLE, ("csv",), EVIDENCE)
+    assert is_whole(folder)
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".r10.0badcafe", ".r2.before", "r1"]
+
+
+def test_killed_between_the_renames_the_earlier_candidate_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lies aside; if the next attempt fails it is back in its place, and else replaced."""
+    folder, aside = tmp_path / "r1", tmp_path / ".r1.before"
+    digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
+    folder.rename(aside)
+    replace = Path.replace
+
+    def fail(self: Path, target: Path) -> Path:
+        if Path(target) == folder:
+            raise OSError("interrupted")
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="interrupted"):
+            freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
+    assert (is_whole(folder), candidate_hash(folder)) == (True, digest)
+    folder.rename(aside)
+    assert freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE) != digest
+    assert is_whole(folder)
+    assert [one.name for one in tmp_path.iterdir()] == ["r1"]
+
+
 def test_copied_folder_is_as_good(tmp_path: Path) -> None:
     """The hash is of the content, not of times or places."""
     digest = freeze(tmp_path / "r1", TABLE, ("csv",), EVIDENCE)

@@ -10,6 +10,7 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import HOME, Site, find_site
+from release_pipeline.store.registry import RegistryChanged
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -144,6 +145,36 @@ def test_many_at_once_agree_on_one_key(site: Site) -> None:
         thread.join()
     assert len(found) == 16
     assert len(set(found)) == 1
+
+
+def test_what_the_vault_knows_of_the_registry_is_sealed(site: Site, tmp_path: Path) -> None:
+    """Nobody without this vault's key can say which event was the last: what was changed or put there is refused, both ways."""
+    (tmp_path / "other").mkdir()
+    for one in (site, Site(tmp_path / "other", {})):
+        with one.open_registry() as registry:
+            registry.add("policy", policy="people", hash="0", population="folk")
+    head, other = site.vault / "registry.head", tmp_path / "other" / "vault" / "registry.head"
+    assert stat.S_IMODE(head.stat().st_mode) == 0o600
+    known = head.read_text()
+    number, digest, seal = known.split()
+    forged = ["", "what is this", f"{number} {digest}", f"0 {digest} {seal}", f"{number} {'0' * 64} {seal}", f"0  {seal}"]
+    for text in (*forged, other.read_text()):
+        head.write_text(text)
+        for read_only in (True, False):
+            with pytest.raises(RegistryChanged, match="what the vault knows of the registry was changed"):  # noqa: SIM117
+                with site.open_registry(read_only=read_only):
+                    pass
+    head.write_text(known)
+    with site.open_registry(read_only=True) as registry:
+        assert [event.hash for event in registry.events] == [digest]
+
+
+def test_looking_at_a_new_site_makes_nothing(site: Site) -> None:
+    """A registry that is not there is empty, and stays away until something is noted."""
+    with site.open_registry(read_only=True) as registry:
+        assert registry.events == ()
+    assert not site.registry.exists()
+    assert not site.vault.exists()
 
 
 def test_cut_key_is_refused(site: Site) -> None:

@@ -70,6 +70,53 @@ def test_more_releases_raise_the_series() -> None:
     assert any(line.startswith("releases: ") and "6" in line for line in lines)
 
 
+LIST = 'releases: ["1", "2", "3", "4", "5"]'
+SCHEDULED = 'releases: {list: ["1", "2", "3", "4", "5"], cron: "0 6 1 * *"}'
+MONTHLY = 'releases: {every: month, cron: "0 6 1 * *"}'
+
+
+def test_a_series_that_ends_no_more_is_told() -> None:
+    """A release for every month, instead of five: no sum of epsilon is claimed, in either direction."""
+    monthly = changed((LIST, MONTHLY))
+    lines = list(describe_diff(OLD, monthly))
+    assert lines[0] == "the series has no end now"
+    assert next(describe_diff(monthly, OLD)) == "the series has an end now"
+    for found in (lines, list(describe_diff(monthly, OLD))):
+        assert not any("the series from" in line for line in found)
+        assert any(line.startswith("releases: ") and "0 6 1 * *" in line and "month" in line for line in found)
+
+
+def test_a_series_without_end_stays_one_whatever_its_epsilon() -> None:
+    """Without an end before and after nothing is said of the series' sum; the claim of a release and its change are told."""
+    monthly, more = changed((LIST, MONTHLY)), changed((LIST, MONTHLY), ("epsilon: 2,", "epsilon: 3,"))
+    lines = list(describe_diff(monthly, more))
+    assert not any("series" in line for line in lines)
+    assert lines[0].startswith("the claim changes from: epsilon 2 in all")
+    assert "protect.epsilon: 2 -> 3" in lines
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (MONTHLY, MONTHLY.replace("month", "quarter"), "releases.every: month -> quarter"),
+        (MONTHLY, MONTHLY.replace("0 6 1", "30 6 1"), "releases.cron: 0 6 1 * * -> 30 6 1 * *"),
+        (SCHEDULED, SCHEDULED.replace("0 6 1", "30 6 1"), "releases.cron: 0 6 1 * * -> 30 6 1 * *"),
+    ],
+)
+def test_a_change_of_the_timetable_is_its_only_line(old: str, new: str, line: str) -> None:
+    """When the releases are opened is a line of its own; neither the claim nor the series' sum changes."""
+    assert list(describe_diff(changed((LIST, old)), changed((LIST, new)))) == [line]
+
+
+def test_a_timetable_for_the_same_list_leaves_the_series_as_it_is() -> None:
+    """Who opens the five releases is told; that they are five has not changed. A sixth raises the sum, as in a plain list."""
+    [line] = describe_diff(OLD, changed((LIST, SCHEDULED)))
+    assert line.startswith("releases: [1, 2, 3, 4, 5] -> ")
+    assert "0 6 1 * *" in line
+    more = list(describe_diff(changed((LIST, SCHEDULED)), changed((LIST, SCHEDULED.replace('"5"', '"5", "6"')))))
+    assert more == ["raises the series from epsilon 10 to 12", "releases.list: [1, 2, 3, 4, 5] -> [1, 2, 3, 4, 5, 6]"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
@@ -77,6 +124,7 @@ def test_more_releases_raise_the_series() -> None:
         ("at_most: 5%", "at_most: 50%", "suppress.at_most: 0.05 -> 0.5"),
         ("reviewers: 2", "reviewers: 1", "review.reviewers: 2 -> 1"),
         ("min_rows: 1000", "min_rows: 900", "gates.min_rows: 1000 -> 900"),
+        ("min_rows: 1000", "min_rows: 1000, differencing_below: 5", "gates.differencing_below: nothing -> 5"),
         ("mhi: 0.2", "mhi: 0.9", "gates.expected_error.mhi: 0.2 -> 0.9"),
         ("steward: ana", "steward: ben", "steward: ana -> ben"),
         ("k: 25", "k: 10", "protect.k: 25 -> 10"),

@@ -44,6 +44,13 @@ KNOWN = (
     "retain."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
+TWO = '["1", "2"]'
+LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
+MONTHLY = '{every: month, cron: "0 6 1 * *"}'
+CRON = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
+FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, cron: '0 6 1 * *'}."
+ONE_KIND = "releases: a mapping: a timetable has either a list of releases or 'every' with a period."
+NOT_COMPARED = ("differencing_below: 3, ", "")
 
 
 def change(text: str, *changes: tuple[str, str]) -> str:
@@ -266,6 +273,66 @@ IN_WORDS = [
     ),
     case("name", "ana", "Ana Q", "steward", f"steward: 'Ana Q' is not a name. {NAMES}"),
     case("release-name", '"2"]', '"a b"]', '"a b"', f"releases.1: 'a b' is not a name. {NAMES}"),
+    case("releases-form", TWO, "weekly", "releases", f"releases: 'weekly' is not allowed for releases. {FORMS}"),
+    case("releases-number", TWO, "5", "releases", f"releases: '5' is not allowed for releases. {FORMS}"),
+    case("list-and-period", TWO, '{list: ["1"], every: month, cron: "0 6 1 * *"}', "releases", ONE_KIND),
+    case("neither-list-nor-period", TWO, '{cron: "0 6 1 * *"}', "releases", ONE_KIND),
+    case(
+        "unknown-period",
+        TWO,
+        '{every: fortnight, cron: "0 6 1 * *"}',
+        "every",
+        "releases.every: 'fortnight' is not allowed for every. Allowed: 'day', 'week', 'month', 'quarter' or 'year'.",
+    ),
+    case("period-without-cron", TWO, "{every: month}", "releases", "releases.cron: 'cron' is missing."),
+    case("list-without-cron", TWO, '{list: ["1", "2"]}', "releases", "releases.cron: 'cron' is missing."),
+    case(
+        "cron-of-four-fields",
+        TWO,
+        '{list: ["1", "2"], cron: "0 6 1 *"}',
+        "cron",
+        "releases.cron: '0 6 1 *': a timetable has five fields (minute, hour, day of month, month, day of week) and this has 4, "
+        f"{CRON}.",
+    ),
+    case(
+        "cron-out-of-range",
+        TWO,
+        '{every: month, cron: "61 6 1 * *"}',
+        "cron",
+        "releases.cron: '61 6 1 * *': the minute '61' is out of range: this field takes 0 to 59, or *, lists (1,3), "
+        f"ranges (1-5) and steps (*/2, 1-5/2), {CRON}.",
+    ),
+    case(
+        "cron-that-never-fires",
+        TWO,
+        '{every: month, cron: "0 6 30 2 *"}',
+        "cron",
+        f"releases.cron: '0 6 30 2 *': the month '2' has no day of month '30': it never fires, {CRON}.",
+    ),
+    case(
+        "cron-no-text",
+        TWO,
+        "{every: month, cron: 5}",
+        "cron",
+        "releases.cron: '5': must be a text of five fields, like '0 6 1 * *'.",
+    ),
+    case("cron-empty", TWO, "{every: month, cron: }", "cron", "releases.cron: cron is empty. Fill it in."),
+    case("scheduled-no-list", TWO, '{list: once, cron: "0 6 1 * *"}', "list", "releases.list: list must be a list."),
+    case("scheduled-empty-list", TWO, '{list: [], cron: "0 6 1 * *"}', "list", "releases.list: list is empty."),
+    case(
+        "scheduled-name",
+        TWO,
+        '{list: ["1", "a b"], cron: "0 6 1 * *"}',
+        '"a b"',
+        f"releases.list.1: 'a b' is not a name. {NAMES}",
+    ),
+    case(
+        "scheduled-twice",
+        TWO,
+        '{list: ["1", "1"], cron: "0 6 1 * *"}',
+        "list",
+        "releases.list: a list: holds the same entry twice.",
+    ),
     case("text", "known sites", "5", "why: 5", "columns.site.why: '5' is not a text. Put it in quotes if it is meant as one."),
     case(
         "dropped-number",
@@ -394,6 +461,17 @@ def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, sugge
     )
 
 
+@pytest.mark.parametrize(
+    ("key", "suggestion"), [("zone", "Known: list, every, cron."), ("crom", "Did you mean 'cron'?"), ("until", "Known: ")]
+)
+@pytest.mark.parametrize("schedule", [LIST, MONTHLY], ids=["list", "periods"])
+def test_unknown_keys_of_a_timetable_are_errors(schedule: str, key: str, suggestion: str) -> None:
+    """As in every other mapping: one error, at the key, with the keys that may stand there."""
+    text = change(POLICY, (TWO, schedule.replace("}", f", {key}: CET}}")))
+    [told] = problems_of(text)
+    assert told.startswith(problem(text, f"{key}: CET", f"releases.{key}: '{key}' is not known here. {suggestion}"))
+
+
 RULES = [
     case(
         "columns-look-alike",
@@ -446,6 +524,7 @@ RULES = [
         "release_column",
         "source.release_column: a policy that is released once has no release column. "
         "List the releases, or leave release_column out and drop the column.",
+        NOT_COMPARED,
     ),
     case(
         "releases-without-column",
@@ -454,6 +533,49 @@ RULES = [
         "releases:",
         "releases: several releases need source.release_column to tell their records apart. "
         "Name the column, or set releases to once.",
+    ),
+    case(
+        "timetable-without-column",
+        ", release_column: wave",
+        "",
+        "releases:",
+        "releases: several releases need source.release_column to tell their records apart. "
+        "Name the column, or set releases to once.",
+        (TWO, LIST),
+    ),
+    case(
+        "periods-without-column",
+        ", release_column: wave",
+        "",
+        "releases:",
+        "releases: several releases need source.release_column to tell their records apart. "
+        "Name the column, or set releases to once.",
+        (TWO, MONTHLY),
+    ),
+    case(
+        "differencing-of-once",
+        TWO,
+        "once",
+        "differencing_below",
+        "gates.differencing_below: there is one release, and nothing to compare it with. Remove differencing_below.",
+        (", release_column: wave", ""),
+    ),
+    case(
+        "differencing-0-of-once",
+        TWO,
+        "once",
+        "differencing_below",
+        "gates.differencing_below: there is one release, and nothing to compare it with. Remove differencing_below.",
+        (", release_column: wave", ""),
+        ("differencing_below: 3", "differencing_below: 0"),
+    ),
+    case(
+        "differencing-of-nobody",
+        "{column: id, records_per_release: 1}",
+        "each-row",
+        "differencing_below",
+        "gates.differencing_below: each row is a person of its own, so nobody can be seen to join or leave. "
+        "Name the person's column, or set differencing_below to 0.",
     ),
     case(
         "person-not-declared",
@@ -796,6 +918,60 @@ def test_numbers_are_exact_from_the_text() -> None:
     assert policy.gates.expected_error == {"score": Decimal("0.1")}
 
 
+def test_a_list_with_a_timetable_is_the_list() -> None:
+    """Its names in their order, as texts, and the cron; nobody's period."""
+    policy = parse((TWO, '{list: [1, "2020.1"], cron: "0 6 1 * *"}'))
+    assert (policy.release_names, policy.every, policy.is_series) == (("1", "2020.1"), None, True)
+    assert policy.cron is not None
+    assert policy.cron.text == "0 6 1 * *"
+
+
+@pytest.mark.parametrize("every", ["day", "week", "month", "quarter", "year"])
+def test_releases_by_period_have_no_names_of_their_own(every: str) -> None:
+    """Every period that is known can be declared; it is a series without end, whose names the clock gives."""
+    policy = parse((TWO, f'{{every: {every}, cron: "30 5 * * mon"}}'))
+    assert (policy.release_names, policy.every, policy.is_series) == ((), every, True)
+    assert policy.cron is not None
+    assert policy.cron.text == "30 5 * * mon"
+
+
+def test_without_a_timetable_somebody_opens_the_releases() -> None:
+    """Neither cron nor period: a list, or one release called once."""
+    once = parse((TWO, "once"), (", release_column: wave", ""), NOT_COMPARED)
+    assert (once.release_names, once.every, once.cron, once.is_series) == (("once",), None, None, False)
+    assert (parse().release_names, parse().every, parse().cron, parse().is_series) == (("1", "2"), None, None, True)
+
+
+def test_one_scheduled_release_needs_no_release_column() -> None:
+    """As with a list of one: there is nothing to tell apart."""
+    policy = parse((TWO, '{list: ["1"], cron: "0 6 1 * *"}'), (", release_column: wave", ""), NOT_COMPARED)
+    assert (policy.release_names, policy.is_series) == (("1",), False)
+
+
+EACH_ROW = ("{column: id, records_per_release: 1}", "each-row")
+
+
+@pytest.mark.parametrize(
+    ("changes", "below"),
+    [
+        ([], 3),
+        ([NOT_COMPARED], 10),
+        ([NOT_COMPARED, (TWO, LIST)], 10),
+        ([NOT_COMPARED, (TWO, MONTHLY)], 10),
+        ([(TWO, MONTHLY)], 3),
+        ([("differencing_below: 3", "differencing_below: 0")], 0),
+        ([NOT_COMPARED, (TWO, '["1"]')], 0),
+        ([NOT_COMPARED, (TWO, "once"), (", release_column: wave", "")], 0),
+        ([NOT_COMPARED, EACH_ROW], 0),
+        ([NOT_COMPARED, EACH_ROW, (TWO, MONTHLY)], 0),
+        ([EACH_ROW, ("differencing_below: 3", "differencing_below: 0")], 0),
+    ],
+)
+def test_a_series_of_persons_is_compared_unless_it_says_no(changes: list[tuple[str, str]], below: int) -> None:
+    """10 where a series with a person column says nothing, what it says where it does, 0 where nobody can be counted."""
+    assert parse(*changes).differencing_below == below
+
+
 def test_epsilon_is_split_by_the_weights() -> None:
     """Weight 2 against 1: two thirds and one third of 2, no unit lost."""
     split = parse().column_epsilon
@@ -825,6 +1001,12 @@ DIFFERENT = {
     "release-column": [("wave", "year")],
     "person": [("column: id", "column: number"), ("  id:", "  number:")],
     "releases": [('"2"]', '"2", "3"]')],
+    "timetable": [(TWO, LIST)],
+    "other-timetable": [(TWO, LIST.replace("0 6", "0 7"))],
+    "releases-of-the-timetable": [(TWO, LIST.replace('"2"', '"2", "3"'))],
+    "periods": [(TWO, MONTHLY)],
+    "other-periods": [(TWO, MONTHLY.replace("month", "quarter"))],
+    "other-timetable-of-periods": [(TWO, MONTHLY.replace("0 6 1", "0 6 2"))],
     "method": [("idp-cbls", "idp-ls")],
     "epsilon": [("epsilon: 2", "epsilon: 2.000000001")],
     "k": [("k: 5,", "k: 4,")],
@@ -847,12 +1029,27 @@ DIFFERENT = {
     "no-suppress": [("suppress: {quasi_groups_below: 5, at_most: 5%}\n", "")],
     "min-rows": [("min_rows: 10", "min_rows: 11")],
     "differencing": [("differencing_below: 3", "differencing_below: 4")],
+    "no-differencing": [("differencing_below: 3", "differencing_below: 0")],
+    "differencing-not-said": [NOT_COMPARED],
     "expected-error": [("{income: 0.2}", "{income: 0.3}")],
     "reviewers": [("reviewers: 2", "reviewers: 3")],
     "formats": [("[parquet, csv]", "[csv]")],
     "embargo": [("2027-01-15T09:30Z", "2027-01-15T09:31Z")],
     "retain": [("90 days", "91 days")],
 }
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (LIST, "{cron: '0   6 1 * *', list: [1, 2]}"),
+        (MONTHLY, '\n  cron: "0 6 1 * * "\n  every: month'),
+    ],
+    ids=["list", "periods"],
+)
+def test_hash_ignores_how_a_timetable_is_written(old: str, new: str) -> None:
+    """Order, style and spaces of a timetable do not change the hash either."""
+    assert parse((TWO, new)).canonical_hash() == parse((TWO, old)).canonical_hash()
 
 
 @pytest.mark.parametrize("changes", SAME.values(), ids=SAME)

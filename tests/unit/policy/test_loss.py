@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, release_loss, table_is_covered
+from release_pipeline.policy.loss import LOSSES, Account, Loss, column_bound, release_loss, table_is_covered
 from release_pipeline.policy.populations import Cap, Population
 from release_pipeline.privacy import Epsilon, mask_column
 from release_pipeline.privacy.budget import NANO
@@ -127,6 +128,27 @@ def test_an_account_is_exact_and_takes_no_infinity() -> None:
     assert not account(cap, None).admits(third)
     assert account(cap, None).spent == account(cap).after(infinite) == "infinity"
     assert account(cap).unit == "epsilon, iDP, column"
+
+
+def test_several_losses_are_admitted_together_or_not() -> None:
+    """What each alone would fit must fit in sum; what is left is told exactly, and is never below nothing."""
+    cap = Cap(epsilon=Epsilon.of("0.3"), definition="idp", scope="column")
+    tenth = Loss(None, None, None, 0, 10**8, None)
+    assert account(cap).admits(tenth, tenth, tenth)
+    assert not account(cap, 1).admits(tenth, tenth, tenth)
+    assert account(cap).admits()
+    assert not account(cap, 3 * 10**8 + 1).admits(), "the cap was lowered below what is spent"
+    assert [account(cap, *spent).left for spent in ((), (10**8, 1), (4 * 10**8,), (None,))] == ["0.3", "0.199999999", "0", "0"]
+    assert account(Cap(releases=2), None).left == "1"
+
+
+@given(st.integers(1, 10**15))
+def test_the_bound_of_a_list_of_centroids_is_rounded_up_exactly(nano: int) -> None:
+    """idp-ls: (1 + ln 2) epsilon, in whole nano-epsilon: never below it, and less than one above it, however large."""
+    policy = policy_of("method: idp-ls, epsilon: 2, k: 5, scope: centroid")
+    with localcontext(prec=60):
+        exact = nano * (1 + Decimal(2).ln())
+        assert 0 <= column_bound(policy, nano, records=100) - exact < 1
 
 
 def test_a_cap_of_releases_counts_releases() -> None:

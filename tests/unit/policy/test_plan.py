@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -334,6 +335,57 @@ def test_plan_in_words() -> None:
     assert told["suppress"] == "groups of kept quasi-identifiers below 5, at most 5% of rows"
     assert told["gates"].startswith("at least 1,000 rows; expected error of income at most 0.2")
     assert told["review"] == "2 reviewers, then parquet and csv"
+
+
+def series(releases: str, gates: str = "{min_rows: 1000}") -> dict[str, Any]:
+    """The paragraphs of the demo's plan with other releases and gates."""
+    text = RAND_HIE.read_text()
+    for part, value in (("releases", releases), ("gates", gates)):
+        text, found = re.subn(rf"^{part}: .*$", f"{part}: {value}", text, flags=re.MULTILINE)
+        assert found == 1, part
+    return lines_of(make_plan(parse_policy(text, name="p.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("releases", "words"),
+    [
+        ('["1"]', "1 release: 1"),
+        ('["1", "2"]', "2 releases: 1, 2"),
+        (
+            '{list: ["1", "2"], cron: "0 6 1 * *"}',
+            "2 releases: 1, 2, opened by the timetable '0 6 1 * *' (UTC)",
+        ),
+        ('{list: ["1"], cron: "30  5 * * mon"}', "1 release: 1, opened by the timetable '30 5 * * mon' (UTC)"),
+        (
+            '{every: month, cron: "0 6 1 * *"}',
+            "a release for every month that has ended, opened by the timetable '0 6 1 * *' (UTC)",
+        ),
+        (
+            '{every: quarter, cron: "0 6 2 1,4,7,10 *"}',
+            "a release for every quarter that has ended, opened by the timetable '0 6 2 1,4,7,10 *' (UTC)",
+        ),
+    ],
+)
+def test_plan_says_which_releases_there_are_and_who_opens_them(releases: str, words: str) -> None:
+    """By name, or by the period of which each is; and the timetable with its zone, where there is one."""
+    assert series(releases)["source"] == f"data/randhie.csv, {words}"
+
+
+@pytest.mark.parametrize(
+    ("releases", "gates", "least"),
+    [
+        ('["1", "2"]', "{}", 10),
+        ('{every: year, cron: "0 6 1 1 *"}', "{}", 10),
+        ('{list: ["1", "2"], cron: "0 6 1 1 *"}', "{differencing_below: 3}", 3),
+        ('["1", "2"]', "{differencing_below: 0}", None),
+        ('["1", "2"]', "{differencing_below: 1}", None),
+        ('["1"]', "{}", None),
+    ],
+)
+def test_plan_names_the_gate_between_two_releases_where_it_is(releases: str, gates: str, least: int | None) -> None:
+    """The default too, which no policy names; and not where it lets everything through or there is nothing to compare."""
+    words = f"between two releases nobody joins, or at least {least} people do; likewise leaving"
+    assert series(releases, gates)["gates"] == ("none declared" if least is None else words)
 
 
 def test_plan_names_every_column_and_what_is_done_to_it() -> None:

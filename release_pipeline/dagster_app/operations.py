@@ -1,0 +1,192 @@
+"""What the daemon does unasked: opens releases, notes failures, frees dead runs, says what is late, prunes.
+
+No `from __future__ import annotations`: Dagster reads the annotations of these functions.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from release_pipeline.dagster_app.runs import free_dead_runs, list_runs
+from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
+from release_pipeline.errors import ReleasePipelineError, StoreBusy
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.retention import prune
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.timetable import TIMETABLE, HasRun, Tick, arrival, describe_late, note_policies, tick
+from release_pipeline.policy import Policy
+
+RELEASE, OPENED = "release-pipeline/release", "release-pipeline/opened"
+LOOK_SECONDS = 30
+PRUNE_AT = "15 3 * * *"
+ON_TIME = "on_time"
+_ENDED = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
+
+
+def build_timetable(policy: Policy) -> dg.ScheduleDefinition:
+    """The schedule of a policy that has a cron: each tick opens the next release, or says why not."""
+    assert policy.cron is not None  # noqa: S101  for the type checker
+
+    @dg.schedule(
+        name=f"timetable_{asset_prefix(policy.policy)}",
+        job_name=job_name(policy.policy),
+        cron_schedule=policy.cron.text,
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description=f"Opens the next release of {policy.policy} and runs it to its candidate.",
+    )
+    def timetable(context: dg.ScheduleEvaluationContext, site: SiteResource) -> Any:
+        running = _describe_running(context.instance, policy)
+        if running:
+            return dg.SkipReason(running)
+        opened = tick(site.open(), policy.policy, why=TIMETABLE, has_run=_has_run(context.instance))
+        return _request(context.instance, policy, opened)
+
+    return timetable
+
+
+def build_arrival(policy: Policy) -> dg.SensorDefinition:
+    """The sensor of a policy: opens the next release when its source has arrived, if it is due."""
+    running = dg.DefaultSensorStatus.RUNNING if policy.cron else dg.DefaultSensorStatus.STOPPED
+    when = "once it is due" if policy.cron else "as soon as this is switched on"
+
+    @dg.sensor(
+        name=f"arrival_{asset_prefix(policy.policy)}",
+        job_name=job_name(policy.policy),
+        minimum_interval_seconds=LOOK_SECONDS,
+        default_status=running,
+        description=f"Opens the next release of {policy.policy} when its source has arrived and stays as it is, {when}.",
+    )
+    def arrived(context: dg.SensorEvaluationContext, site: SiteResource) -> Any:
+        busy = _describe_running(context.instance, policy)
+        if busy:
+            return dg.SkipReason(busy)
+        found, cursor = arrival(site.open(), policy.policy, cursor=context.cursor or "", has_run=_has_run(context.instance))
+        context.update_cursor(cursor)
+        return _request(context.instance, policy, found)
+
+    return arrived
+
+
+@dg.failure_hook(required_resource_keys={"site"})
+def note_failure(context: dg.HookContext) -> None:
+    """Leave an event in the registry when a step fails. Never raises: that would hide the failure itself."""
+    try:
+        run = context.instance.get_run_by_id(context.run_id)
+        failed = context.op_exception
+        words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
+        if run is not None:
+            _note_failed(context.resources.site.open(), run, f"{context.step_key}: {words}")
+    except Exception as error:
+        context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
+
+
+def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
+    """The sensor that looks after the site: dead runs, failures that no hook could note, and releases that are late."""
+
+    @dg.sensor(
+        name="watch",
+        minimum_interval_seconds=LOOK_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Frees what dead runs hold, notes runs that broke off in the registry, and checks that releases are on time.",
+    )
+    def watch(context: dg.SensorEvaluationContext, site: SiteResource) -> Any:
+        here, instance = site.open(), context.instance
+        freed = free_dead_runs(instance)
+        jobs = {job_name(policy.policy) for policy in policies}
+        try:
+            note_policies(here)
+            noted = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
+            for run in noted:
+                _note_failed(here, run, "the run was cancelled, killed, or broke off.")
+            late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
+        except StoreBusy as busy:
+            return dg.SkipReason(str(busy))
+        told = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
+        events = [] if told == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
+        words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
+        return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=told, asset_events=events)
+
+    return watch
+
+
+def build_prune() -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
+    """The job that empties the vault of what its policies retain no longer, and its daily schedule."""
+
+    @dg.op(name="prune_vault", description="Removes intermediate tables older than their policy retains them.")
+    def prune_vault(context: dg.OpExecutionContext, site: SiteResource) -> None:
+        for pruned in prune(site.open()):
+            context.log.info(f"{pruned.population}: {', '.join(str(release) for release in pruned.releases)}")
+
+    @dg.job(name="prune", executor_def=dg.in_process_executor, description="What `release-pipeline prune` does.")
+    def prune_job() -> None:
+        prune_vault()
+
+    daily = dg.ScheduleDefinition(
+        name="prune_daily",
+        job=prune_job,
+        cron_schedule=PRUNE_AT,
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    return prune_job, daily
+
+
+def on_time_check(policy: Policy, candidate: dg.AssetKey, site: Site) -> Iterator[dg.AssetCheckResult]:
+    """The check of a timetable, when a release has just been made."""
+    if policy.cron is not None:
+        late = describe_late(site, policy)
+        metadata = {"found": late or "nothing is late"}
+        yield dg.AssetCheckResult(check_name=ON_TIME, asset_key=candidate, passed=not late, metadata=metadata)
+
+
+def _check_on_time(policy: Policy, late: dict[str, str]) -> dg.AssetCheckEvaluation:
+    words = late[policy.policy]
+    return dg.AssetCheckEvaluation(
+        asset_key=dg.AssetKey([asset_prefix(policy.policy), "candidate"]),
+        check_name=ON_TIME,
+        passed=not words,
+        metadata={"found": dg.MetadataValue.text(words or "nothing is late")},
+        severity=dg.AssetCheckSeverity.WARN,
+    )
+
+
+def _request(instance: dg.DagsterInstance, policy: Policy, opened: Tick) -> Any:
+    """What Dagster is asked to do after a tick."""
+    if opened.release is None:
+        return dg.SkipReason(opened.reason)
+    partition = opened.release.release
+    if policy.every:
+        instance.add_dynamic_partitions(releases_name(policy), [partition])
+    tags = {RELEASE: str(opened.release), OPENED: opened.reason}
+    return dg.RunRequest(partition_key=partition, run_key=str(opened.release), tags=tags)
+
+
+def releases_name(policy: Policy) -> str:
+    """The name of the dynamic partitions of a policy whose releases are periods."""
+    return f"releases_{asset_prefix(policy.policy)}"
+
+
+def _has_run(instance: dg.DagsterInstance) -> HasRun:
+    return lambda release: any(list_runs(instance, job_name(release.policy), partition=release.release))
+
+
+def _describe_running(instance: dg.DagsterInstance, policy: Policy) -> str:
+    """Which release of the policy is being made, in words; empty if none."""
+    for run in list_runs(instance, job_name(policy.policy), unfinished=True):
+        return f"release {run.tags.get('dagster/partition', '?')} is being made (run {run.run_id[:8]}); one after the other."
+    return ""
+
+
+def _note_failed(site: Site, run: dg.DagsterRun, words: str) -> None:
+    partition = run.tags.get("dagster/partition")
+    policy = next((known for known in site.read_policies()[0] if job_name(known.policy) == run.job_name), None)
+    if policy is None or partition is None:
+        return
+    try:
+        open_release(site, policy.policy, partition).note_failed(words, run=run.run_id)
+    except StoreBusy:
+        raise
+    except ReleasePipelineError:
+        return  # a partition that the policy no longer has

@@ -1,0 +1,73 @@
+"""Runs of a site as processes: which of them are dead, and letting go of what they held.
+
+Dagster never learns that a run begun from the command line was killed, nor one whose whole `ui` was: it stays "started", counts
+against the runs at once, and holds up the queue. So every run says which process it is of, and whoever comes next looks.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+
+PROCESS, HOST = "release-pipeline/process", "release-pipeline/host"
+IN_PROGRESS = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+GONE = "The process of this run is gone: it was killed, or the machine went down."
+
+
+def process_tags() -> dict[str, str]:
+    """The tags of a run of this process."""
+    return {PROCESS: _identify(os.getpid()), HOST: socket.gethostname()}
+
+
+def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Mark as failed the runs of this machine whose process is gone, and free their slots in pools; gives those runs."""
+    dead: list[dg.DagsterRun] = []
+    filters = dg.RunsFilter(statuses=IN_PROGRESS, tags={HOST: socket.gethostname()})
+    for run in instance.get_runs(filters):
+        said = run.tags.get(PROCESS, "")
+        if not said or _identify(int(said.split(":")[1])) == said:
+            continue
+        now = instance.get_run_by_id(run.run_id)  # it may have ended well in between, and a report would overwrite that
+        if now is not None and now.status in IN_PROGRESS:
+            instance.report_run_failed(now, GONE)
+            instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+            dead.append(now)
+    return dead
+
+
+def list_runs(
+    instance: dg.DagsterInstance, job: str, *, partition: str | None = None, unfinished: bool = False
+) -> Iterator[dg.DagsterRun]:
+    """The runs of a job, of one release or all, finished or not."""
+    tags = {} if partition is None else {"dagster/partition": partition}
+    yield from instance.get_runs(dg.RunsFilter(job_name=job, tags=tags, statuses=IN_PROGRESS if unfinished else []))
+
+
+def _identify(pid: int) -> str:
+    """A process so that no later one with the same number is taken for it; nothing in the place of its start if it is gone."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return f"?:{pid}:{'alive' if _is_alive(pid) else ''}"
+    return f"{boot}:{pid}:{'' if fields[0] in 'ZX' else fields[19]}"
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,58 @@
+"""The gates that are judged before anything is charged: who cannot pass them spends nothing."""
+
+from __future__ import annotations
+
+import json
+
+from release_pipeline.errors import GateFailed
+from release_pipeline.flow.files import make_private_folder, write_private_json
+from release_pipeline.flow.notes import ReleaseNotes
+from release_pipeline.stages.audit import judge_expected_errors
+from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.vault import ReleaseRoom
+
+
+def check_differencing(flow: ReleaseNotes, room: ReleaseRoom) -> None:
+    """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
+    left: who has both could subtract them. Compared with every charged release, which includes the one before it."""
+    below = flow.policy.differencing_below
+    if below <= 1:
+        return
+    with flow.site.open_registry(read_only=True) as registry:
+        charged = [charge.id for charge in list_charges(registry)]
+    others = [str(known) for known in charged if known.policy == flow.id.policy and known.release != flow.id.release]
+    found: list[str] = []
+    for other, joined, left in room.compare_people(others):
+        for count, verb in ((joined, "joined"), (left, "left")):
+            if 0 < count < below:
+                found.append(f"since {other} fewer than {below} people {verb}, and not none.")
+    if found:
+        raise GateFailed(
+            " ".join(found),
+            findings=tuple(found),
+            where=str(flow.id),
+            remedy="Nothing is charged. Publish later with more people, or leave those who joined or left out of the source.",
+        )
+
+
+def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> dict[str, float]:
+    """The expected error of every noise column, and the gates on it judged: before anything is charged, so that a policy that
+    cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
+    method = flow.policy.protect.model_dump_json()
+    secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
+    expected: dict[str, float] = {}
+    for name in flow.policy.noise_columns:
+        flow.progress(f"expecting the error of {name}")
+        numbers = room.read("records", [name]).column(name).to_numpy()
+        exact = microaggregate(flow.policy, name, numbers, secret=secret, context=())
+        expected[name] = expect_error(exact, numbers, secret=secret, context=(name,))
+    failed = [gate for gate in judge_expected_errors(expected, flow.policy.gates.expected_error) if not gate.passed]
+    if failed:
+        folder = flow.site.vault / "refused"
+        make_private_folder(folder)
+        file = folder / f"{str(flow.id).replace('/', '~')}.json"
+        write_private_json(file, {"release": str(flow.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
+        words = tuple(gate.words for gate in failed)
+        raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy="No noise was drawn.")
+    return expected

@@ -1,0 +1,112 @@
+"""Which release and revision is meant, and opening one: by hand, by its timetable, or as a correction with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
+from release_pipeline.flow.record import note_policy
+from release_pipeline.flow.release import ReleaseFlow
+from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_account, refuse_over_cap
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import OPENED, Standing, latest_revision, read_standings
+from release_pipeline.policy import Policy
+from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.periods import end_of
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import ReleaseId
+
+LONGEST_REASON = 200
+
+
+def open_release(
+    site: Site,
+    policy_name: str,
+    release: str | None,
+    *,
+    progress: Callable[[str], None] = lambda _: None,
+    probe: Probe | None = None,
+) -> ReleaseFlow:
+    """The flow of one release of a policy of the site, at its last opened revision.
+
+    `release` is NAME, NAME/rN or POLICY/NAME/rN, and may be left out where there is only one. A revision that was not opened, or
+    was given up for another, is refused.
+    """
+    policy = site.policy(policy_name)
+    name, revision = _parse(policy, release)
+    with site.open_registry(read_only=True) as registry:
+        standings = read_standings(registry.events)
+    latest = latest_revision(standings, policy.policy, name)
+    if revision is None or revision == latest.revision:
+        return ReleaseFlow(site, policy, latest, progress, probe or PLAIN)
+    wanted = ReleaseId(policy.policy, name, revision)
+    if revision > latest.revision:
+        nobody = f"its last revision is r{latest.revision}."
+        remedy = f"--revise 'REASON' opens r{latest.revision + 1}, with a fresh charge."
+        raise WrongUsage(f"it has not been opened; {nobody}", where=str(wanted), remedy=remedy)
+    raise Blocked(f"it was given up for {latest}.", where=str(wanted), remedy=f"Run {name}, or {name}/r{latest.revision}.")
+
+
+def revise_release(site: Site, policy_name: str, release: str | None, *, why: str) -> ReleaseId:
+    """Open the next revision of a release, with the reason, when there is room for its fresh charge; the one before is given up.
+
+    Only what was charged can be revised. The secret of an unfinished one before is forgotten: its noise is never drawn.
+    """
+    if not why.strip() or len(why) > LONGEST_REASON or not why.isprintable():
+        raise WrongUsage(
+            f"a reason is one line of at most {LONGEST_REASON} characters.", where="--revise", remedy="It stays in the registry."
+        )
+    policy = site.policy(policy_name)
+    name, revision = _parse(policy, release)
+    with site.open_registry() as registry:
+        standings = read_standings(registry.events)
+        latest = latest_revision(standings, policy.policy, name)
+        if revision not in (None, latest.revision, latest.revision + 1):
+            raise WrongUsage(f"its last revision is r{latest.revision}.", where=f"{policy.policy}/{name}/r{revision}")
+        if (standing := standings.get(latest, Standing(latest))).charge is None:
+            raise WrongUsage(
+                "nothing is charged for it yet, so there is nothing to revise.",
+                where=str(latest),
+                remedy="Run it without --revise.",
+            )
+        account = open_account(site, policy, list_charges(registry))
+        loss = release_loss(policy, records=policy.gates.min_rows or 0)
+        if not account.admits(loss):
+            raise refuse_over_cap(account, loss, latest.next)
+        note_policy(registry, policy)
+        registry.add(OPENED, latest.next, why=why.strip())
+    if standing.drawn is None:
+        forget_secret(site, latest)
+    return latest.next
+
+
+def name_release(policy: Policy, text: str | None) -> str:
+    """The release of a policy that is meant; the only one where none is named."""
+    return _parse(policy, text)[0]
+
+
+def _parse(policy: Policy, text: str | None) -> tuple[str, int | None]:
+    """The release that is meant, and its revision if one was named."""
+    names = policy.release_names
+    if text is None and len(names) == 1:
+        return names[0], None
+    match = re.fullmatch(rf"(?:{re.escape(policy.policy)}/)?([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{{0,5}}))?", text or "")
+    name = match[1] if match else text
+    if policy.every and name is not None:
+        _check_period(policy, name)
+    elif name not in names:
+        what = f"policy {policy.policy} has no release {name}." if name else f"policy {policy.policy} has several releases."
+        raise WrongUsage(what, remedy=f"Name one with --release: {', '.join(names) or f'a {policy.every} that has ended'}.")
+    return name, int(match[2]) if match and match[2] else None
+
+
+def _check_period(policy: Policy, name: str) -> None:
+    assert policy.every is not None  # noqa: S101  for the type checker
+    try:
+        end = end_of(policy.every, name)
+    except InvalidArgument as error:
+        raise WrongUsage(error.what, where=policy.policy, remedy="That is what its releases are named after.") from None
+    if end > datetime.now(UTC):
+        raise WrongUsage(f"the {policy.every} {name} has not ended yet.", where=policy.policy, remedy="Wait for its end.")

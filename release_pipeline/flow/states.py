@@ -1,0 +1,99 @@
+"""What the registry's events say of each release: its state, its charge, its secret, its noise, its candidate.
+
+open -> reserved -> drawn -> candidate        blocked: with a reason, until an attempt goes on
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from release_pipeline.store.ledger import RESERVED, Charge, read_charge
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+
+OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED, FAILED, PRUNED = (
+    "opened",
+    "secret",
+    "drawn",
+    "candidate",
+    "blocked",
+    "failed",
+    "pruned",
+)
+POLICY = "policy"  # a policy that was seen for the first time, or changed
+_STATE = {OPENED: "open", RESERVED: "reserved", DRAWN: "drawn", CANDIDATE: "candidate", BLOCKED: "blocked"}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One release as the events have it.
+
+    `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
+    the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it.
+    """
+
+    id: ReleaseId
+    state: str = "open"
+    reason: str = ""
+    since: str = ""
+    why: str = ""
+    policy_hash: str = ""
+    charge: Charge | None = None
+    secret: str | None = None
+    drawn: str | None = None
+    candidate_hash: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    failed: str = ""
+    pruned: str = ""
+    replaced: ReleaseId | None = None
+
+
+def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
+    """Every release that something happened to."""
+    found: dict[ReleaseId, Standing] = {}
+    for event in events:
+        if event.release is None:
+            continue
+        before = found.get(event.release, Standing(event.release))
+        if event.kind in _STATE:
+            before = dataclasses.replace(before, state=_STATE[event.kind], reason="", since=event.noted, failed="")
+        told = event.content
+        match event.kind:
+            case "opened":
+                before = dataclasses.replace(before, why=told["why"])
+                earlier = ReleaseId(event.release.policy, event.release.release, event.release.revision - 1)
+                if event.release.revision > 1:
+                    found[earlier] = dataclasses.replace(found.get(earlier, Standing(earlier)), replaced=event.release)
+            case "reserved":
+                before = dataclasses.replace(before, charge=read_charge(event), policy_hash=told["policy_hash"])
+            case "secret":
+                before = dataclasses.replace(before, secret=told["check"])
+            case "drawn":
+                before = dataclasses.replace(before, drawn=told["masked"])
+            case "candidate":
+                before = dataclasses.replace(
+                    before, candidate_hash=told["candidate_hash"], facts=told["facts"], policy_hash=told["policy_hash"]
+                )
+            case "blocked":
+                before = dataclasses.replace(before, reason=told["reason"])
+            case "failed":
+                before = dataclasses.replace(before, failed=told["reason"])
+            case "pruned":
+                before = dataclasses.replace(before, pruned=event.noted)
+            case _:
+                pass
+        found[event.release] = before
+    return found
+
+
+def standing_of(registry: Registry, release: ReleaseId) -> Standing:
+    """One release, whether or not anything happened to it."""
+    return read_standings(registry.events).get(release, Standing(release))
+
+
+def latest_revision(standings: Iterable[ReleaseId], policy: str, release: str) -> ReleaseId:
+    """The revision that a run works at: the last that was opened, or the first."""
+    mine = [known.revision for known in standings if (known.policy, known.release) == (policy, release)]
+    return ReleaseId(policy, release, max(mine, default=1))

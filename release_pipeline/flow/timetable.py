@@ -1,0 +1,161 @@
+"""What opens a release when nobody does: the tick of a timetable, or the arrival of its source. Dagster's daemon calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.reading import release_filter
+from release_pipeline.flow.record import note_policy
+from release_pipeline.flow.reservation import open_account, refuse_over_cap
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, read_standings
+from release_pipeline.policy import Policy
+from release_pipeline.policy.calendar import Upcoming, find_upcoming
+from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.periods import end_of
+from release_pipeline.policy.plan import count_of
+from release_pipeline.stages.checks import match_header
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.source import find_source, open_raw
+
+HasRun: TypeAlias = Callable[[ReleaseId], bool]  # whether a run of a release was ever begun
+TIMETABLE, ARRIVAL = "its time has come", "its source arrived"
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What came of a tick: the release to run, or why there is none; `of_source` when only a change of the source can help."""
+
+    release: ReleaseId | None = None
+    reason: str = ""
+    of_source: bool = False
+
+
+def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: datetime | None = None) -> Tick:
+    """Open the next release of a policy, in the registry, or say why not.
+
+    A release that was opened and for which no run was ever begun (`has_run`), because somebody stopped in between, is given once
+    more. By arrival, a release that has a timetable is opened only when it is due.
+    """
+    now = now or datetime.now(UTC)
+    try:
+        policy = site.policy(policy_name)
+        with site.open_registry() as registry:
+            note_policy(registry, policy)
+            events = registry.events
+        left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
+        if left:
+            return Tick(left[0], "it was opened before, and no run was begun")
+        upcoming = next_release(policy, events, now)
+        if upcoming is None:
+            return Tick(reason="every release of the policy has been opened.")
+        name = upcoming.release
+        if policy.every and end_of(policy.every, name) > now:
+            return Tick(reason=f"the {policy.every} {name} has not ended yet.")
+        if why == ARRIVAL and upcoming.due is not None and upcoming.due > now:
+            return Tick(reason=f"release {name} is due {words_of(upcoming.due)}.")
+        arrived, least = count_arrived(site, policy, name), policy.gates.min_rows or 1
+        if arrived < least:
+            enough = f", and the policy asks for {least:,}." if arrived else " yet."
+            return Tick(reason=f"the source has {count_of(arrived, 'record')} of release {name}{enough}", of_source=True)
+        with site.open_registry() as registry:
+            return _open(site, policy, registry, name, why)
+    except ReleasePipelineError as error:
+        return Tick(reason=str(error))
+
+
+def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tuple[Tick, str]:
+    """`tick` for a source that has arrived and stays as it is: changed since the last look, it may still be being written.
+
+    `cursor` is what the last look gave; a source that was judged is not read again until it changes.
+    """
+    seen, _, judged = cursor.partition("\n")
+    try:
+        stamp = _stamp(site, site.policy(policy_name), datetime.now(UTC))
+    except ReleasePipelineError as error:
+        return Tick(reason=str(error)), ""
+    if stamp != seen:
+        return Tick(reason="the source is new or was changed; the next look tells whether it stays as it is."), stamp
+    if judged:
+        return Tick(reason=judged), cursor
+    found = tick(site, policy_name, why=ARRIVAL, has_run=has_run)
+    return found, f"{stamp}\n{found.reason}" if found.of_source else stamp
+
+
+def describe_late(site: Site, policy: Policy, *, now: datetime | None = None) -> str:
+    """Which release of a policy should have been opened before, in words; empty if none."""
+    now = now or datetime.now(UTC)
+    with site.open_registry(read_only=True) as registry:
+        upcoming = next_release(policy, registry.events, now)
+    if upcoming is None or upcoming.due is None or not upcoming.is_late(now):
+        return ""
+    return f"Release {upcoming.release} was due {words_of(upcoming.due)}."
+
+
+def note_policies(site: Site) -> None:
+    """Note the policies of the site that are new or changed: from then on their timetables count."""
+    policies, _ = site.read_policies()
+    with site.open_registry() as registry:
+        for policy in policies:
+            note_policy(registry, policy)
+
+
+def next_release(policy: Policy, events: tuple[Event, ...], now: datetime) -> Upcoming | None:
+    """The release of a policy that comes next, as the registry's events have it."""
+    first: dict[str, datetime] = {}
+    seen: datetime | None = None
+    for event in events:
+        if event.release is not None and event.release.policy == policy.policy:
+            first.setdefault(event.release.release, event.moment)
+        elif event.kind == POLICY and event.content["policy"] == policy.policy:
+            seen = seen or event.moment
+    return find_upcoming(policy, first, seen=seen, now=now)
+
+
+def count_arrived(site: Site, policy: Policy, release: str) -> int:
+    """How many records of a release the source has by now."""
+    source = find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared)
+    names, _ = match_header(source.header, policy)
+    column = policy.source.release_column or next(name for name in policy.columns if name in names)
+    wanted = release_filter(policy, names, None if policy.releases == "once" else release)
+    with open_raw(source, {column: names[column]}, release=wanted) as table:
+        return table.count_records()
+
+
+def _stamp(site: Site, policy: Policy, now: datetime) -> str:
+    """Changes when the next release, or the source of it, does."""
+    with site.open_registry(read_only=True) as registry:
+        upcoming = next_release(policy, registry.events, now)
+    name = "" if upcoming is None else upcoming.release
+    source = find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared)
+    return f"{name} {source.stamp or count_arrived(site, policy, name)}"
+
+
+def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[Standing]:
+    """Releases that were opened and not begun."""
+    standings = read_standings(events)
+    mine = [standing for known, standing in standings.items() if known.policy == policy.policy]
+    return [standing for standing in mine if standing.state == "open" and standing.replaced is None]
+
+
+def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str) -> Tick:
+    standings = read_standings(registry.events)
+    release = latest_revision(standings, policy.policy, name)
+    if release in standings:  # by somebody else, between two looks
+        return Tick(reason=f"{release} was opened meanwhile.")
+    account = open_account(site, policy, list_charges(registry))
+    loss = release_loss(policy, records=policy.gates.min_rows or 0)
+    if not account.admits(loss):
+        return Tick(reason=str(refuse_over_cap(account, loss, release)))
+    registry.add(OPENED, release, why=why)
+    return Tick(release, why)
+
+
+def words_of(moment: datetime) -> str:
+    """A moment for a person."""
+    return moment.strftime("%Y-%m-%d %H:%M UTC")

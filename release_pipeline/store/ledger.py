@@ -1,0 +1,81 @@
+"""What each release may cost at most, whom, and under which cap: events of the registry, and a row per cap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+
+from release_pipeline.errors import OverCap
+from release_pipeline.policy.loss import LOSSES, Account, Loss
+from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
+from release_pipeline.store.sql import statement
+
+RESERVED = "reserved"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What one release costs at most, whom, and the keyed hash of the records that it is for."""
+
+    id: ReleaseId
+    population: str
+    policy_hash: str
+    source: str
+    records: int
+    loss: Loss
+    noted: str = ""
+
+
+def read_charge(event: Event) -> Charge | None:
+    """The charge that an event is, if it is one."""
+    if event.kind != RESERVED or event.release is None:
+        return None
+    told = event.content
+    loss = Loss(**{name: told["loss"][name] for name in LOSSES})
+    return Charge(event.release, told["population"], told["policy_hash"], told["source"], told["records"], loss, event.noted)
+
+
+def list_charges(registry: Registry, population: str | None = None) -> list[Charge]:
+    """Every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
+    charges = [charge for event in registry.events if (charge := read_charge(event)) is not None]
+    return [charge for charge in charges if population in (None, charge.population)]
+
+
+def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
+    """Charge a release, together with the row of its cap, which the database itself does not let go over.
+
+    `account` is the population's before this charge. Raises `OverCap` when it does not fit, and `RegistryChanged` when the row
+    and the events do not agree on what is spent.
+    """
+    cost, spent = account.of(charge.loss), account.total
+    if cost is None or spent is None:
+        raise OverCap("a loss without bound fits under no cap.", where=str(charge.id))
+    if any(known.id == charge.id for known in list_charges(registry)):
+        raise RegistryChanged("this release is charged already; nothing is charged twice.", where=str(charge.id))
+    which = {"population": charge.population, "unit": account.unit}
+    rows = registry.connection.execute(statement("ledger/select_budget"), which).fetchall()
+    if not rows:
+        values = {**which, "spent": spent, "cap": max(account.most, spent)}  # a cap below what is spent shows in the update
+        registry.connection.execute(statement("ledger/insert_budget"), values)
+    elif rows != [(spent,)]:
+        raise RegistryChanged(
+            "the events and the row of the cap do not agree on what is spent: one of them was changed.",
+            where=charge.population,
+            remedy="Restore the registry as it was last.",
+        )
+    try:
+        registry.connection.execute(statement("ledger/spend"), {**which, "cost": cost, "cap": account.most})
+    except duckdb.ConstraintException:
+        raise OverCap("the database refused to go over the cap.", where=str(charge.id)) from None
+    content = {
+        "population": charge.population,
+        "policy_hash": charge.policy_hash,
+        "source": charge.source,
+        "records": charge.records,
+        "loss": {name: getattr(charge.loss, name) for name in LOSSES},
+        "unit": account.unit,
+        "cap": account.limit,
+        "spent": account.words(spent + cost),
+    }
+    registry.add(RESERVED, charge.id, **content)

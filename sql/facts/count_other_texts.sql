@@ -1,0 +1,5 @@
+-- Entries that are missing, and entries of another form than $pattern.
+SELECT
+    count(*) FILTER (WHERE entry IS NULL)                               AS missing,
+    count(*) FILTER (WHERE NOT regexp_full_match(entry, $pattern))      AS undeclared
+FROM (SELECT {{entry}}({{column}}) AS entry FROM raw);

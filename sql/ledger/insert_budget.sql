@@ -1,0 +1,1 @@
+INSERT INTO budgets VALUES ($population, $unit, $spent, $cap);

@@ -1,0 +1,1 @@
+INSERT INTO events VALUES ($number, $body, $hash);

@@ -1,0 +1,1 @@
+UPDATE head SET number = $number, hash = $hash WHERE number = $previous;

@@ -1,0 +1,1 @@
+SELECT spent FROM budgets WHERE population = $population AND unit = $unit;

@@ -1,0 +1,1 @@
+SELECT number, hash FROM head;

@@ -1,0 +1,1 @@
+DELETE FROM main.exposed WHERE release = $release;

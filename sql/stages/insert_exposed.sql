@@ -1,0 +1,1 @@
+INSERT INTO main.exposed SELECT $release, person FROM people;

@@ -1,0 +1,473 @@
+"""Who was exposed to how much, person by person, and the guard against two releases that differ by too few people."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from release_pipeline.errors import GateFailed
+from release_pipeline.flow.demo import build_demo_site
+from release_pipeline.flow.exposure import Exposure, person_key, read_exposure
+from release_pipeline.flow.gates import check_differencing
+from release_pipeline.flow.ledger import describe_exposure, read_ledgers
+from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.overview import describe_status
+from release_pipeline.flow.release import ReleaseFlow
+from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.site import Site
+from release_pipeline.policy.loss import Account
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.vault import open_room
+from tests.integration.sites import Row, TinySite, make_rows, make_site
+
+EPSILON = 2 * 10**9  # of one release of either site, in nano-epsilon
+SERIES = '["1", "2", "3"]'
+CANARY = "canary-of-a-person"
+
+
+def charge(flow: ReleaseFlow) -> None:
+    """Bring a release as far as its charge and its clusters."""
+    flow.ingest()
+    assert not flow.validate().refusal
+    flow.microaggregate()
+
+
+def people_rows(people: Iterable[int], release: str = "2") -> list[Row]:
+    """The records of these people in one release."""
+    numbers = list(people)
+    rows = make_rows(max(numbers) + 1, releases=[release])
+    return [rows[number] for number in numbers]
+
+
+def account_of(tiny: TinySite) -> Account:
+    """The account of the only population."""
+    [ledger] = read_ledgers(tiny.site, "folk")
+    return ledger.account
+
+
+def hashes(vault: Path) -> dict[str, list[bytes]]:
+    """The persons that a vault keeps of each release, in its order."""
+    found: dict[str, list[bytes]] = {}
+    with duckdb.connect(str(vault), read_only=True) as connection:
+        for release, person in connection.execute("SELECT release, person FROM exposed").fetchall():
+            found.setdefault(release, []).append(person)
+    return found
+
+
+def hash_of(site: Site, population: str, person: str) -> bytes:
+    """The keyed hash of a person, by Python's own HMAC."""
+    return hmac.new(person_key(site, population), person.encode(), hashlib.sha256).digest()[:16]
+
+
+def exposure_of(site: Site, population: str) -> Exposure:
+    """How many people were exposed to how much."""
+    [ledger] = read_ledgers(site, population)
+    return read_exposure(site, ledger.account)
+
+
+# the RAND Health Insurance Experiment: people come and go
+
+WAVES = ("1", "2", "3", "4", "5")
+MOVED = {"2": (102, 165), "3": (124, 151), "4": (31, 3864), "5": (29, 30)}  # who joined and who left since the wave before
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The demo's site with all five waves run to their candidates."""
+    site = build_demo_site(tmp_path_factory.mktemp("demo") / "demo")
+    for wave in WAVES:
+        open_release(site, "rand-hie", wave).run()
+    return site
+
+
+@pytest.fixture(scope="module")
+def waves(demo: Site) -> dict[str, set[str]]:
+    """Who is in which wave, by pandas."""
+    data = pd.read_csv(demo.home / "data" / "randhie.csv", usecols=["zper", "year"])
+    return {wave: {f"{zper:.0f}" for zper in data.loc[data["year"] == int(wave), "zper"]} for wave in WAVES}
+
+
+@pytest.mark.slow
+def test_exposure_of_the_demo_is_that_of_a_hand_count(demo: Site, waves: dict[str, set[str]]) -> None:
+    """Everybody of the five waves, by the sum of the waves they were in; whoever was in all of them is the worst case, which is
+    what the ledger says was spent."""
+    times = Counter(person for people in waves.values() for person in people)
+    expected = Counter(count * EPSILON for count in times.values())
+    found = exposure_of(demo, "rand-hie-participants")
+    assert found.people == expected
+    assert sum(found.people.values()) == len(set.union(*waves.values()))
+    assert len(expected) > 2  # people do come and go
+    [ledger] = read_ledgers(demo)
+    assert found.worst == max(expected) == ledger.account.total == 5 * EPSILON
+    lines = [tuple(line.split()[:2]) for line in describe_exposure(demo, ledger)][1:]
+    assert lines == [(str(2 * count), f"{expected[count * EPSILON]:,}") for count in sorted(set(times.values()))]
+
+
+@pytest.mark.slow
+def test_vault_keeps_exactly_the_keyed_hashes_of_each_wave(demo: Site, waves: dict[str, set[str]]) -> None:
+    """Everybody once, HMAC-SHA256 under the key of the population cut to 128 bits, in the order of the hashes, which is not the
+    source's."""
+    found = hashes(demo.vault / "rand-hie-participants.duckdb")
+    assert found.keys() == {f"rand-hie/{wave}/r1" for wave in WAVES}
+    for wave in WAVES:
+        expected = [hash_of(demo, "rand-hie-participants", person) for person in waves[wave]]
+        assert found[f"rand-hie/{wave}/r1"] == sorted(expected)
+
+
+@pytest.mark.slow
+def test_people_who_joined_and_left_between_the_waves(demo: Site, waves: dict[str, set[str]]) -> None:
+    """The known counts, by pandas and by the vault; and of every other pair of waves too."""
+    for wave in WAVES[1:]:
+        before, here = waves[str(int(wave) - 1)], waves[wave]
+        assert (len(here - before), len(before - here)) == MOVED[wave]
+    for wave in WAVES:
+        others = [other for other in WAVES if other != wave]
+        with open_room(demo.vault, "rand-hie-participants", ReleaseId("rand-hie", wave).room) as room:
+            found = room.compare_people([f"rand-hie/{other}/r1" for other in others])
+        expected = [
+            (f"rand-hie/{other}/r1", len(waves[wave] - waves[other]), len(waves[other] - waves[wave])) for other in others
+        ]
+        assert found == expected
+
+
+def held_by_hand(waves: dict[str, set[str]], wave: str, below: int) -> list[str]:
+    """What the guard must say of a wave when all five are charged, by the people of each."""
+    here, found = waves[wave], list[str]()
+    for other in (known for known in WAVES if known != wave):
+        for count, verb in ((len(here - waves[other]), "joined"), (len(waves[other] - here), "left")):
+            if 0 < count < below:
+                found.append(f"since rand-hie/{other}/r1 fewer than {below} people {verb}, and not none.")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wave", WAVES)
+def test_guard_lets_the_waves_pass_until_it_asks_for_more_people(demo: Site, waves: dict[str, set[str]], wave: str) -> None:
+    """All five went through with the policy's 10; with d as many as joined or left it still passes, with one more it does not."""
+    flow = open_release(demo, "rand-hie", wave)
+    assert flow.policy.differencing_below == 10
+    assert flow.candidate_is_whole()
+    assert held_by_hand(waves, wave, 29) == []
+    with open_room(demo.vault, flow.policy.population, flow.id.room) as room:
+        for below in (0, 10, 29, 30, 31, 32, 102, 103, 125, 152, 4000):
+            gates = flow.policy.gates.model_copy(update={"differencing_below": below})
+            asked = dataclasses.replace(flow, policy=flow.policy.model_copy(update={"gates": gates}))
+            expected = held_by_hand(waves, wave, below)
+            if expected:
+                with pytest.raises(GateFailed) as held:
+                    check_differencing(asked, room)
+                assert list(held.value.findings) == expected
+            else:
+                check_differencing(asked, room)
+
+
+# the guard on small sites
+
+
+@pytest.fixture(scope="module")
+def charged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose release 1 is charged, with the people 0 to 59; releases 2 and 3 are still to come."""
+    tiny = make_site(tmp_path_factory.mktemp("charged") / "site", releases=SERIES)
+    charge(tiny.flow())
+    return tiny.home
+
+
+@pytest.fixture
+def tiny(charged: Path, tmp_path: Path) -> TinySite:
+    """A copy of that site."""
+    shutil.copytree(charged, tmp_path / "site")
+    return TinySite(tmp_path / "site")
+
+
+def held_words(release: str, *verbs: str, below: int = 10) -> str:
+    """What the guard says."""
+    return " ".join(f"since {release} fewer than {below} people {verb}, and not none." for verb in verbs)
+
+
+@pytest.mark.parametrize(
+    ("people", "verbs"),
+    [
+        (range(62), ["joined"]),
+        (range(2, 60), ["left"]),
+        (range(9, 69), ["joined", "left"]),
+        ([*range(59), *range(80, 100)], ["left"]),
+    ],
+    ids=["two joiners", "two leavers", "nine of both", "one leaver among twenty joiners"],
+)
+def test_guard_holds_a_release_before_any_charge(tiny: TinySite, people: Iterable[int], verbs: list[str]) -> None:
+    """Fewer than ten joined or left, and not none: refused with the reason in `status` and without a count of people, before a
+    charge, a secret or an exposure; the release before it stands as it was."""
+    tiny.write_rows(people_rows(people))
+    before = tiny.standing("1")
+    with pytest.raises(GateFailed) as held:
+        tiny.flow("2").run()
+    assert (held.value.what, held.value.where) == (held_words("people/1/r1", *verbs), "people/2/r1")
+    assert [known.id.release for known in tiny.charges()] == ["1"]
+    assert tiny.states("2") == ["opened", "blocked"]
+    assert tiny.standing("1") == before
+    assert not list((tiny.site.vault / "secrets").glob("people~2*"))
+    assert hashes(tiny.site.vault / "folk.duckdb").keys() == {"people/1/r1"}
+    assert not {"membership", "statistics", "masked"} & tiny.tables("2").keys()
+    reason = tiny.standing("2").reason
+    assert reason == f"{held_words('people/1/r1', *verbs)} {held.value.remedy}"
+    assert set(re.findall(r"\d+", re.sub(r"people/\d/r\d", "", f"{held.value} {reason}"))) == {"10"}
+    [line] = [line for line in describe_status(tiny.site) if line.startswith("people/2/r1")]
+    assert line.split()[1] == "blocked"
+    assert line.endswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("people", "gates"),
+    [
+        (range(70), ""),
+        (range(10, 60), ""),
+        (range(60), ""),
+        (range(100, 160), ""),
+        (range(62), "differencing_below: 0"),
+        (range(1, 62), "differencing_below: 1"),
+        (range(1, 62), "differencing_below: 2"),
+        (range(4, 64), "differencing_below: 4"),
+    ],
+    ids=["ten joiners", "ten leavers", "the same", "others", "off by 0", "off by 1", "two of two", "four of four"],
+)
+def test_guard_lets_pass(charged: Path, tmp_path: Path, people: Iterable[int], gates: str) -> None:
+    """Exactly as many as the policy asks for, or nobody at all, or everybody; and whatever where it is switched off."""
+    shutil.copytree(charged, tmp_path / "site")
+    tiny = TinySite(tmp_path / "site")
+    if gates:
+        tiny.write_policy(releases=SERIES, gates=f"{{min_rows: 20, {gates}}}")
+    if gates.endswith("below: 2"):  # 0 left and 61 joined: one and two
+        people = range(2, 62)
+    tiny.write_rows([{**row, "person": f"  {row['person']} "} for row in people_rows(people)])
+    charge(tiny.flow("2"))
+    assert [known.id.release for known in tiny.charges()] == ["1", "2"]
+
+
+def test_a_larger_number_holds_what_the_usual_one_lets_pass(tiny: TinySite) -> None:
+    """Fourteen joined: fewer than the fifteen that this policy asks for."""
+    tiny.write_policy(releases=SERIES, gates="{min_rows: 20, differencing_below: 15}")
+    tiny.write_rows(people_rows(range(74)))
+    with pytest.raises(GateFailed) as held:
+        tiny.flow("2").run()
+    assert held.value.what == held_words("people/1/r1", "joined", below=15)
+    tiny.write_rows(people_rows(range(75)))
+    charge(tiny.flow("2"))
+
+
+def test_a_release_is_compared_with_every_earlier_one(tiny: TinySite) -> None:
+    """Far from the one before it and two people from the one before that: held, with the name of that one."""
+    tiny.write_rows([*people_rows(range(80)), *people_rows(range(62), "3")])
+    charge(tiny.flow("2"))
+    with pytest.raises(GateFailed) as held:
+        tiny.flow("3").run()
+    assert held.value.what == held_words("people/1/r1", "joined")
+    assert [known.id.release for known in tiny.charges()] == ["1", "2"]
+
+
+def test_a_release_is_compared_with_later_ones_that_came_first(tiny: TinySite) -> None:
+    """Release 3 was charged before release 2: whoever has both could subtract them in either order."""
+    tiny.write_rows([*people_rows(range(30, 110)), *people_rows(range(80), "3")])
+    charge(tiny.flow("3"))
+    tiny.write_rows([*people_rows([*range(20), *range(23, 81)]), *people_rows(range(80), "3")])
+    with pytest.raises(GateFailed) as held:
+        tiny.flow("2").run()
+    assert held.value.findings == (
+        held_words("people/1/r1", "left"),
+        held_words("people/3/r1", "joined"),
+        held_words("people/3/r1", "left"),
+    )
+
+
+def test_a_release_that_was_held_is_not_compared_with(tiny: TinySite) -> None:
+    """Two people from one that was never charged, and twenty from the one that was: passes. Nothing is known of the first."""
+    tiny.write_rows(people_rows(range(58)))
+    with pytest.raises(GateFailed):
+        tiny.flow("2").run()
+    tiny.write_rows([*people_rows(range(56), "3")[:40]])
+    charge(tiny.flow("3"))
+
+
+def test_a_held_release_passes_when_its_people_do(tiny: TinySite) -> None:
+    """Those who joined are left out of the source, as the remedy says: it goes on and is charged once."""
+    tiny.write_rows(people_rows(range(62)))
+    with pytest.raises(GateFailed):
+        tiny.flow("2").run()
+    tiny.write_rows(people_rows(range(60)))
+    charge(tiny.flow("2"))
+    assert [known.id.release for known in tiny.charges()] == ["1", "2"]
+    assert tiny.standing("2").state == "reserved"
+
+
+def test_revisions_of_one_release_are_not_compared_with_each_other(tiny: TinySite) -> None:
+    """A correction may differ by two people from what it corrects; another release is compared with both."""
+    tiny.write_rows(people_rows(range(62), "1"))
+    revise_release(tiny.site, "people", "1", why="two people were missing")
+    charge(tiny.flow("1"))
+    assert [str(known.id) for known in tiny.charges()] == ["people/1/r1", "people/1/r2"]
+    tiny.write_rows(people_rows(range(64)))
+    with pytest.raises(GateFailed) as held:
+        tiny.flow("2").run()
+    assert held.value.findings == (held_words("people/1/r1", "joined"), held_words("people/1/r2", "joined"))
+
+
+def test_a_charged_release_is_not_held_against_itself(tiny: TinySite) -> None:
+    """A retry of what is charged and not drawn goes on."""
+    tiny.flow().run()
+    assert tiny.standing().state == "candidate"
+
+
+def test_nobody_is_counted_where_each_row_is_a_person(tmp_path: Path) -> None:
+    """No person is kept, no release is held, and no exposure is told."""
+    columns = """
+  remark: {role: confidential, do: drop}
+  town: {role: quasi, do: keep, values: [north, south, east], why: needed}
+  sex: {role: quasi, do: keep, values: [0, 1], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}
+  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+    rows = [*people_rows(range(60), "1"), *people_rows(range(62))]
+    tiny = make_site(tmp_path / "site", rows=rows, person="each-row", columns=columns, drop="[name, person]")
+    for release in ("1", "2"):
+        charge(tiny.flow(release))
+        assert "people" not in tiny.tables(release)
+    assert hashes(tiny.site.vault / "folk.duckdb") == {}
+    assert read_exposure(tiny.site, account_of(tiny)) == Exposure({})
+
+
+# an attempt that was broken off
+
+
+class Stopped(Exception):
+    """The process ends here."""
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> TinySite:
+    """A site whose release 1 was charged, and stopped before its clusters; release 2 with two people more was then charged."""
+    tiny = make_site(tmp_path / "site", rows=[*people_rows(range(60), "1"), *people_rows(range(62))])
+
+    def stop(boundary: str) -> None:
+        if boundary == "the loss is charged":
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        charge(dataclasses.replace(tiny.flow(), probe=Probe(passed=stop)))
+    assert [known.id.release for known in tiny.charges()] == ["1"]
+    return tiny
+
+
+def test_two_releases_that_differ_by_two_never_both_go_on_to_noise(broken: TinySite) -> None:
+    """The second is held, or else the first when it goes on: whichever it is, clusters are made for one of them."""
+    for release in ("2", "1", "2"):
+        with suppress(GateFailed):
+            charge(broken.flow(release))
+    made = [release for release in ("1", "2") if "membership" in broken.tables(release)]
+    assert len(made) == 1
+
+
+def test_a_charged_release_that_is_held_is_not_told_that_nothing_is_charged(broken: TinySite) -> None:
+    """What stands in `status` is true."""
+    charge(broken.flow("2"))
+    with pytest.raises(GateFailed) as held:
+        broken.flow("1").run()
+    assert [known.id.release for known in broken.charges()] == ["1", "2"]
+    assert "Nothing is charged" not in f"{held.value} {broken.standing('1').reason}"
+
+
+# keyed hashes, and nobody's name
+
+
+def test_persons_are_hashed_with_the_key_of_site_and_population(charged: Path, tmp_path: Path) -> None:
+    """The same people at two sites, and in two populations of one: no hash in common; within one each once, by Python's HMAC."""
+    one, two = TinySite(charged), make_site(tmp_path / "two", policy="others", population="strangers")
+    (two.home / "populations.yaml").write_text("".join(f"{name}: {{cap: {{releases: 9}}}}\n" for name in ("folk", "strangers")))
+    two.write_policy()
+    charge(two.flow("1"))
+    charge(two.flow("1", "others"))
+    found = [
+        hashes(one.site.vault / "folk.duckdb")["people/1/r1"],
+        hashes(two.site.vault / "folk.duckdb")["people/1/r1"],
+        hashes(two.site.vault / "strangers.duckdb")["others/1/r1"],
+    ]
+    persons = {row["person"] for row in make_rows(releases=["1"])}
+    keys = [(one.site, "folk"), (two.site, "folk"), (two.site, "strangers")]
+    assert [set(people) for people in found] == [{hash_of(*key, person) for person in persons} for key in keys]
+    assert [len(people) for people in found] == [60, 60, 60]
+    assert len(set().union(*found)) == 180
+
+
+def canary_site(home: Path) -> TinySite:
+    """A site whose people are canaries."""
+    rows = [{**row, "person": f"{CANARY}-{i:06}"} for i, row in enumerate(make_rows(300, releases=["1"]))]
+    return make_site(home, rows=rows)
+
+
+def with_canary(tiny: TinySite) -> list[str]:
+    """The files outside the source that have a canary's bytes."""
+    files = [file for file in tiny.home.rglob("*") if file.is_file() and file.suffix != ".csv"]
+    return [file.name for file in files if CANARY.encode() in file.read_bytes()]
+
+
+def test_nobody_is_in_the_vault_by_name_after_validation(tmp_path: Path) -> None:
+    """The plain identifiers are in the vault's file while the checks need them (so the canary can be seen), and in no file of the
+    site as soon as they are passed: also not in the free pages of what was dropped."""
+    tiny = canary_site(tmp_path / "site")
+    flow = tiny.flow()
+    flow.ingest()
+    assert "folk.duckdb" in with_canary(tiny)
+    assert not flow.validate().refusal
+    assert with_canary(tiny) == []
+
+
+def test_nobody_is_in_any_file_by_name_at_the_end(tmp_path: Path) -> None:
+    """Vault, registry, candidate: a finished release has nobody's plain identifier."""
+    tiny = canary_site(tmp_path / "site")
+    tiny.flow().run()
+    assert with_canary(tiny) == []
+
+
+# sums over releases that differ
+
+
+def test_exposure_adds_what_each_release_cost(charged: Path, tmp_path: Path) -> None:
+    """Releases of another epsilon, people who come and go, a revision that was given up before its noise: exactly the sum of the
+    charges that each person is in; under a cap of releases, how many; what is infinite in the cap's unit is infinity."""
+    shutil.copytree(charged, tmp_path / "site")
+    tiny = TinySite(tmp_path / "site")
+    tiny.write_policy(releases=SERIES, protect="{method: idp-cbls, epsilon: 0.700000001, k: 5}")
+    tiny.write_rows([*people_rows(range(30, 90)), *people_rows(range(10, 60), "3")])
+    charge(tiny.flow("2"))
+    charge(tiny.flow("3"))
+    revise_release(tiny.site, "people", "3", why="given up")
+    charge(tiny.flow("3"))
+    less = 700_000_001
+    parts = {"1": (range(60), EPSILON), "2": (range(30, 90), less), "3": (range(10, 60), less), "3/r2": (range(10, 60), less)}
+    by_hand = Counter(sum(cost for people, cost in parts.values() if person in people) for person in range(90))
+    assert read_exposure(tiny.site, account_of(tiny)).people == by_hand
+    assert read_exposure(tiny.site, account_of(tiny)).worst == EPSILON + 3 * less
+    tiny.write_cap("releases: 9")
+    times = Counter(sum(person in people for people, _ in parts.values()) for person in range(90))
+    assert read_exposure(tiny.site, account_of(tiny)).people == times
+    tiny.write_cap("epsilon: 9, definition: dp, scope: column")
+    assert read_exposure(tiny.site, account_of(tiny)) == Exposure({None: 90})
+    assert read_exposure(tiny.site, account_of(tiny)).worst is None
+
+
+def test_nobody_is_exposed_where_nothing_ran(tmp_path: Path) -> None:
+    """No vault, no registry: nobody, and no file is made."""
+    tiny = make_site(tmp_path / "site")
+    files: Callable[[], list[Path]] = lambda: sorted(tiny.home.rglob("*"))  # noqa: E731
+    before = files()
+    assert read_exposure(tiny.site, account_of(tiny)) == Exposure({})
+    assert read_exposure(tiny.site, account_of(tiny)).worst == 0
+    assert files() == before

@@ -1,0 +1,426 @@
+"""Crash safety with real processes: a release is killed at every boundary of its protocol, and at random while it masks.
+
+After every kill the release is run again, and must end as one that nobody disturbed: the same candidate bit for bit, the same
+tables, one charge, one event of each kind, and not one file more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from release_pipeline.flow import opening, reservation
+from release_pipeline.flow.ledger import read_ledgers
+from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.overview import list_releases
+from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.site import Site
+from release_pipeline.privacy.noise import SECRET_BYTES
+from tests.integration.sites import TinySite, make_rows, make_site
+
+CHARGED, ON_THE_DISK, NOTED = "the loss is charged", "the secret is on the disk", "the secret is noted"
+COMMITTED, DRAWN, FORGOTTEN = "the masked table is committed", "drawn is noted", "the secret is forgotten"
+FINISHED = "the candidate is noted"
+BOUNDARIES = (
+    "ingested",
+    "validated",
+    CHARGED,
+    "the secret is written, not yet in its place",
+    ON_THE_DISK,
+    NOTED,
+    "the clusters are made, not yet committed",
+    "the clusters are committed",
+    "the noise is drawn, not yet committed",
+    COMMITTED,
+    DRAWN,
+    FORGOTTEN,
+    "suppressed",
+    "audited",
+    "the candidate's folder is in its place",
+    FINISHED,
+)
+EVENTS = ["policy", "opened", "reserved", "secret", "drawn", "candidate"]
+SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
+RANDOM_KILLS, MANY = 20, 20_000
+LONGEST = 120.0  # seconds that one attempt may take before it counts as hanging
+SEED = 4
+
+PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
+PROCESSES.set_forkserver_preload(["tests.integration.sites", "release_pipeline.flow.opening", "scipy.spatial"])
+
+
+# what a child does
+
+
+def attempt(home: Path, secret: bytes, stop: str | None, told: Connection) -> None:
+    """Run release 1, telling every boundary; killed by itself when it has passed `stop`."""
+
+    def passed(boundary: str) -> None:
+        told.send(boundary)
+        if boundary == stop:
+            die()
+
+    open_release(Site(home, {}), "people", "1", probe=Probe(passed=passed, new_secret=lambda: secret)).run()
+
+
+def attempt_charge(home: Path, secret: bytes, _: str | None, told: Connection) -> None:
+    """Run release 1; killed when the charge is written and its transaction has not ended."""
+    charge = reservation.add_charge
+
+    def charge_and_die(*arguments: Any) -> None:
+        charge(*arguments)
+        told.send("charging")
+        die()
+
+    reservation.add_charge = charge_and_die
+    attempt(home, secret, None, told)
+
+
+def attempt_revision(home: Path, _: bytes, stop: str | None, told: Connection) -> None:
+    """Open revision 2 of release 1; killed after that is noted, before the secret of revision 1 is forgotten."""
+    if stop is not None:
+        opening.forget_secret = lambda *_: die()
+    told.send(str(revise_release(Site(home, {}), "people", "1", why="a test")))
+
+
+def attempt_and_copy(home: Path, secret: bytes, copies: str | None, told: Connection) -> None:
+    """Run release 1; before every change of a file's name, what a kill would leave on the disk is copied into `copies`."""
+    assert copies is not None
+    seen: set[str] = set()
+    busy = False
+
+    def look(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal busy
+        made = event == "open" and isinstance(arguments[0], str) and arguments[2] & os.O_CREAT
+        changes = made or event in ("os.rename", "os.remove", "shutil.rmtree")
+        if busy or not changes:
+            return
+        busy = True
+        state = repr([(str(file), digest(file)) for file in sorted(home.rglob("*"))])
+        if state not in seen:
+            seen.add(state)
+            shutil.copytree(home, Path(copies, str(len(seen))))
+            told.send(f"{event} {Path(str(arguments[0])).name}")
+        busy = False
+
+    sys.addaudithook(look)
+    open_release(Site(home, {}), "people", "1", probe=Probe(new_secret=lambda: secret)).run()
+
+
+def die() -> None:
+    """No handler and no `finally` runs after this."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# what the test does with children
+
+
+@dataclass
+class Ended:
+    """How an attempt ended: what it told, and the signal that ended it, if one did."""
+
+    told: list[str]
+    killed: bool
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+def run(
+    work: Callable[[Path, bytes, str | None, Connection], None],
+    tiny: TinySite,
+    secret: bytes = SECRET,
+    stop: str | None = None,
+    *,
+    kill: tuple[str, float] | None = None,
+) -> Ended:
+    """`work` in a process of its own; killed from here so many seconds after it told that boundary."""
+    hears, tells = PROCESSES.Pipe(duplex=False)
+    child = PROCESSES.Process(target=work, args=(tiny.home, secret, stop, tells))
+    child.start()
+    tells.close()
+    ended = Ended([], killed=False)
+    try:
+        while hears.poll(LONGEST):
+            ended.told.append(hears.recv())
+            ended.seconds[ended.told[-1]] = time.monotonic()
+            if kill is not None and ended.told[-1] == kill[0]:
+                time.sleep(kill[1])
+                child.kill()
+    except (EOFError, OSError):  # it ended, perhaps in the middle of a word
+        pass
+    finally:
+        hears.close()
+        child.join(10)
+        if child.exitcode is None:
+            child.kill()
+            child.join()
+    assert child.exitcode in (0, -signal.SIGKILL), f"the attempt failed after {ended.told[-1:]}, see its standard error"
+    ended.killed = child.exitcode == -signal.SIGKILL
+    child.close()
+    return ended
+
+
+def digest(file: Path) -> str:
+    """What is in a file; nothing for a folder."""
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+@dataclass
+class End:
+    """Everything that is compared of a site when a release has ended."""
+
+    candidate: dict[str, str]
+    tables: dict[str, list[str]]
+    events: list[str]
+    charged: list[tuple[str, int | None]]
+    files: list[str]
+
+
+def look_at(tiny: TinySite) -> End:
+    """The end of a release; every database opens for writing at once, so nobody holds a lock, and the chain is whole."""
+    with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
+        named = vault.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
+        tables = {f"{room}.{name}": sorted(map(repr, vault.table(f'"{room}"."{name}"').fetchall())) for room, name in named}
+    duckdb.connect(str(tiny.site.registry)).close()
+    with tiny.site.open_registry() as registry:
+        events = [event.kind for event in registry.events]
+    return End(
+        candidate={file.name: digest(file) for file in tiny.folder().iterdir()},
+        tables=tables,
+        events=events,
+        charged=[(str(charge.id), charge.loss.idp_column) for charge in tiny.charges()],
+        files=sorted(str(path.relative_to(tiny.home)) for path in tiny.home.rglob("*")),
+    )
+
+
+def copy_of(tiny: TinySite, home: Path) -> TinySite:
+    """The same site elsewhere: the same key, so the same keyed hashes."""
+    shutil.copytree(tiny.home, home)
+    return TinySite(home)
+
+
+def both(work: Callable[[int], Any], count: int) -> list[Any]:
+    """`work` for 0, 1, ...: two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, range(count)))
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A site where nothing has run; only the vault's key is there."""
+    tiny = make_site(tmp_path_factory.mktemp("crash") / "site")
+    tiny.site.keyed_hash(b"")
+    return tiny
+
+
+@dataclass
+class Undisturbed:
+    """A release that nobody disturbed."""
+
+    ended: Ended
+    end: End
+
+
+@pytest.fixture(scope="module")
+def undisturbed(untouched: TinySite, tmp_path_factory: pytest.TempPathFactory) -> dict[bytes, Undisturbed]:
+    """The same release without a kill, by the secret that it was given."""
+    found: dict[bytes, Undisturbed] = {}
+    for secret in (SECRET, OTHER):
+        tiny = copy_of(untouched, tmp_path_factory.mktemp("undisturbed") / "site")
+        ended = run(attempt, tiny, secret)
+        found[secret] = Undisturbed(ended, look_at(tiny))
+    return found
+
+
+# killed at boundaries
+
+
+def test_undisturbed_release_passes_exactly_these_boundaries(undisturbed: dict[bytes, Undisturbed]) -> None:
+    """Each once and in this order: a boundary that is new must be added here, and is then killed at."""
+    assert tuple(undisturbed[SECRET].ended.told) == BOUNDARIES
+    end = undisturbed[SECRET].end
+    assert end.events == EVENTS
+    assert end.charged == [("people/1/r1", 2 * 10**9)]
+    assert not [name for name in end.files if name.startswith("vault/secrets/") or ".partial" in name or ".before" in name]
+    assert end.candidate != undisturbed[OTHER].end.candidate, "the secret that the test gives decides nothing"
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_killed_at_boundary(untouched: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path, boundary: str) -> None:
+    """Killed there and run again: as undisturbed. Once the secret is noted it decides, whatever a new one would have been."""
+    tiny, place = copy_of(untouched, tmp_path / "site"), BOUNDARIES.index(boundary)
+    first = run(attempt, tiny, SECRET, boundary)
+    assert (first.killed, tuple(first.told)) == (True, BOUNDARIES[: place + 1])
+    assert len(tiny.charges()) == (place >= BOUNDARIES.index(CHARGED)), "readers after the kill see the charge, or none"
+    noted = place >= BOUNDARIES.index(NOTED)
+    again = run(attempt, tiny, OTHER if noted else SECRET)
+    assert (again.killed, again.told[-1]) == (False, FINISHED)
+    assert look_at(tiny) == undisturbed[SECRET].end
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES[2:5])
+def test_secret_that_was_not_noted_is_not_used(
+    untouched: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path, boundary: str
+) -> None:
+    """Killed before the registry notes it: nothing was made with that secret, and the next attempt makes another."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    assert run(attempt, tiny, SECRET, boundary).killed
+    run(attempt, tiny, OTHER)
+    assert look_at(tiny) == undisturbed[OTHER].end
+
+
+def test_killed_at_every_boundary_in_turn(untouched: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path) -> None:
+    """One release, killed as often as there are boundaries from the charge on, each time one further: as undisturbed in the end."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    for boundary in BOUNDARIES[2:]:
+        again = run(attempt, tiny, SECRET, boundary)
+        assert (again.killed, again.told[-1]) == (True, boundary)
+    run(attempt, tiny, OTHER)
+    assert look_at(tiny) == undisturbed[SECRET].end
+
+
+@pytest.mark.parametrize("boundary", [CHARGED, NOTED, "the noise is drawn, not yet committed", COMMITTED, DRAWN])
+def test_people_are_answered_after_a_kill(untouched: TinySite, tmp_path: Path, boundary: str) -> None:
+    """What a killed release left is read without a run in between: state and ledger, and the charge is reserved or spent."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    assert run(attempt, tiny, SECRET, boundary).killed
+    state = "drawn" if boundary == DRAWN else "reserved"
+    assert [line.state for line in list_releases(tiny.site)[0]] == [state, "open"]
+    [ledger] = read_ledgers(tiny.site)
+    assert (ledger.account.spent, ledger.reserved) == ("2", 0 if boundary == DRAWN else 2 * 10**9)
+
+
+def test_killed_while_it_charges(untouched: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path) -> None:
+    """The charge is written and not committed: nothing was charged, and no secret made; run again it is charged once."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    first = run(attempt_charge, tiny)
+    assert (first.killed, first.told[-1]) == (True, "charging")
+    assert tiny.charges() == []
+    assert list((tiny.site.vault / "secrets").iterdir()) == []
+    run(attempt, tiny)
+    assert look_at(tiny) == undisturbed[SECRET].end
+
+
+# killed at any change on the disk
+
+
+@dataclass
+class Left:
+    """What a kill left on the disk at one moment, and how the release ended when it was run again from there."""
+
+    moment: str
+    end: End
+
+
+@pytest.fixture(scope="module", params=["the first run", "a run that serves what is there"])
+def lefts(untouched: TinySite, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> list[Left]:
+    """Copies of the site from before every change of a name on the disk, each run to its end."""
+    folder = tmp_path_factory.mktemp("moments")
+    tiny = copy_of(untouched, folder / "site")
+    if request.param != "the first run":
+        run(attempt, tiny)
+    (folder / "copies").mkdir()
+    moments = run(attempt_and_copy, tiny, SECRET, str(folder / "copies")).told
+    assert len(moments) > (15 if request.param == "the first run" else 5)
+
+    def finish(place: int) -> Left:
+        copy = TinySite(folder / "copies" / str(place + 1))
+        again = run(attempt, copy)
+        assert again.told[-1] == FINISHED
+        return Left(f"{place + 1}, before {moments[place]}", look_at(copy))
+
+    return both(finish, len(moments))
+
+
+def test_whatever_a_kill_leaves_is_run_to_the_same_end(lefts: list[Left], undisturbed: dict[bytes, Undisturbed]) -> None:
+    """From before every creation, renaming and removal of a file: the same candidate and tables, one charge, one event each."""
+    wanted = undisturbed[SECRET].end
+    parts = ("candidate", "tables", "events", "charged")
+    assert {left.moment: part for left in lefts for part in parts if getattr(left.end, part) != getattr(wanted, part)} == {}
+
+
+def test_whatever_a_kill_leaves_is_cleared_away(lefts: list[Left], undisturbed: dict[bytes, Undisturbed]) -> None:
+    """From before every creation, renaming and removal of a file: exactly the files that a run without a kill leaves."""
+    wanted = set(undisturbed[SECRET].end.files)
+    assert {left.moment: sorted(wanted ^ set(left.end.files)) for left in lefts if wanted != set(left.end.files)} == {}
+
+
+# revisions
+
+
+def test_killed_after_a_revision_was_opened(untouched: TinySite, tmp_path: Path) -> None:
+    """The secret of the revision that was given up is gone, at the latest when the new one has run."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    assert run(attempt, tiny, SECRET, "the clusters are committed").killed
+    assert run(attempt_revision, tiny, stop="noted").killed
+    assert [event.kind for event in tiny.events()][-1] == "opened"
+    run(attempt, tiny, OTHER)
+    assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1", "people/1/r2"]
+    assert list((tiny.site.vault / "secrets").iterdir()) == []
+
+
+def test_revision_forgets_the_secret_of_a_drawn_one(untouched: TinySite, tmp_path: Path) -> None:
+    """Killed when its noise is noted as drawn, and revised instead of run again: its secret does not stay for ever."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    assert run(attempt, tiny, SECRET, DRAWN).killed
+    assert run(attempt_revision, tiny).told == ["people/1/r2"]
+    run(attempt, tiny, OTHER)
+    assert list((tiny.site.vault / "secrets").iterdir()) == []
+
+
+# killed at random
+
+
+@dataclass
+class Many:
+    """A larger site, its undisturbed end, and the seconds from the charge to the end of masking."""
+
+    tiny: TinySite
+    end: End
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Many:
+    """A site whose clusters and noise take some time, and its undisturbed release."""
+    tiny = make_site(tmp_path_factory.mktemp("many") / "site", rows=make_rows(MANY, releases=["1"]), releases='["1"]')
+    tiny.site.keyed_hash(b"")
+    copy = copy_of(tiny, tmp_path_factory.mktemp("undisturbed") / "site")
+    seconds = run(attempt, copy).seconds
+    return Many(tiny, look_at(copy), seconds[DRAWN] - seconds[CHARGED])
+
+
+def test_killed_at_random_while_it_masks(many: Many, tmp_path: Path) -> None:
+    """Killed from outside between the charge and the draw, one in four once more while it is run again: as undisturbed."""
+
+    def kill(place: int) -> str:
+        numbers = random.Random(SEED + place)  # noqa: S311
+        tiny = copy_of(many.tiny, tmp_path / str(place))
+        ended = run(attempt, tiny, kill=(CHARGED, numbers.uniform(0, many.seconds)))
+        noted = NOTED in ended.told or "secret" in tiny.states()
+        if place % 4 == 0:
+            run(attempt, tiny, OTHER if noted else SECRET, kill=("validated", numbers.uniform(0, many.seconds)))
+        noted = noted or "secret" in tiny.states()
+        run(attempt, tiny, OTHER if noted else SECRET)
+        assert look_at(tiny) == many.end
+        shutil.rmtree(tiny.home)
+        return ended.told[-1]
+
+    last = both(kill, RANDOM_KILLS)
+    inside = [boundary for boundary in last if BOUNDARIES.index(CHARGED) <= BOUNDARIES.index(boundary) < BOUNDARIES.index(DRAWN)]
+    assert len(inside) >= RANDOM_KILLS // 2, f"the kills come too late to show anything: {last}"
+    assert len(set(inside)) > 2, f"the kills are all in one place: {last}"

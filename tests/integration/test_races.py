@@ -1,0 +1,519 @@
+"""Two who want the same last epsilon, and people who look while a release runs: real processes, threads, and DuckDB itself."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import duckdb
+import pytest
+
+from release_pipeline.errors import NotPassed, OverCap, ReleasePipelineError
+from release_pipeline.flow.ledger import read_ledgers
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.reservation import PLAIN, Reservation, open_account, reserve
+from release_pipeline.flow.site import Site
+from release_pipeline.policy.loss import Account, release_loss
+from release_pipeline.store.ledger import Charge, add_charge, list_charges
+from release_pipeline.store.registry import RegistryChanged, ReleaseId, open_registry
+from release_pipeline.store.vault import open_room
+from tests.integration.sites import ROOT, TinySite, make_rows, make_site
+
+ROUNDS = 50
+TOGETHER = 60.0  # seconds that one waits for the other to be ready
+LONGEST = 120.0  # seconds that a process may take before it counts as hanging
+THREADS = 8
+IDP = "definition: idp, scope: column"
+CAP = f"epsilon: 4, {IDP}"  # for two releases; each takes 2
+MORE = "{method: dp-um, epsilon: 2, k: 5}"
+COMMANDS = (("status",), ("status", "--json"), ("ledger",), ("ledger", "folk", "--exposure"), ("check",))
+
+PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
+PROCESSES.set_forkserver_preload(["tests.integration.sites", "release_pipeline.flow.opening", "scipy.spatial"])
+
+
+# what a child does
+
+
+def contend(folder: Path, wanted: Sequence[tuple[str, str]], barrier: Any, told: Connection) -> None:
+    """In the site `folder/N`, for each N, ask for the charge of this (policy, release) together with the others."""
+    for place, (policy, release) in enumerate(wanted):
+        site = Site(folder / str(place), {})
+        reservation = Reservation(site.policy(policy), ReleaseId(policy, release), 60, "source")
+        barrier.wait(TOGETHER)
+        try:
+            told.send(("passed", reserve(site, reservation, PLAIN).hex()))
+        except ReleasePipelineError as refused:
+            told.send((type(refused).__name__, str(refused)))
+
+
+def run_together(home: Path, policy: str, release: str, barrier: Any, told: Connection) -> None:
+    """The whole release, begun together with the others."""
+    flow = open_release(Site(home, {}), policy, release)
+    barrier.wait(TOGETHER)
+    try:
+        told.send(("passed", flow.run().facts["candidate_hash"]))
+    except ReleasePipelineError as refused:
+        told.send((type(refused).__name__, str(refused)))
+
+
+def run_over_and_over(home: Path, told: Connection) -> None:
+    """Releases 1 and 2, again and again, until this process is killed."""
+    while True:
+        for release in ("1", "2"):
+            told.send(open_release(Site(home, {}), "people", release).run().stage)
+
+
+def hold(home: Path, let_go: Any, told: Connection) -> None:
+    """Open the registry and the vault as a run does, and keep both until told to let go."""
+    site = Site(home, {})
+    with open_room(site.vault, "folk", ReleaseId("people", "1").room), site.open_registry():
+        told.send("holding")
+        let_go.wait(LONGEST)
+
+
+# what the tests do with children
+
+
+@contextmanager
+def child(work: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
+    """`work` in a process of its own, which is gone after this; what it tells is read here."""
+    hears, tells = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=work, args=(*arguments, tells))
+    process.start()
+    tells.close()
+    try:
+        yield hears
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        hears.close()
+
+
+def hear(hears: Connection) -> Any:
+    """The next thing that a child tells."""
+    assert hears.poll(LONGEST), "the child hangs"
+    return hears.recv()
+
+
+def in_threads(work: Callable[[int], Any]) -> list[Any]:
+    """What `work` gives or raises for 0, 1, ... in as many threads that start together."""
+    found: list[Any] = [None] * THREADS
+    barrier = Barrier(THREADS)
+
+    def one(place: int) -> None:
+        barrier.wait(TOGETHER)
+        try:
+            found[place] = work(place)
+        except Exception as error:
+            found[place] = error
+
+    threads = [threading.Thread(target=one, args=(place,)) for place in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONGEST)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    return found
+
+
+def reservation_of(tiny: TinySite, policy: str, release: str) -> Reservation:
+    """What a charge would be for."""
+    return Reservation(tiny.site.policy(policy), ReleaseId(policy, release), 60, "source")
+
+
+def charge_of(tiny: TinySite, release: str) -> Charge:
+    """The charge of a release of the policy."""
+    policy = tiny.site.policy("people")
+    loss = release_loss(policy, records=60)
+    return Charge(ReleaseId("people", release), policy.population, policy.canonical_hash(), "source", 60, loss)
+
+
+def charge_unchecked(tiny: TinySite, release: str) -> None:
+    """Charge a release that does not fit under the cap, as if nobody in Python had looked."""
+    with tiny.site.open_registry() as registry:
+        account = open_account(tiny.site, tiny.site.policy("people"), list_charges(registry))
+        assert not account.admits(charge_of(tiny, release).loss)
+        add_charge(registry, charge_of(tiny, release), account)
+
+
+def copies_of(tiny: TinySite, folder: Path, count: int) -> list[TinySite]:
+    """The same site several times."""
+    for place in range(count):
+        shutil.copytree(tiny.home, folder / str(place))
+    return [TinySite(folder / str(place)) for place in range(count)]
+
+
+def told_of_cap(words: str) -> bool:
+    """Whether a refusal says what is left of what, and whom to ask."""
+    return "the ledger refuses: folk has 0 left of 4" in words and "take 2" in words and "populations.yaml" in words
+
+
+@pytest.fixture(scope="module")
+def half_spent(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A population with epsilon 2 of 4 left, for eight releases of a policy, or two of another, that take 2 each."""
+    names = [str(name) for name in range(1, THREADS + 2)]
+    tiny = make_site(tmp_path_factory.mktemp("half") / "site", cap=CAP, releases=str(names).replace("'", '"'))
+    tiny.write_policy(policy="more", protect=MORE)
+    reserve(tiny.site, reservation_of(tiny, "people", str(THREADS + 1)), PLAIN)
+    return tiny
+
+
+# the last epsilon
+
+
+def test_one_of_two_processes_gets_the_last_epsilon(half_spent: TinySite, tmp_path: Path) -> None:
+    """Fifty times two processes ask together, for releases of one policy or of two: one is charged, the other told of the cap."""
+    sites = copies_of(half_spent, tmp_path, ROUNDS)
+    others = [("people", "2") if place % 2 else ("more", "1") for place in range(ROUNDS)]
+    barrier = PROCESSES.Barrier(2)
+    with (
+        child(contend, tmp_path, [("people", "1")] * ROUNDS, barrier) as one,
+        child(contend, tmp_path, others, barrier) as other,
+    ):
+        told = [(hear(one), hear(other)) for _ in range(ROUNDS)]
+    for place, (tiny, both) in enumerate(zip(sites, told, strict=True)):
+        assert sorted(how for how, _ in both) == ["OverCap", "passed"], (place, both)
+        [words] = [words for how, words in both if how == "OverCap"]
+        assert told_of_cap(words), words
+        winner = ReleaseId("people", "1") if both[0][0] == "passed" else ReleaseId(*others[place])
+        assert [charge.id for charge in tiny.charges()] == [ReleaseId("people", str(THREADS + 1)), winner]
+        assert {file.name for file in (tiny.site.vault / "secrets").iterdir()} == {
+            str(charge.id).replace("/", "~") for charge in tiny.charges()
+        }
+        assert read_ledgers(tiny.site)[0].account.left == "0"
+
+
+def test_one_of_eight_threads_gets_the_last_epsilon(half_spent: TinySite, tmp_path: Path) -> None:
+    """The threads of one process share DuckDB's lock; still one release is charged, and seven are told of the cap."""
+    for tiny in copies_of(half_spent, tmp_path, 3):
+        wanted = [reservation_of(tiny, "people", str(place + 1)) for place in range(THREADS)]
+        ended = in_threads(lambda place, tiny=tiny, wanted=wanted: reserve(tiny.site, wanted[place], PLAIN))
+        refused = [error for error in ended if isinstance(error, Exception)]
+        assert [type(error) for error in refused] == [OverCap] * (THREADS - 1), refused
+        assert all(told_of_cap(str(error)) for error in refused)
+        [winner] = [place for place, secret in enumerate(ended) if isinstance(secret, bytes)]
+        assert [charge.id.release for charge in tiny.charges()] == [str(THREADS + 1), str(winner + 1)]
+
+
+def test_registry_alone_lets_one_of_eight_threads_charge(half_spent: TinySite, tmp_path: Path) -> None:
+    """Without the lock around a reservation, the registry's own transactions are one at a time within a process."""
+    for tiny in copies_of(half_spent, tmp_path, 3):
+        policy = tiny.site.policy("people")
+
+        def charge(place: int, tiny: TinySite = tiny, policy: Any = policy) -> str:
+            with tiny.site.open_registry() as registry:
+                account = open_account(tiny.site, policy, list_charges(registry))
+                wanted = charge_of(tiny, str(place + 1))
+                time.sleep(0.01)  # what another would use to look at the same sum
+                if not account.admits(wanted.loss):
+                    return "over"
+                add_charge(registry, wanted, account)
+            return "charged"
+
+        assert sorted(map(str, in_threads(charge))) == ["charged"] + ["over"] * (THREADS - 1)
+        assert len(tiny.charges()) == 2
+
+
+def test_eight_threads_get_one_secret_of_one_release(half_spent: TinySite, tmp_path: Path) -> None:
+    """The same release reserved by all at once: charged once, and everybody has the secret that the registry noted."""
+    for tiny in copies_of(half_spent, tmp_path, 3):
+        wanted = reservation_of(tiny, "people", "1")
+        secrets = in_threads(lambda _, tiny=tiny, wanted=wanted: reserve(tiny.site, wanted, PLAIN))
+        assert len(set(secrets)) == 1
+        assert isinstance(secrets[0], bytes), secrets
+        assert tiny.states() == ["reserved", "secret"]
+
+
+def test_one_of_two_whole_releases_gets_the_last_epsilon(tmp_path: Path) -> None:
+    """From the source on: one is a candidate, the other blocked by the cap, uncharged and without a secret."""
+    for place in range(2):
+        tiny = make_site(tmp_path / str(place), cap=f"epsilon: 2, {IDP}")
+        tiny.write_policy(policy="more", protect=MORE)
+        barrier = PROCESSES.Barrier(2)
+        wanted = [("people", "1"), ("more", "1")] if place else [("people", "1"), ("people", "2")]
+        with (
+            child(run_together, tiny.home, *wanted[0], barrier) as one,
+            child(run_together, tiny.home, *wanted[1], barrier) as other,
+        ):
+            ended = [hear(one), hear(other)]
+        assert sorted(how for how, _ in ended) == ["OverCap", "passed"], ended
+        [loser] = [which for which, (how, _) in zip(wanted, ended, strict=True) if how == "OverCap"]
+        [winner] = [which for which in wanted if which != loser]
+        assert [(charge.id.policy, charge.id.release) for charge in tiny.charges()] == [winner]
+        assert [tiny.standing(release, policy).state for policy, release in (winner, loser)] == ["candidate", "blocked"]
+        assert "0 left of 2" in tiny.standing(loser[1], loser[0]).reason
+        assert not tiny.folder(loser[1], loser[0]).exists()
+        assert list((tiny.site.vault / "secrets").iterdir()) == []
+
+
+def test_release_that_is_started_twice_at_once_is_one_release(tmp_path: Path) -> None:
+    """At a site where not even the vault exists: one charge, one secret, one set of bits; whoever came second has the same, or is
+    told to begin again."""
+    for place in range(3):
+        tiny = make_site(tmp_path / str(place))
+        barrier = PROCESSES.Barrier(2)
+        with (
+            child(run_together, tiny.home, "people", "1", barrier) as one,
+            child(run_together, tiny.home, "people", "1", barrier) as other,
+        ):
+            ended = [hear(one), hear(other)]
+        assert {how for how, _ in ended} <= {"passed", NotPassed.__name__}, ended
+        assert all("Run the release from its start." in words for how, words in ended if how != "passed")
+        [bits] = {bits for how, bits in ended if how == "passed"}
+        assert sorted(tiny.states()) == sorted(["opened", "reserved", "secret", "drawn", "candidate"])
+        assert len(tiny.charges()) == 1
+        assert tiny.flow().run().facts["candidate_hash"] == bits
+        assert tiny.flow().candidate_is_whole()
+
+
+# what DuckDB does
+
+
+@contextmanager
+def two_transactions(file: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, duckdb.DuckDBPyConnection]]:
+    """A database with charges and a budget under a cap of 2, as two transactions of one process see it that began together."""
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("CREATE TABLE charges (amount INTEGER)")
+        connection.execute("CREATE TABLE budgets (spent INTEGER, cap INTEGER, CHECK (spent <= cap))")
+        connection.execute("INSERT INTO budgets VALUES (0, 2)")
+        with connection.cursor() as one, connection.cursor() as other:
+            one.begin()
+            other.begin()
+            yield one, other
+
+
+SUM, BOTH = "SELECT coalesce(sum(amount), 0) FROM charges", "SELECT count(*), (SELECT spent FROM budgets) FROM charges"
+
+
+def test_check_then_insert_overspends(tmp_path: Path) -> None:
+    """The reason for what follows: both see the cap not reached, both insert, both commit, and twice the cap is spent."""
+    with two_transactions(tmp_path / "some.duckdb") as (one, other):
+        for who in (one, other):
+            assert who.execute(SUM).fetchall() == [(0,)]
+        for who in (one, other):
+            who.execute("INSERT INTO charges VALUES (2)")
+        for who in (one, other):
+            who.commit()
+        assert one.execute(SUM).fetchall() == [(4,)]
+
+
+def test_row_updated_with_the_charge_does_not_overspend(tmp_path: Path) -> None:
+    """The second to update the row that the first has updated is refused at once, and nothing of it stays."""
+    with two_transactions(tmp_path / "some.duckdb") as (one, other):
+        for who in (one, other):
+            assert who.execute("SELECT spent FROM budgets").fetchall() == [(0,)]
+            who.execute("INSERT INTO charges VALUES (2)")
+        one.execute("UPDATE budgets SET spent = spent + 2")
+        with pytest.raises(duckdb.TransactionException):
+            other.execute("UPDATE budgets SET spent = spent + 2")
+        one.commit()
+        other.rollback()
+        assert one.execute(BOTH).fetchall() == [(1, 2)]
+
+
+def test_row_with_a_check_does_not_overspend_one_after_the_other(tmp_path: Path) -> None:
+    """Who comes later, whatever it believes to be spent, is refused by the row itself, and nothing of it stays."""
+    with two_transactions(tmp_path / "some.duckdb") as (one, other):
+        one.execute("INSERT INTO charges VALUES (2)")
+        one.execute("UPDATE budgets SET spent = spent + 2")
+        one.commit()
+        other.rollback()
+        other.begin()
+        other.execute("INSERT INTO charges VALUES (2)")
+        with pytest.raises(duckdb.ConstraintException):
+            other.execute("UPDATE budgets SET spent = spent + 2")
+        other.rollback()
+        assert one.execute(BOTH).fetchall() == [(1, 2)]
+
+
+# what the registry makes of it
+
+
+@pytest.mark.parametrize("spent", [0, 1])
+def test_database_refuses_what_the_check_let_through(tmp_path: Path, spent: int) -> None:
+    """Without the check in Python, the row of the cap refuses the charge, the first one or a later; no event stays of it."""
+    tiny = make_site(tmp_path / "site", cap=f"epsilon: {2 * spent or 1}, {IDP}")
+    for release in range(spent):
+        reserve(tiny.site, reservation_of(tiny, "people", str(release + 1)), PLAIN)
+    with pytest.raises(OverCap, match="the database refused to go over the cap"):
+        charge_unchecked(tiny, "2")
+    assert len(tiny.charges()) == spent
+    assert tiny.states("2") == []
+
+
+def test_account_that_forgets_a_charge_is_refused(tmp_path: Path) -> None:
+    """Whoever counts too little as spent is refused by the row, which counted along; no event stays of it."""
+    tiny = make_site(tmp_path / "site", cap=CAP)
+    for release in ("1", "2"):
+        reserve(tiny.site, reservation_of(tiny, "people", release), PLAIN)
+    policy = tiny.site.policy("people")
+    forgetful = Account("folk", tiny.site.population(policy), ())
+    wanted = Charge(ReleaseId("people", "3"), "folk", policy.canonical_hash(), "source", 60, release_loss(policy, records=60))
+    assert forgetful.admits(wanted.loss)
+    with pytest.raises(RegistryChanged, match="do not agree on what is spent"), tiny.site.open_registry() as registry:
+        add_charge(registry, wanted, forgetful)
+    assert len(tiny.charges()) == 2
+
+
+def test_two_transactions_of_the_registry_cannot_both_commit(tmp_path: Path) -> None:
+    """Even with the lock of threads passed by (one thread opens it twice), the second event at the same place is refused."""
+    tiny = make_site(tmp_path / "site", cap=CAP)
+    tiny.flow().check_may_begin()
+
+    def nested() -> None:
+        with tiny.site.open_registry() as one, tiny.site.open_registry() as other:
+            one.add("policy", policy="one")
+            other.add("policy", policy="other")
+
+    before = tiny.events()
+    with pytest.raises(ReleasePipelineError):
+        nested()
+    assert tiny.events() == before
+
+
+def test_cap_may_be_changed_and_changed_back(tmp_path: Path) -> None:
+    """The officer counts in releases for a while and then in epsilon again: every charge counts in both, and nobody is told that
+    the registry was tampered with."""
+    tiny = make_site(tmp_path / "site", cap=f"epsilon: 6, {IDP}", releases='["1", "2", "3", "4"]')
+    caps = [f"epsilon: 6, {IDP}", "releases: 3", f"epsilon: 6, {IDP}"]
+    for place, cap in enumerate(caps, start=1):
+        tiny.write_cap(cap)
+        reserve(tiny.site, reservation_of(tiny, "people", str(place)), PLAIN)
+    assert read_ledgers(tiny.site)[0].account.spent == "6"
+    for cap in caps[1:]:
+        tiny.write_cap(cap)
+        with pytest.raises(OverCap):
+            reserve(tiny.site, reservation_of(tiny, "people", "4"), PLAIN)
+
+
+def test_cap_is_raised_and_lowered_by_its_file(tmp_path: Path) -> None:
+    """Raised, there is room again; lowered below what is spent, the next is refused, and nothing of the past is."""
+    tiny = make_site(tmp_path / "site", cap=f"epsilon: 2, {IDP}", releases='["1", "2", "3"]')
+    reserve(tiny.site, reservation_of(tiny, "people", "1"), PLAIN)
+    tiny.write_cap(CAP)
+    reserve(tiny.site, reservation_of(tiny, "people", "2"), PLAIN)
+    tiny.write_cap(f"epsilon: 1, {IDP}")
+    with pytest.raises(OverCap, match="0 left of 1"):
+        reserve(tiny.site, reservation_of(tiny, "people", "3"), PLAIN)
+    with pytest.raises(OverCap, match="the database refused"):
+        charge_unchecked(tiny, "3")
+    assert len(tiny.charges()) == 2
+
+
+# readers
+
+
+def start(tiny: TinySite, arguments: Sequence[str], *, wait: float | None = None) -> subprocess.Popen[str]:
+    """A command of the command line in a process of its own; `wait`: for how long it waits for a lock, instead of 30 s."""
+    what = [str(tiny.home / "policies" / "people.yaml"), "--home"] if arguments[0] == "check" else ["--home"]
+    program = "import sys\nfrom release_pipeline.cli import main\n"
+    if wait is not None:
+        program += "from release_pipeline.store import connections\n"
+        program += f"connections.open_database.__wrapped__.__kwdefaults__['wait'] = {wait}\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{program}sys.exit(main())", *arguments, *what, str(tiny.home)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "RELEASE_PIPELINE_HOME": ""},
+    )
+
+
+def end(reader: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit code and everything that it said, which is never a traceback."""
+    out, err = reader.communicate(timeout=LONGEST)
+    for text in (out, err):
+        assert "Traceback" not in text, text
+        assert "internal error" not in text, text
+    return reader.returncode, out + err
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A site with a release that is a candidate."""
+    tiny = make_site(tmp_path_factory.mktemp("readers") / "site")
+    tiny.flow().run()
+    return tiny
+
+
+def test_readers_wait_for_a_run_that_holds_the_databases(finished: TinySite) -> None:
+    """Held for three seconds, registry and vault are waited for; then every command answers as if nothing had been."""
+    let_go = PROCESSES.Event()
+    with child(hold, finished.home, let_go) as hears:
+        assert hear(hears) == "holding"
+        readers = [start(finished, arguments) for arguments in COMMANDS]
+        time.sleep(3)
+        early = [reader.poll() for reader in readers]
+        let_go.set()
+        answers = [end(reader) for reader in readers]
+    assert early == [None] * len(COMMANDS), "nobody can have read what another process holds"
+    assert [code for code, _ in answers] == [0] * len(COMMANDS), answers
+    status, _, ledger, exposure, check = (text for _, text in answers)
+    assert "people/1/r1  candidate" in status
+    assert "spent      2" in ledger
+    assert "60 people" in exposure
+    assert "has spent 2 of 10" in check
+
+
+def test_readers_that_wait_too_long_say_so(finished: TinySite) -> None:
+    """Held for longer than a reader waits: it fails in words, which say that another process works and to try again."""
+    let_go = PROCESSES.Event()
+    with child(hold, finished.home, let_go) as hears:
+        assert hear(hears) == "holding"
+        readers = [start(finished, arguments, wait=0.2) for arguments in COMMANDS]
+        answers = [end(reader) for reader in readers]
+        let_go.set()
+    for code, words in answers:
+        assert code == 1
+        assert "another process is working with this database. Wait for it, then try again." in words
+
+
+def test_readers_during_runs_answer(tmp_path: Path) -> None:
+    """While another process makes one release after the other, from the first on, every command answers."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(2000))
+    with child(run_over_and_over, tiny.home) as hears:
+        for _ in range(2):
+            for arguments in COMMANDS:
+                code, words = end(start(tiny, arguments))
+                assert code == 0, words
+        assert hear(hears) == "candidate"
+
+
+def test_reader_that_comes_with_the_first_event_is_answered(tmp_path: Path) -> None:
+    """A reader finds no registry; before it has asked the vault, another process has made one: nobody removed anything."""
+    path = tmp_path / "registry.duckdb"
+
+    class Vault:
+        """What the vault knows; asked for the first time, it is a moment too late."""
+
+        known: tuple[int, str] | None = None
+        asked = False
+
+        def read(self) -> tuple[int, str] | None:
+            if not self.asked:
+                self.asked = True
+                with open_registry(path, head=self) as registry:
+                    registry.add("policy", policy="people")
+            return self.known
+
+        def write(self, number: int, digest: str) -> None:
+            self.known = number, digest
+
+    with open_registry(path, head=Vault(), read_only=True) as registry:
+        assert len(registry.events) <= 1
+    with duckdb.connect(str(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM events").fetchall() == [(1,)]

@@ -1,0 +1,228 @@
+"""What the events say of each release: its state, its charge, its secret, its noise, its candidate."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.flow.states import (
+    BLOCKED,
+    CANDIDATE,
+    DRAWN,
+    FAILED,
+    OPENED,
+    POLICY,
+    PRUNED,
+    SECRET,
+    Standing,
+    latest_revision,
+    read_standings,
+    standing_of,
+)
+from release_pipeline.policy.loss import LOSSES, Loss
+from release_pipeline.store.ledger import RESERVED, Charge
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+
+ONE, TWO, OTHER = ReleaseId("people", "1"), ReleaseId("people", "1", 2), ReleaseId("people", "2")
+LOSS = Loss(None, None, None, 5, 7, None)
+CONTENT: dict[str, dict[str, Any]] = {
+    OPENED: {"why": "by hand"},
+    RESERVED: {
+        "population": "folk",
+        "policy_hash": "policy of the charge",
+        "source": "keyed hash",
+        "records": 60,
+        "loss": {name: getattr(LOSS, name) for name in LOSSES},
+    },
+    SECRET: {"check": "check value"},
+    DRAWN: {"masked": "keyed hash of the masked table"},
+    CANDIDATE: {"candidate_hash": "hash", "facts": {"rows_out": 59}, "policy_hash": "policy of the candidate"},
+    BLOCKED: {"reason": "too few", "policy_hash": "policy of the refusal"},
+    FAILED: {"reason": "killed", "run": "a run"},
+    PRUNED: {},
+}
+NORMAL = (OPENED, RESERVED, SECRET, DRAWN, CANDIDATE)
+STATE = {OPENED: "open", RESERVED: "reserved", DRAWN: "drawn", CANDIDATE: "candidate", BLOCKED: "blocked"}
+PROGRESS = (OPENED, RESERVED, DRAWN, CANDIDATE)
+
+
+def noted(number: int) -> str:
+    """When event `number` was noted."""
+    return (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=number)).isoformat()
+
+
+def events_of(*happened: str | tuple[str, ReleaseId | None]) -> list[Event]:
+    """Events of these kinds, of release 1 unless another is named."""
+    pairs = [(one, ONE) if isinstance(one, str) else one for one in happened]
+    return [
+        Event(number, kind, noted(number), release, CONTENT.get(kind, {}), f"hash {number}")
+        for number, (kind, release) in enumerate(pairs, start=1)
+    ]
+
+
+def standing(*happened: str | tuple[str, ReleaseId | None], release: ReleaseId = ONE) -> Standing:
+    """One release after these events."""
+    return read_standings(events_of(*happened))[release]
+
+
+def test_nothing_happened_to_nobody() -> None:
+    """No events, and events of no release, say nothing of any."""
+    assert read_standings([]) == {}
+    assert read_standings(events_of((POLICY, None), ("something", None))) == {}
+
+
+def test_every_step_of_the_protocol_is_told() -> None:
+    """Opened, reserved, secret, drawn, candidate: each adds what it knows and leaves the rest; the last change of state is since
+    when; the secret alone changes no state."""
+    expected = Standing(ONE, "open", since=noted(1), why="by hand")
+    assert standing(*NORMAL[:1]) == expected
+    made = Charge(ONE, "folk", "policy of the charge", "keyed hash", 60, LOSS, noted(2))
+    expected = dataclasses.replace(expected, state="reserved", since=noted(2), policy_hash="policy of the charge", charge=made)
+    assert standing(*NORMAL[:2]) == expected
+    expected = dataclasses.replace(expected, secret="check value")  # noqa: S106
+    assert standing(*NORMAL[:3]) == expected
+    expected = dataclasses.replace(expected, state="drawn", since=noted(4), drawn="keyed hash of the masked table")
+    assert standing(*NORMAL[:4]) == expected
+    expected = dataclasses.replace(
+        expected,
+        state="candidate",
+        since=noted(5),
+        candidate_hash="hash",
+        facts={"rows_out": 59},
+        policy_hash="policy of the candidate",
+    )
+    assert standing(*NORMAL) == expected
+
+
+@pytest.mark.parametrize("count", range(1, len(NORMAL)))
+def test_blocked_keeps_what_was_reached_and_says_why(count: int) -> None:
+    """Charge, secret and noise stay known: nothing is taken back by a refusal, and the policy that was refused is not the one
+    of the charge."""
+    before, after = standing(*NORMAL[:count]), standing(*NORMAL[:count], BLOCKED)
+    assert after == dataclasses.replace(before, state="blocked", reason="too few", since=noted(count + 1))
+
+
+@pytest.mark.parametrize("kind", PROGRESS)
+def test_going_on_takes_the_reason_away(kind: str) -> None:
+    """A blocked release that goes on is what it goes on as, without the old reason."""
+    after = standing(OPENED, BLOCKED, kind)
+    assert (after.state, after.reason, after.since) == (STATE[kind], "", noted(3))
+
+
+def test_blocked_anew_has_the_last_reason() -> None:
+    """And the moment of it."""
+    events = events_of(OPENED, BLOCKED, BLOCKED)
+    events[2] = dataclasses.replace(events[2], content={"reason": "too many"})
+    found = read_standings(events)[ONE]
+    assert (found.state, found.reason, found.since) == ("blocked", "too many", noted(3))
+
+
+@pytest.mark.parametrize("count", range(1, len(NORMAL) + 1))
+def test_failed_changes_no_state(count: int) -> None:
+    """A run that broke off leaves the release what it was, and when it became that; how it ended is told."""
+    before, after = standing(*NORMAL[:count]), standing(*NORMAL[:count], FAILED)
+    assert after == dataclasses.replace(before, failed="killed")
+
+
+@pytest.mark.parametrize("kind", [*PROGRESS, BLOCKED])
+def test_failed_is_cleared_by_progress_and_by_a_refusal(kind: str) -> None:
+    """What came of the next run counts; and a run may break off again."""
+    assert standing(OPENED, FAILED, kind).failed == ""
+    assert standing(OPENED, FAILED, kind, FAILED).failed == "killed"
+
+
+def test_pruned_changes_no_state() -> None:
+    """When its tables went is told beside what it is, and stays told."""
+    before, after = standing(*NORMAL), standing(*NORMAL, PRUNED)
+    assert after == dataclasses.replace(before, pruned=noted(6))
+    assert standing(*NORMAL, PRUNED, FAILED).pruned == noted(6)
+
+
+def test_an_event_of_another_kind_changes_nothing() -> None:
+    """What a later version notes of a release is no state to this one."""
+    assert standing(*NORMAL, "approved") == standing(*NORMAL)
+
+
+def test_a_revision_replaces_the_one_before_it() -> None:
+    """The first is given up for the second and stays otherwise what it was; the second begins with nothing of it."""
+    found = read_standings(events_of(*NORMAL[:3], (OPENED, TWO), (OPENED, OTHER)))
+    assert found[ONE] == dataclasses.replace(standing(*NORMAL[:3]), replaced=TWO)
+    assert found[TWO] == Standing(TWO, "open", since=noted(4), why="by hand")
+    assert found[OTHER] == Standing(OTHER, "open", since=noted(5), why="by hand")
+    found = read_standings(events_of(*NORMAL, (OPENED, TWO), (RESERVED, TWO), (OPENED, TWO.next), FAILED))
+    assert (found[ONE].replaced, found[TWO].replaced, found[TWO.next].replaced) == (TWO, TWO.next, None)
+    assert (found[TWO].state, found[TWO].charge and found[TWO].charge.id) == ("reserved", TWO)
+    assert found[ONE].failed == "killed"
+
+
+def test_a_first_revision_replaces_nothing() -> None:
+    """Nor does a release of another policy with the same name."""
+    found = read_standings(events_of(*NORMAL, (OPENED, ReleaseId("others", "1", 2)), (OPENED, OTHER)))
+    assert found[ONE].replaced is None
+    assert set(found) == {ONE, OTHER, ReleaseId("others", "1", 2), ReleaseId("others", "1", 1)}
+
+
+IDS = st.sampled_from([ONE, TWO, TWO.next, OTHER, ReleaseId("others", "1"), None])
+HAPPENED = st.lists(st.tuples(st.sampled_from([*CONTENT, POLICY]), IDS), max_size=20)
+
+
+@given(HAPPENED)
+def test_releases_do_not_meddle_with_each_other(happened: Sequence[tuple[str, ReleaseId | None]]) -> None:
+    """Whatever happens in whatever order: a release is what its own events make it, and is replaced when the next was opened."""
+    events = events_of(*happened)
+    found = read_standings(events)
+    for release in (ONE, TWO, OTHER):
+        own = [event for event in events if event.release == release]
+        opened = any(event.kind == OPENED and event.release == release.next for event in events)
+        alone = read_standings(own).get(release, Standing(release))
+        expected = dataclasses.replace(alone, replaced=release.next if opened else None)
+        assert found.get(release, Standing(release)) == expected
+
+
+@given(HAPPENED)
+def test_what_was_spent_drawn_or_frozen_is_never_forgotten(happened: Sequence[tuple[str, ReleaseId | None]]) -> None:
+    """No event takes a charge, a secret, the noise or a candidate back; the state is that of the last one that is a state."""
+    parts = {RESERVED: "charge", SECRET: "secret", DRAWN: "drawn", CANDIDATE: "candidate_hash"}
+    found = read_standings(events_of(*happened))
+    for release, known in found.items():
+        kinds = [kind for kind, of in happened if of == release]
+        for kind, name in parts.items():
+            assert bool(getattr(known, name)) == (kind in kinds)
+        states = [STATE[kind] for kind in kinds if kind in STATE]
+        assert known.state == (states[-1] if states else "open")
+        assert (known.reason == "too few") == (known.state == "blocked")
+
+
+def registry_of(events: Iterable[Event]) -> Registry:
+    """An open registry with these events."""
+    return Registry(None, list(events))
+
+
+def test_standing_of_one_release() -> None:
+    """As the events have it; and of one that nothing happened to: open, since never."""
+    registry = registry_of(events_of(*NORMAL))
+    assert standing_of(registry, ONE) == standing(*NORMAL)
+    assert standing_of(registry, OTHER) == Standing(OTHER)
+    assert (Standing(OTHER).state, Standing(OTHER).since, Standing(OTHER).charge) == ("open", "", None)
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([], 1),
+        ([ONE], 1),
+        ([ONE, TWO], 2),
+        ([TWO.next, ONE, TWO], 3),
+        ([OTHER.next, ReleaseId("others", "1", 5), ReleaseId("people", "11", 4)], 1),
+        ([ReleaseId("people", "1", 10), ReleaseId("people", "1", 9)], 10),
+    ],
+)
+def test_the_latest_revision_is_the_largest_number(known: list[ReleaseId], expected: int) -> None:
+    """Of this policy and release alone; the first one when nothing happened."""
+    assert latest_revision(known, "people", "1") == ReleaseId("people", "1", expected)

@@ -1,0 +1,218 @@
+"""Which release comes next and when it is due: from the policy, the clock, and what was opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.calendar import Upcoming, find_upcoming
+from release_pipeline.policy.cron import Cron
+from release_pipeline.policy.periods import KINDS, Every, begin_of, end_of, last_ended, name_period, next_period
+
+MONTHLY = "0 6 1 * *"
+SECOND = timedelta(seconds=1)
+
+
+def policy_of(releases: str) -> Policy:
+    """A policy with these releases."""
+    column = "" if releases == "once" else ", release_column: year"
+    return parse_policy(
+        f"policy: people\nsteward: ana\npopulation: people\nsource: {{path: people.csv{column}}}\nreleases: {releases}\n"
+        "person: each-row\nprotect: {method: laplace, epsilon: 1}\n"
+        "columns:\n  a: {role: confidential, do: noise, domain: [0, 9], grid: 1, outside: clamp, why: known}\n",
+        name="people.yaml",
+    )
+
+
+def at(*parts: int) -> datetime:
+    """A moment in UTC."""
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+
+
+def upcoming(
+    releases: str, opened: Mapping[str, datetime] | None = None, *, seen: datetime | None = None, now: datetime
+) -> tuple:
+    """The next release and when it is due; nothing if there is none."""
+    found = find_upcoming(policy_of(releases), opened or {}, seen=seen, now=now)
+    return () if found is None else (found.release, found.due)
+
+
+NOW = at(2026, 3, 15, 12)
+LISTED = '["b", "a", "c"]'
+TIMED = f'{{list: ["b", "a", "c"], cron: "{MONTHLY}"}}'
+
+
+# lists
+
+
+@pytest.mark.parametrize(
+    ("opened", "expected"),
+    [
+        ([], "b"),
+        (["b"], "a"),
+        (["a"], "b"),
+        (["b", "c"], "a"),
+        (["a", "b"], "c"),
+        (["b", "a", "c"], None),
+        (["elsewhere"], "b"),
+        (["b", "elsewhere", "a"], "c"),
+    ],
+)
+def test_the_first_of_the_list_that_was_not_opened_is_next(opened: list[str], expected: str | None) -> None:
+    """In the order of the file, by hand opened ones left out, and nothing when all are; with a timetable or without."""
+    moments = dict.fromkeys(opened, at(2026, 3, 1))
+    for releases in (LISTED, TIMED):
+        found = find_upcoming(policy_of(releases), moments, seen=at(2026, 2, 1), now=NOW)
+        assert (None if found is None else found.release) == expected
+
+
+def test_a_list_without_a_timetable_is_never_due() -> None:
+    """And so never late; a policy that is released once likewise."""
+    for releases, name in ((LISTED, "b"), ("once", "once")):
+        found = find_upcoming(policy_of(releases), {}, seen=at(2020, 1, 1), now=NOW)
+        assert found == Upcoming(name, None)
+        assert not found.is_late(at(9000, 1, 1))
+    assert find_upcoming(policy_of("once"), {"once": NOW}, seen=None, now=NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("opened", "seen", "due"),
+    [
+        ({}, at(2026, 2, 10), at(2026, 3, 1, 6)),  # since the policy was seen
+        ({}, at(2026, 3, 1, 5, 59, 59), at(2026, 3, 1, 6)),
+        ({}, at(2026, 3, 1, 6), at(2026, 4, 1, 6)),  # at the very minute: that firing is the one it was seen by
+        ({}, None, at(2026, 4, 1, 6)),  # never seen: now
+        ({"b": at(2026, 1, 10)}, at(2026, 1, 1), at(2026, 2, 1, 6)),  # since the one before it was opened
+        ({"b": at(2026, 3, 1, 6, 0, 1)}, at(2026, 1, 1), at(2026, 4, 1, 6)),
+        ({"b": at(2026, 1, 10)}, at(2026, 2, 20), at(2026, 3, 1, 6)),  # seen anew since
+        ({"b": at(2026, 2, 10), "c": at(2026, 1, 1)}, at(2026, 1, 1), at(2026, 3, 1, 6)),  # the last one counts
+        ({"elsewhere": at(2026, 3, 10)}, at(2026, 1, 10), at(2026, 2, 1, 6)),  # no release of the list
+        ({"b": at(2026, 3, 20)}, at(2026, 1, 1), at(2026, 4, 1, 6)),  # the clock was set back: not before the next one
+    ],
+)
+def test_a_list_with_a_timetable_is_due_at_the_next_firing(
+    opened: dict[str, datetime], seen: datetime | None, due: datetime
+) -> None:
+    """After the one before was opened or the policy was seen, whichever is later."""
+    assert upcoming(TIMED, opened, seen=seen, now=NOW)[1] == due
+
+
+@given(
+    st.dictionaries(st.sampled_from("bac"), st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)), max_size=2),
+    st.none() | st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)),
+)
+def test_due_is_a_firing_after_everything_that_was_and_the_first_one(opened: dict[str, datetime], seen: datetime | None) -> None:
+    """No release is due before the one before it was opened, and none is put off by a firing."""
+    known = {name: moment.replace(tzinfo=UTC) for name, moment in opened.items()}
+    found = find_upcoming(policy_of(TIMED), known, seen=seen and seen.replace(tzinfo=UTC), now=NOW)
+    assert found is not None
+    assert found.due is not None
+    anchor = max([seen.replace(tzinfo=UTC) if seen else NOW, *known.values()])
+    assert found.due > anchor
+    cron = Cron.parse(MONTHLY)
+    assert cron.last_before(found.due) == found.due
+    assert cron.last_before(found.due - SECOND) <= anchor
+
+
+def test_late_is_after_the_due_moment_alone() -> None:
+    """Neither before nor at it."""
+    one = Upcoming("a", NOW)
+    assert [one.is_late(NOW + offset) for offset in (-SECOND, timedelta(0), SECOND)] == [False, False, True]
+
+
+def test_a_missed_tick_of_a_list_leaves_the_release_due_since_then() -> None:
+    """Months without a daemon: one release is late, since its first firing; the one after it waits for the next firing."""
+    seen = at(2026, 1, 10)
+    assert upcoming(TIMED, seen=seen, now=at(2026, 6, 15)) == ("b", at(2026, 2, 1, 6))
+    assert upcoming(TIMED, {"b": at(2026, 6, 15)}, seen=seen, now=at(2026, 6, 15)) == ("a", at(2026, 7, 1, 6))
+
+
+# periods
+
+
+def test_the_first_period_is_the_last_that_has_ended_when_the_timetable_fires_first() -> None:
+    """Seen in March, fired on the first of April: March. Late or not, it stays that one until it is opened."""
+    releases = f'{{every: month, cron: "{MONTHLY}"}}'
+    for now in (at(2026, 3, 15), at(2026, 4, 1, 6), at(2026, 8, 15)):
+        assert upcoming(releases, seen=at(2026, 3, 15), now=now) == ("2026-03", at(2026, 4, 1, 6))
+    assert upcoming(releases, now=at(2026, 3, 15)) == ("2026-03", at(2026, 4, 1, 6))
+    assert upcoming(releases, seen=at(2026, 4, 1, 5, 59), now=NOW) == ("2026-03", at(2026, 4, 1, 6))
+    assert upcoming(releases, seen=at(2026, 4, 1, 6), now=NOW) == ("2026-04", at(2026, 5, 1, 6))
+
+
+@pytest.mark.parametrize(
+    ("every", "cron", "opened", "expected"),
+    [
+        ("day", "0 6 * * *", "2024-02-28", ("2024-02-29", at(2024, 3, 1, 6))),
+        ("day", "0 6 * * mon", "2026-02-27", ("2026-02-28", at(2026, 3, 2, 6))),  # a Saturday, at the next Monday
+        ("week", "0 6 * * mon", "2020-W52", ("2020-W53", at(2021, 1, 4, 6))),
+        ("week", "0 0 * * mon", "2026-W08", ("2026-W09", at(2026, 3, 2))),  # at the very moment of its end
+        ("month", MONTHLY, "2026-01", ("2026-02", at(2026, 3, 1, 6))),
+        ("month", MONTHLY, "2025-12", ("2026-01", at(2026, 2, 1, 6))),
+        ("month", "0 0 1 * *", "2026-01", ("2026-02", at(2026, 3, 1))),
+        ("month", "0 0 15 * *", "2026-01", ("2026-02", at(2026, 3, 15))),
+        ("quarter", "0 0 1 * *", "2025-Q4", ("2026-Q1", at(2026, 4, 1))),
+        ("year", "0 0 29 2 *", "2022", ("2023", at(2024, 2, 29))),
+    ],
+)
+def test_the_next_period_is_due_at_the_first_firing_after_its_end(
+    every: str, cron: str, opened: str, expected: tuple[str, datetime]
+) -> None:
+    """Also at its very end; when the one before was opened plays no part."""
+    for moment in (at(2020, 1, 1), at(2030, 1, 1)):
+        assert upcoming(f'{{every: {every}, cron: "{cron}"}}', {opened: moment}, seen=NOW, now=NOW) == expected
+
+
+def test_missed_ticks_leave_no_period_out() -> None:
+    """Half a year without a daemon: the months are opened in order, each due since its own end."""
+    releases = f'{{every: month, cron: "{MONTHLY}"}}'
+    opened, now = {"2025-11": at(2025, 12, 1, 6)}, at(2026, 4, 20)
+    found: list[tuple[str, datetime]] = []
+    while (following := upcoming(releases, opened, seen=at(2025, 11, 5), now=now))[1] <= now:
+        found.append(following)
+        opened[following[0]] = now
+    assert found == [
+        ("2025-12", at(2026, 1, 1, 6)),
+        ("2026-01", at(2026, 2, 1, 6)),
+        ("2026-02", at(2026, 3, 1, 6)),
+        ("2026-03", at(2026, 4, 1, 6)),
+    ]
+
+
+def test_a_gap_comes_before_what_follows_it() -> None:
+    """A month that nobody opened, between two that were; and names of another kind are not counted."""
+    releases = f'{{every: month, cron: "{MONTHLY}"}}'
+    opened = dict.fromkeys(["2026-03", "2026-01", "2026-Q1", "2019", "once"], NOW)
+    assert upcoming(releases, opened, seen=NOW, now=NOW)[0] == "2026-02"
+    assert upcoming(releases, opened | {"2026-02": NOW}, seen=NOW, now=NOW)[0] == "2026-04"
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)),
+    st.integers(0, 5),
+    st.sampled_from([MONTHLY, "0 0 1 1 *", "30 7 * * mon", "* * * * *", "0 0 31 * *"]),
+)
+def test_a_period_is_never_due_before_its_end_and_follows_the_opened_ones(
+    every: Every, moment: datetime, count: int, cron: str
+) -> None:
+    """Whatever the timetable: the one after the last opened without a gap, due at the first firing at or after its end."""
+    names = [name_period(every, moment.replace(tzinfo=UTC))]
+    for _ in range(count):
+        names.append(next_period(every, names[-1]))
+    policy = policy_of(f'{{every: {every}, cron: "{cron}"}}')
+    found = find_upcoming(policy, dict.fromkeys(names[:-1], NOW), seen=NOW, now=NOW)
+    assert found is not None
+    assert found.due is not None
+    if count:
+        assert found.release == names[-1]
+        assert found.due == Cron.parse(cron).next_after(end_of(every, names[-1]) - timedelta(microseconds=1))
+    else:
+        assert found.release == last_ended(every, found.due)
+        assert found.due > NOW
+    assert begin_of(every, found.release) < end_of(every, found.release) <= found.due

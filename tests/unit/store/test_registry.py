@@ -1,0 +1,482 @@
+"""The registry: one text for one content, a chain of hashes, and nothing that was written can be changed unseen."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from release_pipeline.store.connections import StoreError, open_database, transaction
+from release_pipeline.store.registry import BEGIN, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
+
+Row: TypeAlias = tuple[int, str, str]
+FIRST = ReleaseId("people", "1")
+SECRET_WORD = "never-in-a-message"  # noqa: S105
+
+
+@dataclasses.dataclass
+class Kept:
+    """The head of a registry, kept elsewhere."""
+
+    head: tuple[int, str] | None = None
+
+    def read(self) -> tuple[int, str] | None:
+        """What was kept."""
+        return self.head
+
+    def write(self, number: int, digest: str) -> None:
+        """Keep it."""
+        self.head = (number, digest)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a registry is to be."""
+    return tmp_path / "registry.duckdb"
+
+
+def write_events(path: Path, kept: Kept, count: int = 5, *, apart: bool = False) -> None:
+    """Add so many events with what events have, together or each in an opening of its own."""
+    for group in [[i] for i in range(count)] if apart else [range(count)]:
+        with open_registry(path, head=kept) as registry:
+            for i in group:
+                release = None if i % 3 == 0 else ReleaseId("people", str(i), 1 + i)
+                registry.add(f"kind{i}", release, word=SECRET_WORD, amount=10**20 + i, parts=[None, True, {"é": "ß\u2028"}])
+
+
+def read_events(path: Path, kept: Kept, *, read_only: bool = True) -> tuple[Event, ...]:
+    """What an opening finds."""
+    with open_registry(path, head=kept, read_only=read_only) as registry:
+        return registry.events
+
+
+def rows_of(connection: duckdb.DuckDBPyConnection) -> list[Row]:
+    """The rows of the events."""
+    return connection.execute("SELECT number, body, hash FROM events ORDER BY number, rowid").fetchall()
+
+
+def put_rows(connection: duckdb.DuckDBPyConnection, rows: list[Row], heads: list[tuple[int, str]]) -> None:
+    """Replace everything that the file has."""
+    with transaction(connection):
+        connection.execute("DELETE FROM events")
+        connection.execute("DELETE FROM head")
+        for row in rows:
+            connection.execute("INSERT INTO events VALUES (?, ?, ?)", row)
+        for head in heads:
+            connection.execute("INSERT INTO head VALUES (?, ?)", head)
+
+
+def digest_of(body: str) -> str:
+    """SHA-256 of a body, computed here."""
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def chain(bodies: list[dict[str, Any]]) -> list[Row]:
+    """A chain of these contents as a forger would make it, every hash right."""
+    rows: list[Row] = []
+    for number, told in enumerate(bodies, start=1):
+        previous = rows[-1][2] if rows else BEGIN
+        body = json.dumps({**told, "number": number, "previous": previous}, sort_keys=True, separators=(",", ":"))
+        rows.append((number, body, digest_of(body)))
+    return rows
+
+
+# canonical JSON
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+CONTENTS = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=4), max_leaves=12
+)
+
+
+def shuffled(content: Any) -> Any:
+    """The same content with every mapping filled in the opposite order."""
+    if isinstance(content, dict):
+        return {name: shuffled(part) for name, part in reversed(content.items())}
+    return [shuffled(part) for part in content] if isinstance(content, list) else content
+
+
+@given(CONTENTS)
+def test_equal_contents_have_one_text(content: Any) -> None:
+    """ASCII, without a space around its signs, read back as it was, the same in whatever order the mappings were filled."""
+    text = canonical_json(content)
+    assert text.isascii()
+    assert json.loads(text) == content
+    assert canonical_json(shuffled(content)) == text
+    assert canonical_json(json.loads(text)) == text
+
+
+def test_canonical_text_is_this_one() -> None:
+    """Keys in order of their characters at every depth; tuples are lists; numbers of any size are exact."""
+    content = {"b": (1, None), "a": {"é": 10**30, "Z": True}, "": "ü\n"}
+    assert canonical_json(content) == r'{"":"ü\n","a":{"Z":true,"é":1000000000000000000000000000000},"b":[1,null]}'.replace(
+        "é", r"\u00e9"
+    ).replace("ü", r"\u00fc")
+
+
+@given(st.floats() | st.sampled_from([np.float64(0.5), -0.0]), st.integers(0, 3))
+def test_floats_are_refused_at_any_depth(number: float, depth: int) -> None:
+    """A float has several texts, so it has none: on top, in a list, in a tuple, in a mapping; NaN and whole ones too."""
+    wraps: tuple[Callable[[Any], Any], ...] = (lambda x: [0, x], lambda x: (x,), lambda x: {"a": x}, lambda x: [{"a": (1, x)}])
+    content: Any = number
+    for i in range(depth):
+        content = wraps[(i + depth) % 4](content)
+    with pytest.raises(TypeError):
+        canonical_json(content)
+
+
+@pytest.mark.parametrize("content", [{0.5: 1}, {1: {float("nan"): 1}}, Decimal("0.1"), {1, 2}, b"bytes", datetime.now(UTC)])
+def test_what_has_no_text_is_refused(content: Any) -> None:
+    """Floats as keys, decimals, sets, bytes and moments: whoever adds an event writes them as texts."""
+    with pytest.raises(TypeError):
+        canonical_json(content)
+
+
+def test_an_event_with_a_float_is_not_written(path: Path) -> None:
+    """Nothing of it is in the registry, nor of what was added with it."""
+    kept = Kept()
+
+    def add_both() -> None:
+        with open_registry(path, head=kept) as registry:
+            registry.add("first")
+            registry.add("second", epsilon=0.1)
+
+    with pytest.raises(TypeError):
+        add_both()
+    assert read_events(path, kept) == ()
+    assert kept.head is None
+
+
+# releases
+
+
+def test_release_names() -> None:
+    """policy/partition/rN; its next revision; and a room that tells names from each other that differ in case alone."""
+    assert str(ReleaseId("people", "2020.1")) == "people/2020.1/r1"
+    assert ReleaseId("people", "a").next == ReleaseId("people", "a", 2)
+    rooms = {release.room.lower() for release in (ReleaseId("p", "a"), ReleaseId("p", "A"), ReleaseId("p", "a", 2))}
+    assert len(rooms) == 3
+    assert ReleaseId("p", "a").room.startswith("p/a/r1 ")
+
+
+# the chain
+
+
+def test_every_event_names_the_one_before_and_is_hashed_whole(path: Path) -> None:
+    """The hash is SHA-256 of the body, the body is canonical and has number, hash before it, kind, time, release and content."""
+    kept = Kept()
+    write_events(path, kept, apart=True)
+    with duckdb.connect(str(path)) as connection:
+        rows = rows_of(connection)
+        assert connection.execute("SELECT number, hash FROM head").fetchall() == [(5, rows[-1][2])]
+    previous = BEGIN
+    for place, (number, body, digest) in enumerate(rows, start=1):
+        told = json.loads(body)
+        assert body == canonical_json(told)
+        assert told.keys() == {"number", "previous", "kind", "noted", "release", "content"}
+        assert (number, told["number"], told["previous"]) == (place, place, previous)
+        assert digest == digest_of(body)
+        previous = digest
+    assert kept.head == (5, previous)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_events_are_read_as_they_were_added(path: Path, read_only: bool) -> None:
+    """Number, kind, release, content, hash and moment: also to whoever wrote them, before they are committed."""
+    kept = Kept()
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    with open_registry(path, head=kept) as registry:
+        first = registry.add("opened", FIRST, why="ä", amount=10**19)
+        second = registry.add("policy", hash="0")
+        assert registry.events == (first, second)
+    found = read_events(path, kept, read_only=read_only)
+    assert found == (first, second)
+    assert [(event.number, event.kind, event.release) for event in found] == [(1, "opened", FIRST), (2, "policy", None)]
+    assert found[0].content == {"why": "ä", "amount": 10**19}
+    assert before <= found[0].moment <= datetime.now(UTC)
+
+
+def test_opening_without_adding_changes_nothing(path: Path) -> None:
+    """Neither the events nor what is kept elsewhere."""
+    kept = Kept()
+    write_events(path, kept, 2)
+    before = read_events(path, kept), kept.head
+    with open_registry(path, head=kept):
+        pass
+    assert (read_events(path, kept), kept.head) == before
+
+
+def test_a_registry_opened_for_reading_takes_no_event(path: Path) -> None:
+    """One that is there, and one that is not."""
+    kept = Kept()
+    for _ in range(2):
+        with open_registry(path, head=kept, read_only=True) as registry, pytest.raises(StoreError):
+            registry.add("opened", FIRST)
+        write_events(path, kept, 1)
+
+
+# what somebody else changed
+
+
+@st.composite
+def edits(draw: st.DrawFn, rows: list[Row]) -> tuple[str, list[Row], list[tuple[int, str]]]:
+    """The rows and the head after one edit, which is another than none; and what it is called."""
+    what = draw(
+        st.sampled_from(
+            ["body", "shorter body", "hash", "number", "delete", "duplicate", "swap", "forge", "forge next", "head", "two heads"]
+        )
+    )
+    changed, heads = list(rows), [(len(rows), rows[-1][2])]
+    place = draw(st.integers(0, len(rows) - 1))
+    number, body, digest = rows[place]
+    letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    match what:
+        case "body":
+            at = draw(st.integers(0, len(body) - 1))
+            other = draw(letters.filter(lambda letter: letter != body[at]))
+            changed[place] = (number, body[:at] + other + body[at + 1 :], digest)
+        case "shorter body":
+            at = draw(st.integers(0, len(body) - 1))
+            changed[place] = (number, body[:at] + body[at + 1 :], digest)
+        case "hash":
+            at = draw(st.integers(0, len(digest) - 1))
+            other = draw(st.sampled_from("0123456789abcdefABCDEF").filter(lambda letter: letter != digest[at]))
+            changed[place] = (number, body, digest[:at] + other + digest[at + 1 :])
+        case "number":
+            other = draw(st.integers(-(2**63), 2**63 - 1) | st.integers(-1, len(rows) + 1))
+            changed[place] = (other if other != number else number + 1, body, digest)
+        case "delete":
+            del changed[place]
+        case "duplicate":
+            changed.insert(draw(st.integers(0, len(rows))), rows[place])
+        case "swap":
+            other = draw(st.integers(0, len(rows) - 1).filter(lambda index: index != place))
+            changed[place], changed[other] = ((rows[one][0], *rows[two][1:]) for one, two in ((place, other), (other, place)))
+        case "forge" | "forge next":
+            told = {"content": {}, "kind": "forged", "noted": rows[0][1][:0], "release": None}
+            after = len(rows) if what == "forge next" else place
+            forged = chain([json.loads(row[1]) for row in rows[:after]] + [told])[-1]
+            told_again = json.dumps({**json.loads(forged[1]), "previous": rows[after - 1][2] if after else BEGIN})
+            changed.insert(after, (after + 1, told_again, digest_of(told_again)))
+        case "head":
+            heads = draw(st.sampled_from([[], [(len(rows) - 1, rows[-2][2])], [(len(rows), rows[-2][2])], [(0, BEGIN)]]))
+        case _:
+            heads = [heads[0], draw(st.sampled_from([heads[0], (len(rows) - 1, rows[-2][2])]))]
+    return what, changed, heads
+
+
+def test_any_single_edit_is_found_on_opening(path: Path) -> None:
+    """A character, a hash, a number, a row or the head changed, removed, repeated, exchanged or put in: refused, by the file
+    alone, in words that name the file and quote nothing of the events."""
+    write_events(path, Kept())
+    with open_database(path) as held:  # the same database, so that every opening is quick
+        rows = rows_of(held)
+
+        @settings(max_examples=120)
+        @given(edits(rows))
+        def check(edit: tuple[str, list[Row], list[tuple[int, str]]]) -> None:
+            _, changed, heads = edit
+            put_rows(held, changed, heads)
+            with pytest.raises(RegistryChanged, match=r"registry\.duckdb.*Restore the registry") as refused:
+                read_events(path, Kept(), read_only=False)
+            assert SECRET_WORD not in str(refused.value)
+            assert refused.value.__cause__ is None
+
+        check()
+        put_rows(held, rows, [(len(rows), rows[-1][2])])
+        assert len(read_events(path, Kept(), read_only=False)) == len(rows)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_an_edit_is_found_by_readers_and_writers(path: Path, read_only: bool) -> None:
+    """Nobody works with a registry that was changed."""
+    write_events(path, Kept())
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE events SET body = replace(body, 'kind2', 'kind3') WHERE number = 3")
+    with pytest.raises(RegistryChanged, match="event 3 was changed"):
+        read_events(path, Kept(), read_only=read_only)
+
+
+@pytest.mark.parametrize(
+    "body", ["", "null", "[]", "1", '"text"', "{}", "[" * 100_000, "\x00", '{"number":1}', '{"number":1,"number":1}']
+)
+def test_a_body_of_any_kind_is_refused_in_words(path: Path, body: str) -> None:
+    """Also with its right hash: no body makes opening fail otherwise than in words."""
+    write_events(path, Kept(), 1)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("UPDATE events SET body = $body, hash = $hash", {"body": body, "hash": digest_of(body)})
+        connection.execute("UPDATE head SET hash = $hash", {"hash": digest_of(body)})
+    with pytest.raises(StoreError, match=r"registry\.duckdb"):
+        read_events(path, Kept())
+
+
+def rewrite(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    """Change the contents, and make the chain and its head anew, so that the file by itself is faultless."""
+    with duckdb.connect(str(path)) as connection:
+        bodies = [json.loads(row[1]) for row in rows_of(connection)]
+        change(bodies)
+        rows = chain(bodies)
+        put_rows(connection, rows, [(len(rows), rows[-1][2] if rows else BEGIN)])
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_a_chain_that_was_written_anew_is_found_by_the_head_that_is_kept_elsewhere(path: Path, place: int) -> None:
+    """Wherever the change is, the last hash is another; without the kept head nobody could know."""
+    kept = Kept()
+    write_events(path, kept)
+    rewrite(path, lambda bodies: bodies[place]["content"].update(word="another"))
+    assert len(read_events(path, Kept())) == 5
+    with pytest.raises(RegistryChanged, match=r"event 5 .*written anew"):
+        read_events(path, kept)
+
+
+@pytest.mark.parametrize("left", [4, 1, 0])
+def test_an_older_registry_put_back_is_found_by_the_kept_head(path: Path, left: int) -> None:
+    """The last events cut off with the head in the file moved back, down to an empty registry: how many are missing is told."""
+    kept = Kept()
+    write_events(path, kept)
+    rewrite(path, lambda bodies: bodies.__delitem__(slice(left, None)))
+    assert len(read_events(path, Kept())) == left
+    for read_only in (True, False):
+        with pytest.raises(RegistryChanged, match=f"knows of 5 events, and here are {left}"):
+            read_events(path, kept, read_only=read_only)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_removed_registry_is_found_by_the_kept_head(path: Path, read_only: bool) -> None:
+    """It is not taken for a new one."""
+    kept = Kept()
+    write_events(path, kept)
+    path.unlink()
+    with pytest.raises(RegistryChanged, match="knows of 5 events, and here are 0"):
+        read_events(path, kept, read_only=read_only)
+
+
+def test_a_kept_head_that_is_behind_is_no_fault_and_catches_up(path: Path) -> None:
+    """Whoever was stopped between the commit and the head left an older one; the next event moves it on."""
+    kept = Kept()
+    write_events(path, kept, 2)
+    behind = kept.head
+    write_events(path, kept, 1)
+    kept.head = behind
+    assert len(read_events(path, kept)) == 3
+    write_events(path, kept, 1)
+    assert kept.head == (4, read_events(path, kept)[-1].hash)
+
+
+@pytest.mark.parametrize("table", ["events", "head"])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_removed_table_is_found(path: Path, table: str, read_only: bool) -> None:
+    """By the file alone: the table is not made anew as if nothing had been in it."""
+    write_events(path, Kept())
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    with pytest.raises(RegistryChanged):
+        read_events(path, Kept(), read_only=read_only)
+
+
+# files that are no registry of ours
+
+
+def test_reading_a_missing_file_is_an_empty_registry_and_makes_none(path: Path) -> None:
+    """`status` on a new site leaves nothing behind."""
+    assert read_events(path, Kept()) == ()
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_an_empty_database_left_by_a_crash_is_an_empty_registry(path: Path, read_only: bool) -> None:
+    """Whoever made the file and was stopped before its tables: there is nothing in it, and it can be written."""
+    duckdb.connect(str(path)).close()
+    assert read_events(path, Kept(), read_only=read_only) == ()
+    write_events(path, Kept(), 1)
+    assert len(read_events(path, Kept())) == 1
+
+
+@pytest.mark.parametrize("filled", [True, False])
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_registry_of_the_earlier_version_is_refused_in_words(path: Path, filled: bool, read_only: bool) -> None:
+    """Its charges would be forgotten: neither read nor added to, nor changed, and said so; a second time too."""
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE charges (number BIGINT NOT NULL, population VARCHAR NOT NULL, idp_column BIGINT)")
+        connection.execute("CREATE TABLE states (number BIGINT NOT NULL, policy VARCHAR NOT NULL, state VARCHAR NOT NULL)")
+        if filled:
+            connection.execute("INSERT INTO charges VALUES (1, 'folk', 2000000000)")
+    for _ in range(2):
+        with pytest.raises(RegistryChanged, match=r"registry\.duckdb.*not a registry of this version"):
+            read_events(path, Kept(), read_only=read_only)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        tables = connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
+    assert tables == [("charges",), ("states",)]
+
+
+def test_a_file_that_is_no_database_is_refused_in_words(path: Path) -> None:
+    """Nothing of it is quoted or changed."""
+    path.write_text(SECRET_WORD * 1000)
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match=r"registry\.duckdb") as refused:
+            read_events(path, Kept(), read_only=read_only)
+        assert SECRET_WORD not in str(refused.value)
+    assert path.read_text() == SECRET_WORD * 1000
+
+
+# all or nothing
+
+
+@pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt, StoreError])
+@pytest.mark.parametrize("before", [0, 2])
+def test_an_exception_in_the_block_takes_everything_back(path: Path, raised: type[BaseException], before: int) -> None:
+    """Events and rows of budgets alike are as they were, what is kept elsewhere too, and the next one goes on from there."""
+    kept = Kept()
+    write_events(path, kept, before)
+    with open_registry(path, head=kept) as registry:
+        values = {"population": "folk", "unit": "releases", "spent": 1, "cap": 5}
+        registry.connection.execute("INSERT INTO budgets VALUES ($population, $unit, $spent, $cap)", values)
+    events, head = read_events(path, kept), kept.head
+
+    def add_and_fail() -> None:
+        with open_registry(path, head=kept) as registry:
+            registry.add("reserved", FIRST)
+            registry.add("secret", FIRST)
+            registry.connection.execute("UPDATE budgets SET spent = 4")
+            registry.connection.execute("INSERT INTO budgets VALUES ('others', 'releases', 1, 1)")
+            raise raised("stopped")
+
+    with pytest.raises(raised):
+        add_and_fail()
+    assert (read_events(path, kept), kept.head) == (events, head)
+    with duckdb.connect(str(path), read_only=True) as connection:
+        assert connection.execute("FROM budgets").fetchall() == [("folk", "releases", 1, 5)]
+    write_events(path, kept, 1)
+    assert [event.number for event in read_events(path, kept)] == list(range(1, before + 2))
+
+
+def test_an_error_caught_inside_the_block_leaves_registry_and_kept_head_agreed(path: Path) -> None:
+    """The database gives up the transaction when it refuses a row (a CHECK): the events of the block are not written, whoever
+    caught the error, and the kept head does not know of them; else nobody could open the registry any more."""
+    kept = Kept()
+    write_events(path, kept, 1)
+    events, head = read_events(path, kept), kept.head
+
+    def add_and_catch() -> None:
+        with open_registry(path, head=kept) as registry:
+            registry.add("reserved", FIRST)
+            with contextlib.suppress(duckdb.ConstraintException):
+                registry.connection.execute("INSERT INTO budgets VALUES ('folk', 'releases', 2, 1)")
+
+    with contextlib.suppress(StoreError):  # refusing to commit would be right too
+        add_and_catch()
+    assert kept.head == head
+    assert read_events(path, kept) == events
