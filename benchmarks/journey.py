@@ -94,11 +94,11 @@ def _job_here(meter: _Meter, home: Path) -> None:
 
 def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
     def load() -> Any:
-        from release_pipeline.flow import release
+        from release_pipeline.flow import opening
 
-        return release
+        return opening
 
-    release = meter.part("imports", load)
+    opening = meter.part("imports", load)
 
     def freeze() -> None:
         flow.freeze()
@@ -110,7 +110,7 @@ def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
 
         site = find_site(home)
         [file] = site.policy_files()
-        return release.open_release(site, file.stem, None)
+        return opening.open_release(site, file.stem, None)
 
     flow = open_flow()
     for stage in stages:

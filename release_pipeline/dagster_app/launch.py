@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
@@ -18,12 +19,18 @@ from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.timetable import note_policies
+from release_pipeline.policy.load import read_text
+from release_pipeline.policy.text import read_yaml
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class RunFailed(ReleasePipelineError):
     """A run of the job ended without a candidate; the words are those of the step that failed."""
+
+
+class RecordsUnreadable(ReleasePipelineError):
+    """Dagster's own records of a site cannot be opened."""
 
 
 def run_release(site: Site, policy: str, release: str) -> None:
@@ -57,6 +64,7 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
     print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
+    check_environment(site)
     note_policies(site)
     os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)}
     program = (
@@ -85,5 +93,36 @@ def prepare(site: Site) -> None:
 @contextmanager
 def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
     prepare(site)
-    with dg.DagsterInstance.from_config(str(site.dagster_home)) as instance:
+    check_environment(site)
+    try:
+        instance = dg.DagsterInstance.from_config(str(site.dagster_home))
+    except Exception as error:  # whatever storage is configured raises its own
+        raise RecordsUnreadable(
+            f"Dagster's own records cannot be opened ({type(error).__name__}).",
+            where=str(site.dagster_home / "dagster.yaml"),
+            remedy="Does its storage answer, and are name and password right?",
+        ) from None
+    with instance:
         yield instance
+
+
+def check_environment(site: Site) -> None:
+    """Refuse when the site's dagster.yaml takes something from an environment variable that is not set."""
+    file = site.dagster_home / "dagster.yaml"
+    missing = sorted(name for name in _variables(read_yaml(read_text(file)).value) if name not in os.environ)
+    if missing:
+        raise RecordsUnreadable(
+            f"it needs {', '.join(missing)} from the environment.", where=str(file), remedy="Set it, then start again."
+        )
+
+
+def _variables(value: Any) -> Iterator[str]:
+    """The names in every {env: NAME}."""
+    if isinstance(value, dict):
+        if set(value) == {"env"}:
+            yield str(value["env"])
+        for part in value.values():
+            yield from _variables(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _variables(part)

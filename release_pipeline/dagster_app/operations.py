@@ -24,6 +24,10 @@ ON_TIME = "on_time"
 _ENDED = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 
+class Refused(dg.Failure):
+    """A step that the flow refused, in its words; the registry has it as a block."""
+
+
 def build_timetable(policy: Policy) -> dg.ScheduleDefinition:
     """The schedule of a policy that has a cron: each tick opens the next release, or says why not."""
     assert policy.cron is not None  # noqa: S101  for the type checker
@@ -77,7 +81,8 @@ def note_failure(context: dg.HookContext) -> None:
         failed = context.op_exception
         words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
         if run is not None:
-            _note_failed(context.resources.site.open(), run, f"{context.step_key}: {words}")
+            refused = isinstance(failed, Refused)
+            _note_failed(context.resources.site.open(), run, f"{context.step_key}: {words}", refused=refused)
     except Exception as error:
         context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
 
@@ -179,13 +184,13 @@ def _describe_running(instance: dg.DagsterInstance, policy: Policy) -> str:
     return ""
 
 
-def _note_failed(site: Site, run: dg.DagsterRun, words: str) -> None:
+def _note_failed(site: Site, run: dg.DagsterRun, words: str, *, refused: bool = False) -> None:
     partition = run.tags.get("dagster/partition")
     policy = next((known for known in site.read_policies()[0] if job_name(known.policy) == run.job_name), None)
     if policy is None or partition is None:
         return
     try:
-        open_release(site, policy.policy, partition).note_failed(words, run=run.run_id)
+        open_release(site, policy.policy, partition).note_failed(words, run=run.run_id, refused=refused)
     except StoreBusy:
         raise
     except ReleasePipelineError:

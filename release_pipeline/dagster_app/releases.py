@@ -9,11 +9,11 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
-from release_pipeline.dagster_app.operations import ON_TIME, note_failure, on_time_check, releases_name
+from release_pipeline.dagster_app.operations import ON_TIME, Refused, note_failure, on_time_check, releases_name
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
-from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy
+from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy, StoreError
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
@@ -103,7 +103,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             counts = [(check.column, check.fact, check.count) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
-            raise dg.Failure("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
+            raise Refused("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
         yield materialized(result, flow, key("ingested"))
 
     @dg.asset(
@@ -126,7 +126,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
                 result = flow.microaggregate()
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
-            raise dg.Failure(str(failed), allow_retries=False) from None
+            raise Refused(str(failed), allow_retries=False) from None
         yield materialized(result, flow, key("validated"))
         yield check_result("gates", key("microaggregated"), True, ())
 
@@ -226,7 +226,8 @@ def readable_failures() -> Iterator[None]:
         raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from dg.Failure(str(busy))
     except ReleasePipelineError as error:
         details = " ".join(getattr(error, "findings", ()) or getattr(error, "problems", ()))
-        raise dg.Failure(f"{error} {details}".strip(), allow_retries=False) from None
+        kind = dg.Failure if isinstance(error, StoreError) else Refused
+        raise kind(f"{error} {details}".strip(), allow_retries=False) from None
     except dg.Failure:
         raise
     except Exception as error:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from release_pipeline.flow.exposure import read_exposure
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.states import read_standings
+from release_pipeline.flow.timetable import next_release
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, release_loss
+from release_pipeline.policy.loss import Account, Loss, depends_on_records, release_loss
+from release_pipeline.policy.periods import next_period
 from release_pipeline.policy.plan import count_of
 from release_pipeline.policy.populations import find_population, load_populations
 from release_pipeline.store.ledger import Charge, list_charges
-from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_AHEAD = 5  # releases of an endless series that are shown
 
@@ -52,7 +55,8 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     if population is not None:
         populations = {population: find_population(populations, population, file=site.populations_file)}
     with site.open_registry(read_only=True) as registry:
-        charges, standings = list_charges(registry), read_standings(registry.events)
+        charges, events = list_charges(registry), registry.events
+    standings = read_standings(events)
     policies, _ = site.read_policies()  # `status` tells what is wrong with the others
     ledgers: list[Ledger] = []
     for name, declared in populations.items():
@@ -61,10 +65,10 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
         planned, ahead = list[Planned](), list[Loss]()
         for policy in policies:
             if policy.population == name:
-                for release in _ahead(policy, charges, standings):
+                for release in _ahead(policy, charges, events):
                     loss = release_loss(policy, records=rows or policy.gates.min_rows or 0)
                     ahead.append(loss)
-                    by_rows = policy.protect.scope == "centroid" and rows is None
+                    by_rows = depends_on_records(policy) and rows is None
                     planned.append(Planned(release, account.of(loss), account.admits(*ahead), by_rows))
         undrawn = frozenset(charge.id for charge in mine if standings[charge.id].drawn is None)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
@@ -101,14 +105,14 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
 
 def describe_room(site: Site, policy: Policy, *, rows: int | None) -> Iterator[str]:
     """What the population of a policy has spent, and what the policy's next and all its further releases would make of it."""
-    if rows is None and policy.protect.scope == "centroid":
+    if rows is None and depends_on_records(policy):
         yield "depends on the number of rows: name it with --rows"
         return
     [ledger] = read_ledgers(site, policy.population, rows=rows)
     account = ledger.account
     spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit})"
     with site.open_registry(read_only=True) as registry:
-        ahead = _ahead(policy, list_charges(registry), read_standings(registry.events))
+        ahead = _ahead(policy, list_charges(registry), registry.events)
     if not ahead:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return
@@ -145,12 +149,17 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _ahead(policy: Policy, charges: list[Charge], standings: dict[ReleaseId, Standing]) -> list[str]:
-    """The releases of a policy that are still to be charged, revisions that were opened included."""
+def _ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[str]:
+    """The releases of a policy that are still to be charged, opened revisions included; of an endless series the next ones."""
+    standings = read_standings(events)
     charged = {charge.id for charge in charges}
     opened = [known for known, standing in standings.items() if known.policy == policy.policy and standing.replaced is None]
     waiting = [str(known) for known in opened if known not in charged]
     begun = {known.release for known in standings if known.policy == policy.policy}
-    if policy.every:
-        return [*waiting, *(f"{policy.policy}/(next)" for _ in range(max(MOST_AHEAD - len(waiting), 0)))]
-    return [*waiting, *(f"{policy.policy}/{name}/r1" for name in policy.release_names if name not in begun)]
+    names = [name for name in policy.release_names if name not in begun]
+    upcoming = next_release(policy, events, datetime.now(UTC))
+    if policy.every and upcoming is not None:
+        names = [upcoming.release]
+        while len(names) + len(waiting) < MOST_AHEAD:
+            names.append(next_period(policy.every, names[-1]))
+    return [*waiting, *(f"{policy.policy}/{name}/r1" for name in names)]

@@ -37,7 +37,9 @@ class ReleaseNotes(ReleaseRecord):
             raise
         except ReleasePipelineError as refused:
             findings = refused.findings if isinstance(refused, DataRefused) else ()
-            self.note_blocked(" ".join((refused.what, *findings, *([refused.remedy] if isinstance(refused, Blocked) else []))))
+            place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
+            remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
+            self.note_blocked(" ".join((*place, refused.what, *findings, *remedy)))
             raise
 
     def _read_masked(self, room: ReleaseRoom, note: Mapping[str, Any]) -> pa.Table:

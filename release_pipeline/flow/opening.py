@@ -13,7 +13,7 @@ from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, Standing, latest_revision, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
@@ -74,7 +74,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
         account = open_account(site, policy, list_charges(registry))
         loss = release_loss(policy, records=policy.gates.min_rows or 0)
         if not account.admits(loss):
-            raise refuse_over_cap(account, loss, latest.next)
+            raise refuse_over_cap(account, loss, latest.next, least=depends_on_records(policy))
         note_policy(registry, policy)
         registry.add(OPENED, latest.next, why=why.strip())
     if standing.drawn is None:

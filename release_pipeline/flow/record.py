@@ -12,7 +12,7 @@ from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, POLICY, Standing, standing_of
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
+from release_pipeline.policy.loss import Loss, depends_on_records, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION
@@ -47,7 +47,7 @@ class ReleaseRecord:
             account = open_account(self.site, self.policy, list_charges(registry))
             loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)  # the fewest that the policy lets through
             if standing.charge is None and not account.admits(loss):
-                raise refuse_over_cap(account, loss, self.id)
+                raise refuse_over_cap(account, loss, self.id, least=depends_on_records(self.policy))
             note_policy(registry, self.policy)
             if not standing.since:
                 registry.add(OPENED, self.id, why="by hand")
@@ -59,11 +59,12 @@ class ReleaseRecord:
             if standing.candidate_hash is None and (standing.state, standing.reason) != ("blocked", reason):
                 registry.add(BLOCKED, self.id, reason=reason, policy_hash=self._hash)
 
-    def note_failed(self, reason: str, *, run: str) -> None:
-        """A run ended without a word of ours: it was killed, or something broke. The release stays what it was."""
+    def note_failed(self, reason: str, *, run: str, refused: bool = False) -> None:
+        """A run failed, noted once for each: it was refused, which its block tells better, or killed, or something broke. The state
+        of the release stays what it was."""
         with self.site.open_registry() as registry:
             if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
-                registry.add(FAILED, self.id, reason=reason, run=run)
+                registry.add(FAILED, self.id, reason=reason, run=run, refused=refused)
 
     def note_drawn(self, masked: str) -> None:
         """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""

@@ -119,11 +119,11 @@ def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Accou
     return Account(policy.population, site.population(policy), mine)
 
 
-def refuse_over_cap(account: Account, loss: Loss, release: ReleaseId) -> OverCap:
-    """The refusal in words: what is left, and what this release would take."""
+def refuse_over_cap(account: Account, loss: Loss, release: ReleaseId, *, least: bool = False) -> OverCap:
+    """The refusal in words: what is left, and what this release would take; `least`: with the fewest records, more with more."""
     return OverCap(
         f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
-        f"{account.spent} is spent), and this release would take {account.words(account.of(loss))}.",
+        f"{account.spent} is spent), and this release would take {'at least ' * least}{account.words(account.of(loss))}.",
         where=str(release),
         remedy="The cap is the privacy officer's: populations.yaml.",
     )

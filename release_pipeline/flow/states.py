@@ -1,6 +1,6 @@
 """What the registry's events say of each release: its state, its charge, its secret, its noise, its candidate.
 
-open -> reserved -> drawn -> candidate        blocked: with a reason, until an attempt goes on
+open -> reserved -> drawn -> candidate        blocked: with a reason, until it gets further
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                 )
             case "blocked":
                 before = dataclasses.replace(before, reason=told["reason"])
-            case "failed":
+            case "failed" if not told.get("refused"):
                 before = dataclasses.replace(before, failed=told["reason"])
             case "pruned":
                 before = dataclasses.replace(before, pruned=event.noted)

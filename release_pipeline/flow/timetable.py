@@ -15,7 +15,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, find_upcoming
-from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
 from release_pipeline.policy.plan import count_of
 from release_pipeline.stages.checks import match_header
@@ -151,7 +151,7 @@ def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str) -
     account = open_account(site, policy, list_charges(registry))
     loss = release_loss(policy, records=policy.gates.min_rows or 0)
     if not account.admits(loss):
-        return Tick(reason=str(refuse_over_cap(account, loss, release)))
+        return Tick(reason=str(refuse_over_cap(account, loss, release, least=depends_on_records(policy))))
     registry.add(OPENED, release, why=why)
     return Tick(release, why)
 

@@ -58,6 +58,11 @@ def column_bound(policy: Policy, nano: int, *, records: int) -> int:
     return nano * max(records // (protect.k or 1), 1)
 
 
+def depends_on_records(policy: Policy) -> bool:
+    """Whether the bound grows with the number of records."""
+    return policy.protect.scope == "centroid" and policy.protect.method == "idp-cbls"
+
+
 def table_is_covered(policy: Policy) -> bool:
     """Only `laplace` with nothing else kept: its rows leave shuffled and share no value pattern (methods.md section 2)."""
     return policy.protect.method == "laplace" and not policy.kept_columns

@@ -53,21 +53,7 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
         raise OverCap("a loss without bound fits under no cap.", where=str(charge.id))
     if any(known.id == charge.id for known in list_charges(registry)):
         raise RegistryChanged("this release is charged already; nothing is charged twice.", where=str(charge.id))
-    which = {"population": charge.population, "unit": account.unit}
-    rows = registry.connection.execute(statement("ledger/select_budget"), which).fetchall()
-    if not rows:
-        values = {**which, "spent": spent, "cap": max(account.most, spent)}  # a cap below what is spent shows in the update
-        registry.connection.execute(statement("ledger/insert_budget"), values)
-    elif rows != [(spent,)]:
-        raise RegistryChanged(
-            "the events and the row of the cap do not agree on what is spent: one of them was changed.",
-            where=charge.population,
-            remedy="Restore the registry as it was last.",
-        )
-    try:
-        registry.connection.execute(statement("ledger/spend"), {**which, "cost": cost, "cap": account.most})
-    except duckdb.ConstraintException:
-        raise OverCap("the database refused to go over the cap.", where=str(charge.id)) from None
+    _update_budget(registry, charge, account, spent=spent, cost=cost)
     content = {
         "population": charge.population,
         "policy_hash": charge.policy_hash,
@@ -79,3 +65,23 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
         "spent": account.words(spent + cost),
     }
     registry.add(RESERVED, charge.id, **content)
+
+
+def _update_budget(registry: Registry, charge: Charge, account: Account, *, spent: int, cost: int) -> None:
+    """Add to the row of the population's cap; begun anew from the events when the cap counts in another unit than before."""
+    whose = {"population": charge.population}
+    rows = registry.connection.execute(statement("ledger/select_budget"), whose).fetchall()
+    if rows and rows[0][0] == account.unit and rows != [(account.unit, spent)]:
+        raise RegistryChanged(
+            "the events and the row of the cap do not agree on what is spent: one of them was changed.",
+            where=charge.population,
+            remedy="Restore the registry as it was last.",
+        )
+    if not rows or rows[0][0] != account.unit:
+        registry.connection.execute(statement("ledger/delete_budget"), whose)
+        begun = {**whose, "unit": account.unit, "spent": spent, "cap": max(account.most, spent)}  # the update sees a lower cap
+        registry.connection.execute(statement("ledger/insert_budget"), begun)
+    try:
+        registry.connection.execute(statement("ledger/spend"), {**whose, "cost": cost, "cap": account.most})
+    except duckdb.ConstraintException:
+        raise OverCap("the database refused to go over the cap.", where=str(charge.id)) from None

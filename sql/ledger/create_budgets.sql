@@ -1,4 +1,5 @@
--- What is spent of each cap, in nano-epsilon or releases. Changed in the transaction of each charge, and never over the cap.
+-- What is spent of each population's cap, in the unit of the cap: nano-epsilon or releases. Changed in the transaction of each
+-- charge, and never over the cap.
 CREATE TABLE IF NOT EXISTS budgets (
     population VARCHAR NOT NULL,
     unit       VARCHAR NOT NULL,

@@ -1,1 +1,1 @@
-SELECT spent FROM budgets WHERE population = $population AND unit = $unit;
+SELECT unit, spent FROM budgets WHERE population = $population;

@@ -321,10 +321,20 @@ def test_revisions_of_one_release_are_not_compared_with_each_other(tiny: TinySit
     assert held.value.findings == (held_words("people/1/r1", "joined"), held_words("people/1/r2", "joined"))
 
 
+def test_another_policy_of_the_population_is_not_compared_with(tiny: TinySite) -> None:
+    """It releases other columns of the same people: their exposure adds up, and nobody can subtract the one from the other."""
+    tiny.write_policy(policy="others", releases=SERIES)
+    tiny.write_rows(people_rows(range(62)))
+    charge(tiny.flow("2", "others"))
+    assert read_exposure(tiny.site, account_of(tiny)).people == {2 * EPSILON: 60, EPSILON: 2}
+
+
 def test_a_charged_release_is_not_held_against_itself(tiny: TinySite) -> None:
-    """A retry of what is charged and not drawn goes on."""
-    tiny.flow().run()
-    assert tiny.standing().state == "candidate"
+    """A retry of what is charged and not drawn goes on, and is charged and exposed once."""
+    before = hashes(tiny.site.vault / "folk.duckdb")
+    charge(tiny.flow())
+    assert (tiny.standing().state, len(tiny.charges())) == ("reserved", 1)
+    assert hashes(tiny.site.vault / "folk.duckdb") == before
 
 
 def test_nobody_is_counted_where_each_row_is_a_person(tmp_path: Path) -> None:

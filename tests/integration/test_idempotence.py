@@ -114,19 +114,19 @@ def ended(started: TinySite, tmp_path_factory: pytest.TempPathFactory) -> TinySi
 @pytest.fixture
 def fresh(untouched: TinySite, tmp_path: Path) -> TinySite:
     """A copy where nothing has been done for release 1."""
-    return copy_of(untouched, tmp_path / "site")
+    return copy_of(untouched, tmp_path / "fresh")
 
 
 @pytest.fixture
 def begun(started: TinySite, tmp_path: Path) -> TinySite:
     """A copy where release 1 was charged and not drawn."""
-    return copy_of(started, tmp_path / "site")
+    return copy_of(started, tmp_path / "begun")
 
 
 @pytest.fixture
 def drawn(ended: TinySite, tmp_path: Path) -> TinySite:
     """A copy where release 1 is a candidate."""
-    return copy_of(ended, tmp_path / "site")
+    return copy_of(ended, tmp_path / "drawn")
 
 
 @pytest.fixture(scope="module")
@@ -159,17 +159,14 @@ def test_source_changed_before_the_draw(begun: TinySite, bits: str) -> None:
     assert charged(begun) == ONCE
 
 
-@pytest.mark.parametrize("cell", [{"income": "1"}, {"town": "south"}, {"person": "p0000x"}])
+@pytest.mark.parametrize("cell", [{"income": "1"}, {"town": "south"}], ids=["noise", "kept"])
 def test_one_cell_changed_before_the_draw(begun: TinySite, cell: dict[str, str]) -> None:
-    """One cell of a noise column or a kept one is enough to be other data; a person's name is not released and changes nothing."""
+    """One cell of a noise column, or of a kept one, is enough to be other data."""
     rows = make_rows()
     assert rows[0] | cell != rows[0]
     begun.write_rows([rows[0] | cell, *rows[1:]])
-    if "person" in cell:
-        assert flow_of(begun).run().stage == "candidate"
-    else:
-        with pytest.raises(Blocked, match=R2):
-            flow_of(begun).run()
+    with pytest.raises(Blocked, match=R2):
+        flow_of(begun).run()
 
 
 def test_order_of_the_source_changed_before_the_draw(begun: TinySite) -> None:
@@ -193,7 +190,6 @@ def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
 
 EDITS = {
     "less epsilon": {"protect": CHEAPER},
-    "more k": {"protect": "{method: idp-cbls, epsilon: 2, k: 6}"},
     "other population": {"population": "others"},
     "other gate": {"gates": "{min_rows: 21}"},
 }
@@ -201,7 +197,7 @@ EDITS = {
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_policy_edited_before_the_draw(begun: TinySite, bits: str, edit: str) -> None:
-    """Refused, naming the revision; with the policy restored, the bits that it would have had. Charged once, to one population."""
+    """Refused, naming the revision; with the policy restored, the bits that it would have had. Charged once, to one account."""
     with (begun.home / "populations.yaml").open("a") as populations:
         populations.write(f"others: {{cap: {{epsilon: 10, {IDP}}}}}\n")
     begun.write_policy(**EDITS[edit])
@@ -260,14 +256,14 @@ def test_other_secret_laid_there_after_the_draw(drawn: TinySite, bits: str) -> N
     assert not secret_of(drawn).exists()
 
 
-@pytest.mark.parametrize("how", ["swapped", "deleted", "cut", "empty"])
+@pytest.mark.parametrize("how", ["swapped", "deleted", "cut"])
 def test_secret_not_the_same_before_the_draw(begun: TinySite, bits: str, how: str) -> None:
     """Refused at every stage that needs it, naming the revision; put back, the release has its bits. Charged once."""
     good = secret_of(begun).read_bytes()
     secret_of(begun).unlink()
     if how != "deleted":
-        secret_of(begun).write_bytes({"swapped": OTHER, "cut": good[:-1], "empty": b""}[how])
-    words = "is not the one that was made for it" if how in ("swapped", "cut") else "is lost"
+        secret_of(begun).write_bytes(OTHER if how == "swapped" else good[:-1])
+    words = "is lost" if how == "deleted" else "is not the one that was made for it"
     for step in (flow_of(begun).run, flow_of(begun).microaggregate, flow_of(begun).mask):
         with pytest.raises(SecretLost, match=rf"{words}.*{R2}"):
             step()
@@ -285,8 +281,6 @@ def test_secret_laid_there_by_somebody(fresh: TinySite, bits: str, when: str) ->
         run_until(fresh, "the loss is charged")
     secret_of(fresh).write_bytes(OTHER)
     assert flow_of(fresh).run().facts["candidate_hash"] == bits
-    [noted] = [event.content["check"] for event in fresh.events() if event.kind == "secret" and event.release]
-    assert noted
 
 
 def test_other_secret_gives_other_bits(fresh: TinySite, bits: str) -> None:
@@ -324,10 +318,9 @@ EDITED = {
 
 
 @pytest.mark.parametrize("edit", EDITED)
-@pytest.mark.parametrize("boundary", ["the masked table is committed", "the secret is forgotten"])
-def test_masked_table_edited(fresh: TinySite, edit: str, boundary: str) -> None:
+def test_masked_table_edited(fresh: TinySite, edit: str) -> None:
     """Found out before anything is made of it, whether or not the draw was noted: no candidate."""
-    run_until(fresh, boundary)
+    run_until(fresh, "the masked table is committed" if edit == "a number" else "the secret is forgotten")
     edit_vault(fresh, EDITED[edit])
     for step in (flow_of(fresh).suppress, flow_of(fresh).run):
         with pytest.raises(Blocked, match=rf"masked table in the vault was changed after it was committed.*{R2}"):
@@ -381,7 +374,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     monkeypatch.setattr(store_registry, "datetime", Clock)
 
 
-@pytest.mark.parametrize("boundary", ["the loss is charged", "the clusters are committed", "drawn is noted"])
+@pytest.mark.parametrize("boundary", ["the loss is charged", "drawn is noted"])
 def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of a release follows from the clock: the same bits, charged once; and whoever asks for the state is told of it."""
     run_until(fresh, boundary)
@@ -607,21 +600,23 @@ ATTACKS = (
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_registry_attacked(untouched: TinySite, begun: TinySite, attack: Callable[[Attacked], None]) -> None:
-    """Found out by readers and by whoever would write, in words with a remedy: nothing is charged or drawn, nothing is opened, and
-    a second look says the same. Restored as it was, the release goes on."""
-    flows = {at: flow_of(begun) for at in ("run", "microaggregate", "mask")}
+    """Found out by readers and by whoever would write, in words with a remedy, and again by the next reader: nothing is opened,
+    charged or drawn. Restored as it was, it is good again, and the secret is still there."""
+    flow = flow_of(begun)
     kept = {file: file.read_bytes() for file in (begun.site.registry, begun.site.vault / HEAD)}
     events = begun.events()
     attack(Attacked(begun, untouched.site.registry))
-    reads: list[Callable[[], object]] = [
+    for act in (
         begun.events,
         lambda: list(describe_status(begun.site)),
         lambda: read_ledgers(begun.site),
         lambda: begun.flow("2"),
-    ]
-    writes: list[Callable[[], object]] = [getattr(flow, stage) for stage, flow in flows.items()]
-    writes.append(lambda: revise_release(begun.site, "people", "1", why="a test"))
-    for act in (*reads, *writes, *reads):
+        lambda: revise_release(begun.site, "people", "1", why="a test"),
+        flow.run,
+        flow.microaggregate,
+        flow.mask,
+        begun.events,
+    ):
         with pytest.raises(RegistryChanged, match=r"registry.*Restore"):
             act()
     assert "masked" not in begun.tables()
@@ -629,8 +624,7 @@ def test_registry_attacked(untouched: TinySite, begun: TinySite, attack: Callabl
     for file, content in kept.items():
         file.write_bytes(content)
     assert begun.events() == events
-    flow_of(begun).mask()
-    assert begun.standing().state == "drawn"
+    assert secret_of(begun).exists()
 
 
 def test_attacks_change_what_they_say(untouched: TinySite, started: TinySite, tmp_path: Path) -> None:
@@ -701,8 +695,8 @@ def test_revision_with_the_changed_source(begun: TinySite) -> None:
 
 
 def test_revision_gives_an_undrawn_one_up(begun: TinySite) -> None:
-    """The secret of r1 is gone at once; r1 is neither run nor drawn any more, not even with its secret copied back, by no flow that
-    was opened before; both charges stand."""
+    """The secret of r1 is gone at once; r1 is neither run nor drawn any more, not by a flow that was opened before, nor with the
+    secret copied back; both charges stand."""
     flow, secret = flow_of(begun), secret_of(begun).read_bytes()
     revise(begun)
     assert not secret_of(begun).exists()
@@ -723,16 +717,10 @@ def test_given_up_revision_is_refused_by_name(begun: TinySite, drawn: TinySite) 
     """r1 is not run once r2 is opened, drawn or not; r1's candidate stays."""
     before = candidate_of(drawn)
     for tiny in (begun, drawn):
-        revise_if_needed(tiny)
+        revise(tiny)
         with pytest.raises(Blocked, match=r"people/1/r1: it was given up for people/1/r2\. Run"):
             open_release(tiny.site, "people", "1/r1")
     assert candidate_of(drawn) == before
-
-
-def revise_if_needed(tiny: TinySite) -> None:
-    """Open r2 unless it is (both names may be the same copy)."""
-    if tiny.standing().replaced is None:
-        revise(tiny)
 
 
 def test_revision_is_not_opened_twice_without_a_charge(begun: TinySite) -> None:

@@ -61,7 +61,9 @@ LONGEST = 120.0  # seconds that one attempt may take before it counts as hanging
 SEED = 4
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
-PROCESSES.set_forkserver_preload(["tests.integration.sites", "release_pipeline.flow.opening", "scipy.spatial"])
+PROCESSES.set_forkserver_preload(
+    ["tests.integration.sites", "release_pipeline.flow.ledger", "release_pipeline.flow.overview", "pandas", "scipy.optimize"]
+)
 
 
 # what a child does
@@ -284,7 +286,7 @@ def test_secret_that_was_not_noted_is_not_used(
 
 
 def test_killed_at_every_boundary_in_turn(untouched: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path) -> None:
-    """One release, killed as often as there are boundaries from the charge on, each time one further: as undisturbed in the end."""
+    """One release, killed at every boundary from the charge on, each time one further: as undisturbed in the end."""
     tiny = copy_of(untouched, tmp_path / "site")
     for boundary in BOUNDARIES[2:]:
         again = run(attempt, tiny, SECRET, boundary)

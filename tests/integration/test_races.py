@@ -40,7 +40,9 @@ MORE = "{method: dp-um, epsilon: 2, k: 5}"
 COMMANDS = (("status",), ("status", "--json"), ("ledger",), ("ledger", "folk", "--exposure"), ("check",))
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
-PROCESSES.set_forkserver_preload(["tests.integration.sites", "release_pipeline.flow.opening", "scipy.spatial"])
+PROCESSES.set_forkserver_preload(
+    ["tests.integration.sites", "release_pipeline.flow.ledger", "release_pipeline.flow.overview", "pandas", "scipy.optimize"]
+)
 
 
 # what a child does
@@ -66,6 +68,14 @@ def run_together(home: Path, policy: str, release: str, barrier: Any, told: Conn
         told.send(("passed", flow.run().facts["candidate_hash"]))
     except ReleasePipelineError as refused:
         told.send((type(refused).__name__, str(refused)))
+
+
+def freeze_together(home: Path, rounds: int, barrier: Any, told: Connection) -> None:
+    """Freeze a release that is audited, again and again, each time together with the others."""
+    flow = open_release(Site(home, {}), "people", "1")
+    for _ in range(rounds):
+        barrier.wait(TOGETHER)
+        told.send(flow.freeze().facts["candidate_hash"])
 
 
 def run_over_and_over(home: Path, told: Connection) -> None:
@@ -277,6 +287,20 @@ def test_release_that_is_started_twice_at_once_is_one_release(tmp_path: Path) ->
         assert len(tiny.charges()) == 1
         assert tiny.flow().run().facts["candidate_hash"] == bits
         assert tiny.flow().candidate_is_whole()
+
+
+def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None:
+    """Neither of two processes that put the same folder in its place takes the other's away, and nothing is left beside it."""
+    tiny, rounds = make_site(tmp_path / "site"), 6
+    bits = tiny.flow().run().facts["candidate_hash"]
+    barrier = PROCESSES.Barrier(2)
+    with (
+        child(freeze_together, tiny.home, rounds, barrier) as one,
+        child(freeze_together, tiny.home, rounds, barrier) as other,
+    ):
+        assert {hear(hears) for _ in range(rounds) for hears in (one, other)} == {bits}
+    assert [folder.name for folder in tiny.folder().parent.iterdir()] == ["r1"]
+    assert tiny.flow().candidate_is_whole()
 
 
 # what DuckDB does

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.store.connections import StoreError, open_database, transaction
+from release_pipeline.errors import StoreError
+from release_pipeline.store.connections import open_database, transaction
 from release_pipeline.store.registry import BEGIN, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
 
 Row: TypeAlias = tuple[int, str, str]

@@ -1,0 +1,527 @@
+"""What opens a release when nobody does, what it says when it does not, and what `status` tells of it meanwhile."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from release_pipeline.errors import DataRefused
+from release_pipeline.flow import timetable
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.overview import describe_status, list_releases
+from release_pipeline.flow.states import Standing
+from release_pipeline.flow.timetable import ARRIVAL, TIMETABLE, Tick, arrival, describe_late, note_policies, tick
+from release_pipeline.policy.periods import last_ended
+from release_pipeline.store.connections import open_database
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.sites import HEADER, TinySite, make_rows, make_site
+
+LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
+EVERY = '{every: month, cron: "0 6 1 * *"}'
+SEEN = datetime(2025, 3, 10, 12, tzinfo=UTC)
+DUE = datetime(2025, 4, 1, 6, tzinfo=UTC)
+AGAIN = datetime(2025, 5, 1, 6, tzinfo=UTC)
+FIRST = {LIST: "1", EVERY: "2025-03"}
+SECOND = {LIST: "2", EVERY: "2025-04"}
+MINUTE = timedelta(minutes=1)
+
+
+def never(_: ReleaseId) -> bool:
+    """No run was ever begun."""
+    return False
+
+
+def always(_: ReleaseId) -> bool:
+    """Every release that was opened is run."""
+    return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The clock by which the registry dates its events, to be set by `moment`; a day in March."""
+
+    class Clock(datetime):
+        moment = SEEN
+
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return cls.moment
+
+    monkeypatch.setattr("release_pipeline.store.registry.datetime", Clock)
+    return Clock
+
+
+def site_of(home: Path, releases: str, **parts: Any) -> TinySite:
+    """A site with this timetable, whose source has both releases; the policy was seen in March."""
+    rows = parts.pop("rows", make_rows(releases=[FIRST.get(releases, "1"), SECOND.get(releases, "2")]))
+    tiny = make_site(home, rows=rows, releases=releases, **parts)
+    note_policies(tiny.site)
+    return tiny
+
+
+@pytest.fixture(params=[LIST, EVERY], ids=["list", "every month"])
+def releases(request: pytest.FixtureRequest) -> str:
+    """The two kinds of timetable."""
+    return request.param
+
+
+@pytest.fixture
+def tiny(clock: Any, tmp_path: Path, releases: str) -> TinySite:
+    """A site whose first release is due on the first of April."""
+    return site_of(tmp_path / "site", releases)
+
+
+def opened(tiny: TinySite) -> list[str]:
+    """What was opened, in order, once for each event."""
+    return [str(event.release) for event in tiny.events() if event.kind == "opened"]
+
+
+def on_time(tiny: TinySite, now: datetime, *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
+    """A tick of the timetable."""
+    return tick(tiny.site, "people", why=TIMETABLE, has_run=has_run, now=now)
+
+
+def on_arrival(tiny: TinySite, now: datetime, *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
+    """A tick because the source arrived."""
+    return tick(tiny.site, "people", why=ARRIVAL, has_run=has_run, now=now)
+
+
+def set_clock(clock: Any, moment: datetime) -> datetime:
+    """Both the registry's clock and the moment of a tick."""
+    clock.moment = moment
+    return moment
+
+
+# opening
+
+
+def test_a_tick_opens_the_next_release_and_notes_it(tiny: TinySite, clock: Any, releases: str) -> None:
+    """By its name and first revision, as an event with the reason and the time; nothing is charged, read or run."""
+    now = set_clock(clock, DUE)
+    expected = ReleaseId("people", FIRST[releases])
+    assert on_time(tiny, now) == Tick(expected, TIMETABLE)
+    event = tiny.events()[-1]
+    assert (event.kind, event.release, event.content, event.moment) == ("opened", expected, {"why": TIMETABLE}, DUE)
+    standing = Standing(expected, "open", since=DUE.isoformat(), why=TIMETABLE)
+    assert tiny.standings() == {expected: standing}
+    assert {file.name for file in tiny.site.vault.iterdir()} <= {"key", "registry.head", ".gitignore"}
+
+
+def test_the_first_tick_notes_a_policy_that_was_never_seen(clock: Any, tmp_path: Path) -> None:
+    """Once, and anew when it was changed."""
+    tiny = make_site(tmp_path / "site", releases=LIST)
+    for _ in range(2):
+        on_time(tiny, DUE)
+    assert [event.kind for event in tiny.events()].count("policy") == 1
+    tiny.write_policy(releases=LIST, retain="9 days")
+    on_time(tiny, DUE)
+    assert [event.kind for event in tiny.events()].count("policy") == 2
+
+
+def test_one_tick_after_the_other_opens_everything_once(tiny: TinySite, clock: Any, releases: str) -> None:
+    """In order, one each; and then there is nothing left."""
+    for now, name in ((DUE, FIRST[releases]), (AGAIN, SECOND[releases])):
+        assert on_time(tiny, set_clock(clock, now)).release == ReleaseId("people", name)
+    after = on_time(tiny, set_clock(clock, AGAIN + timedelta(days=31)))
+    assert after.release is None
+    if releases == LIST:
+        assert after.reason == "every release of the policy has been opened."
+    else:
+        assert re.fullmatch(r"the source has (no|0) records? of release 2025-05 yet\.", after.reason)
+    assert opened(tiny) == [f"people/{FIRST[releases]}/r1", f"people/{SECOND[releases]}/r1"]
+
+
+def test_missed_ticks_of_a_period_are_made_up_for_in_order(clock: Any, tmp_path: Path) -> None:
+    """Nothing ran for half a year: each tick opens the oldest month that was not opened, until the one that has not ended."""
+    months = ["2025-03", "2025-04", "2025-05", "2025-06"]
+    tiny = site_of(tmp_path / "site", EVERY, rows=make_rows(20, releases=[*months, "2025-07"]))
+    now = set_clock(clock, datetime(2025, 7, 14, tzinfo=UTC))
+    found = [on_time(tiny, now) for _ in range(5)]
+    assert [one.release and one.release.release for one in found] == [*months, None]
+    assert found[-1].reason == "the month 2025-07 has not ended yet."
+
+
+def test_a_month_is_not_opened_before_it_has_ended(clock: Any, tmp_path: Path) -> None:
+    """To the second, whatever the source has."""
+    tiny = site_of(tmp_path / "site", EVERY)
+    end = datetime(2025, 4, 1, tzinfo=UTC)
+    assert on_time(tiny, end - timedelta(seconds=1)) == Tick(reason="the month 2025-03 has not ended yet.")
+    assert on_time(tiny, end).release == ReleaseId("people", "2025-03")
+
+
+# saying why not
+
+
+def break_policy(tiny: TinySite) -> None:
+    """The policy has an error."""
+    file = tiny.home / "policies" / "people.yaml"
+    file.write_text(file.read_text() + "unknown: 1\n")
+
+
+def few(count: int) -> Callable[[TinySite], None]:
+    """So many records of the first release, and enough of the second."""
+
+    def write(tiny: TinySite) -> None:
+        tiny.write_rows([*make_rows(count, releases=["1", "2025-03"]), *make_rows(releases=["2", "2025-04"])])
+
+    return write
+
+
+REASONS: dict[str, tuple[Callable[[TinySite], Any], str]] = {
+    "no record yet": (few(0), r"^the source has (no|0) records? of release (1|2025-03)\b.* yet"),
+    "one record": (few(1), r"^the source has 1 record of release (1|2025-03), and the policy asks for 20\.$"),
+    "too few": (few(19), r"^the source has 19 records of release (1|2025-03), and the policy asks for 20\.$"),
+    "over the cap": (
+        lambda tiny: tiny.write_cap("epsilon: 1.9, definition: idp, scope: column"),
+        r"^people/.*/r1: the ledger refuses: folk has 1\.9 left of 1\.9 .*this release would take 2\.",
+    ),
+    "infinite": (
+        lambda tiny: tiny.write_cap("epsilon: 1000, definition: dp, scope: column"),
+        r"^people/.*/r1: the ledger refuses: .*would take infinity",
+    ),
+    "unreadable policy": (break_policy, r"people\.yaml"),
+    "no policy": (lambda tiny: (tiny.home / "policies" / "people.yaml").unlink(), "no policy 'people'"),
+    "no populations": (lambda tiny: (tiny.home / "populations.yaml").unlink(), r"populations\.yaml"),
+    "no population": (
+        lambda tiny: (tiny.home / "populations.yaml").write_text("others: {cap: {releases: 1}}\n"),
+        "'folk' is not",
+    ),
+    "no source": (lambda tiny: (tiny.home / "people.csv").unlink(), r"people\.csv: there is no such file"),
+    "empty source": (lambda tiny: (tiny.home / "people.csv").write_text(""), r"people\.csv"),
+    "no release column": (
+        lambda tiny: tiny.write_rows(make_rows(), header=[name for name in HEADER if name != "year"]),
+        r"column year|year",
+    ),
+    "registry changed": (lambda tiny: tiny.site.registry.unlink(), "Restore the registry"),
+}
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_a_tick_that_opens_nothing_says_why(clock: Any, tmp_path: Path, case: str) -> None:
+    """In words, without an exception, and nothing was opened; whether it is for the time or for the source."""
+    spoil, reason = REASONS[case]
+    tiny = site_of(tmp_path / "site", LIST)
+    spoil(tiny)
+    for ask in (on_time, on_arrival):
+        found = ask(tiny, set_clock(clock, DUE))
+        assert found.release is None
+        assert re.search(reason, found.reason), found.reason
+    if case != "registry changed":
+        assert opened(tiny) == []
+
+
+def test_exactly_enough_records_open_a_release(clock: Any, tmp_path: Path) -> None:
+    """As many as the policy asks for."""
+    tiny = site_of(tmp_path / "site", LIST)
+    few(20)(tiny)
+    assert on_time(tiny, DUE).release == ReleaseId("people", "1")
+
+
+def test_a_release_for_which_the_rest_of_the_cap_is_too_small_is_not_opened(clock: Any, tmp_path: Path) -> None:
+    """What is charged counts: the first release spends the cap, the second is refused in the words of the ledger."""
+    tiny = site_of(tmp_path / "site", LIST, cap="epsilon: 3.5, definition: idp, scope: column")
+    on_time(tiny, set_clock(clock, DUE))
+    flow = tiny.flow("1")
+    flow.ingest()
+    flow.validate()
+    flow.microaggregate()
+    found = on_time(tiny, set_clock(clock, AGAIN))
+    assert found.release is None
+    assert "folk has 1.5 left of 3.5 (epsilon, iDP, column; 2 is spent), and this release would take 2." in found.reason
+    assert opened(tiny) == ["people/1/r1"]
+
+
+@contextmanager
+def held(file: Path) -> Iterator[None]:
+    """Another process has this database open."""
+    program = "import duckdb, sys\nheld = duckdb.connect(sys.argv[1])\nprint('held', flush=True)\nsys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"held\n"
+        try:
+            yield
+        finally:
+            process.stdin.close()
+
+
+def test_a_busy_registry_is_a_reason(clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process holds it for longer than one waits: said so, and opened by the tick after."""
+    tiny = site_of(tmp_path / "site", LIST)
+    monkeypatch.setitem(open_database.__wrapped__.__kwdefaults__, "wait", 0.2)
+    with held(tiny.site.registry):
+        found = on_time(tiny, DUE)
+        assert (found.release, "another process is working with this database" in found.reason) == (None, True)
+    assert on_time(tiny, DUE).release == ReleaseId("people", "1")
+
+
+# once
+
+
+def test_what_was_opened_and_never_run_is_given_once_more(tiny: TinySite, clock: Any, releases: str) -> None:
+    """Somebody stopped between the opening and the run: the same release again at every tick until it has a run, also when its
+    time is over and by another way; it is opened once."""
+    first = ReleaseId("people", FIRST[releases])
+    on_time(tiny, set_clock(clock, DUE), has_run=never)
+    for now, ask in ((DUE, on_time), (DUE + MINUTE, on_arrival), (AGAIN, on_time)):
+        assert ask(tiny, set_clock(clock, now), has_run=never) == Tick(first, "it was opened before, and no run was begun")
+    assert on_time(tiny, AGAIN, has_run=first.__eq__).release == ReleaseId("people", SECOND[releases])
+    assert opened(tiny) == [str(first), f"people/{SECOND[releases]}/r1"]
+
+
+def test_a_revision_that_was_opened_and_never_run_is_given_instead_of_what_it_replaces(clock: Any, tmp_path: Path) -> None:
+    """The release that was given up is run no more."""
+    tiny = site_of(tmp_path / "site", LIST)
+    on_time(tiny, DUE)
+    flow = tiny.flow("1")
+    flow.ingest()
+    flow.validate()
+    flow.microaggregate()
+    revise_release(tiny.site, "people", "1", why="a correction")
+    assert on_time(tiny, DUE, has_run=never).release == ReleaseId("people", "1", 2)
+
+
+def test_a_release_that_the_policy_has_no_more_is_not_given(clock: Any, tmp_path: Path) -> None:
+    """Opened, never run, and then taken out of the list: the timetable goes on with what the list has."""
+    tiny = site_of(tmp_path / "site", LIST)
+    on_time(tiny, set_clock(clock, DUE), has_run=never)
+    tiny.write_policy(releases='{list: ["2", "3"], cron: "0 6 1 * *"}')
+    assert on_time(tiny, set_clock(clock, AGAIN), has_run=never).release == ReleaseId("people", "2")
+
+
+@pytest.mark.parametrize("has_run", [always, never])
+def test_the_same_tick_twice_opens_nothing_twice(
+    tiny: TinySite, clock: Any, releases: str, has_run: Callable[[ReleaseId], bool]
+) -> None:
+    """Whether the release was run in between or not: every release was opened once, and a month only after its end."""
+    now = set_clock(clock, DUE)
+    given = [on_time(tiny, now, has_run=has_run).release for _ in range(4)]
+    assert given[0] == ReleaseId("people", FIRST[releases])
+    assert len(opened(tiny)) == len(set(opened(tiny)))
+    if has_run is never or releases == EVERY:
+        assert opened(tiny) == [str(given[0])]
+
+
+@pytest.mark.parametrize("back", [timedelta(minutes=1), timedelta(days=20), timedelta(days=4000)])
+def test_a_clock_set_back_opens_nothing_twice(tiny: TinySite, clock: Any, releases: str, back: timedelta) -> None:
+    """The registry knows what was opened: by arrival the next release waits for its own time, a month for its end, and `status`
+    tells of the clock when it is more than a minute."""
+    on_time(tiny, set_clock(clock, DUE))
+    earlier = set_clock(clock, DUE - back)
+    assert on_arrival(tiny, earlier).release is None
+    on_time(tiny, earlier)
+    assert len(opened(tiny)) == len(set(opened(tiny)))
+    assert opened(tiny)[0] == f"people/{FIRST[releases]}/r1"
+    assert releases == LIST or len(opened(tiny)) == 1
+    with tiny.site.open_registry() as registry:
+        registry.add("policy", policy="people", hash="0", population="folk")
+    told = [line for line in list_releases(tiny.site, now=earlier)[1] if "the clock was set back" in line]
+    assert bool(told) == (back > MINUTE)
+
+
+def test_many_ticks_at_once_open_one_release(clock: Any, tmp_path: Path) -> None:
+    """Whoever comes second says so, or gives the same one once more."""
+    tiny = site_of(tmp_path / "site", LIST)
+    found: list[Tick] = []
+    together = Barrier(6)
+
+    def ask() -> None:
+        together.wait()
+        found.append(on_time(tiny, DUE, has_run=never))
+
+    threads = [Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened(tiny) == ["people/1/r1"]
+    assert {one.release for one in found} <= {None, ReleaseId("people", "1")}
+    assert [one.reason for one in found].count(TIMETABLE) == 1
+
+
+def test_a_release_opened_by_hand_in_between_is_left_to_the_hand(
+    clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the source was looked at: not opened a second time."""
+    tiny = site_of(tmp_path / "site", LIST)
+    count = timetable.count_arrived
+
+    def count_and_open(*arguments: Any) -> int:
+        tiny.flow("1").check_may_begin()
+        return count(*arguments)
+
+    monkeypatch.setattr(timetable, "count_arrived", count_and_open)
+    assert on_time(tiny, DUE) == Tick(reason="people/1/r1 was opened meanwhile.")
+    assert opened(tiny) == ["people/1/r1"]
+
+
+# arrival
+
+
+def test_by_arrival_a_release_waits_for_its_time(tiny: TinySite, clock: Any, releases: str) -> None:
+    """Everything is there in March: not before it is due, and then at once."""
+    early = on_arrival(tiny, SEEN)
+    assert early.release is None
+    assert (
+        early.reason == {LIST: "release 1 is due 2025-04-01 06:00 UTC.", EVERY: "the month 2025-03 has not ended yet."}[releases]
+    )
+    assert on_arrival(tiny, DUE - MINUTE).reason == f"release {FIRST[releases]} is due 2025-04-01 06:00 UTC."
+    assert opened(tiny) == []
+    assert on_arrival(tiny, set_clock(clock, DUE)) == Tick(ReleaseId("people", FIRST[releases]), ARRIVAL)
+    after = on_arrival(tiny, DUE + MINUTE).reason
+    assert after in ("release 2 is due 2025-05-01 06:00 UTC.", "the month 2025-04 has not ended yet.")
+    assert tiny.standing(FIRST[releases]).why == ARRIVAL
+
+
+def test_without_a_timetable_a_release_is_opened_when_it_arrives(clock: Any, tmp_path: Path) -> None:
+    """One after the other, as soon as there are enough records of it."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(releases=["1"]))
+    assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "1"), ARRIVAL)
+    assert on_arrival(tiny, SEEN).release is None
+    tiny.write_rows(make_rows())
+    assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "2"), ARRIVAL)
+    assert on_arrival(tiny, SEEN).reason == "every release of the policy has been opened."
+
+
+def test_a_policy_that_is_released_once_is_opened_when_its_source_has_enough(clock: Any, tmp_path: Path) -> None:
+    """Without a release column every record counts."""
+    parts = {"source": "{path: people.csv}", "releases": "once", "drop": "[name, year]"}
+    tiny = make_site(tmp_path / "site", rows=make_rows(19, releases=["1"]), **parts)
+    assert "19 records of release once" in on_arrival(tiny, SEEN).reason
+    tiny.write_rows(make_rows(20, releases=["1"]))
+    assert on_arrival(tiny, SEEN) == Tick(ReleaseId("people", "once"), ARRIVAL)
+
+
+def look(tiny: TinySite, cursors: list[str], *, has_run: Callable[[ReleaseId], bool] = always) -> Tick:
+    """One look of the sensor, with what the last one left."""
+    found, cursor = arrival(tiny.site, "people", cursor=cursors[-1], has_run=has_run)
+    cursors.append(cursor)
+    return found
+
+
+def test_a_source_opens_a_release_when_it_stays_as_it_is(tmp_path: Path) -> None:
+    """New or changed since the last look, it may still be being written; when it was found too small, it is not read again until
+    it changes; and then the next release likewise."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(5, releases=["1"]))
+    cursors = [""]
+    changed = "the source is new or was changed; the next look tells whether it stays as it is."
+    assert look(tiny, cursors).reason == changed
+    assert "5 records of release 1" in look(tiny, cursors).reason
+    assert "5 records of release 1" in look(tiny, cursors).reason
+    assert cursors[-1] == cursors[-2]
+    tiny.write_rows(make_rows(30, releases=["1"]))
+    assert look(tiny, cursors).reason == changed
+    tiny.write_rows(make_rows(releases=["1"]))
+    assert look(tiny, cursors).reason == changed
+    assert look(tiny, cursors) == Tick(ReleaseId("people", "1"), ARRIVAL)
+    while (found := look(tiny, cursors)).reason == changed:
+        assert len(cursors) < 12
+    assert "of release 2" in found.reason
+    (tiny.home / "people.csv").unlink()
+    assert "there is no such file" in look(tiny, cursors).reason
+    tiny.write_rows(make_rows())
+    assert [look(tiny, cursors).release for _ in range(2)] == [None, ReleaseId("people", "2")]
+    assert opened(tiny) == ["people/1/r1", "people/2/r1"]
+
+
+# status
+
+
+def status(tiny: TinySite, now: datetime) -> dict[str, tuple[str, str]]:
+    """State and words of each line of `status`."""
+    lines, _ = list_releases(tiny.site, now=now)
+    shown = list(describe_status(tiny.site, now=now))
+    for line in lines:
+        [text] = [text for text in shown if text.split()[0] == line.release]
+        assert text.split()[1] == line.state
+        assert text.endswith(line.reason or line.claim)
+    return {line.release: (line.state, line.reason or line.claim) for line in lines}
+
+
+def test_status_of_a_timetable(tiny: TinySite, clock: Any, releases: str) -> None:
+    """Waiting with the time until it is due, late after it, open with the reason when it was opened; the next one likewise."""
+    first, second = FIRST[releases], SECOND[releases]
+    later = {"people/2": ("waiting", "")} if releases == LIST else {}
+    waits = {f"people/{first}": ("waiting", "due 2025-04-01 06:00 UTC")}
+    assert status(tiny, SEEN) == status(tiny, DUE) == {**waits, **later}
+    assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE) == ""
+    assert status(tiny, DUE + MINUTE) == {f"people/{first}": ("late", "due 2025-04-01 06:00 UTC"), **later}
+    late = f"Release {first} was due 2025-04-01 06:00 UTC."
+    assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE + MINUTE) == late
+    on_time(tiny, set_clock(clock, DUE + MINUTE))
+    line = {f"people/{first}/r1": ("open", f"opened: {TIMETABLE}")}
+    assert status(tiny, DUE + MINUTE) == {**line, f"people/{second}": ("waiting", "due 2025-05-01 06:00 UTC")}
+    assert status(tiny, AGAIN + MINUTE) == {**line, f"people/{second}": ("late", "due 2025-05-01 06:00 UTC")}
+    assert describe_late(tiny.site, tiny.site.policy("people"), now=AGAIN) == ""
+
+
+def test_status_of_a_policy_that_nobody_has_seen(clock: Any, tmp_path: Path) -> None:
+    """Due at the next time from now; never late; without a timetable open. Looking notes nothing."""
+    tiny = make_site(tmp_path / "site", releases=LIST)
+    for now, due in ((SEEN, "2025-04-01"), (AGAIN, "2025-06-01")):
+        assert status(tiny, now)["people/1"] == ("waiting", f"due {due} 06:00 UTC")
+    tiny.write_policy()
+    assert status(tiny, AGAIN) == {"people/1": ("open", ""), "people/2": ("open", "")}
+    assert not tiny.site.registry.exists()
+
+
+def test_status_of_a_blocked_release(clock: Any, tmp_path: Path) -> None:
+    """Opened by its time and refused: blocked with the reason, until it goes on; the next one waits for its own time."""
+    tiny = site_of(tmp_path / "site", LIST)
+    on_time(tiny, set_clock(clock, DUE))
+    few(10)(tiny)
+    with pytest.raises(DataRefused):
+        tiny.flow("1").run()
+    found = status(tiny, AGAIN + MINUTE)
+    assert found["people/1/r1"][0] == "blocked"
+    assert "10 records are fewer than the 20 that the policy asks for" in found["people/1/r1"][1]
+    assert found["people/2"] == ("late", "due 2025-05-01 06:00 UTC")
+    tiny.write_rows(make_rows())
+    flow = tiny.flow("1")
+    flow.ingest()
+    flow.validate()
+    flow.microaggregate()
+    assert status(tiny, AGAIN)["people/1/r1"] == ("reserved", "")
+
+
+def test_status_tells_of_a_run_that_broke_off_until_another_ended_well(tmp_path: Path) -> None:
+    """Beside the state that it left; a run that then serves the candidate is the last one, and did not break off."""
+    tiny = make_site(tmp_path / "site")
+    tiny.flow().run()
+    tiny.flow().note_failed("it was killed.", run="a run")
+    words = status(tiny, datetime.now(UTC))["people/1/r1"]
+    assert (words[0], "The last run broke off: it was killed." in words[1]) == ("candidate", True)
+    tiny.flow().run()
+    words = status(tiny, datetime.now(UTC))["people/1/r1"]
+    assert (words[0], "broke off" in words[1]) == ("candidate", False)
+
+
+def test_status_shows_what_is_broken_beside_what_is_not(clock: Any, tmp_path: Path) -> None:
+    """A policy that cannot be read takes neither its opened releases nor the other policies away."""
+    tiny = site_of(tmp_path / "site", LIST)
+    on_time(tiny, set_clock(clock, DUE))
+    tiny.write_policy(policy="others")
+    break_policy(tiny)
+    found = status(tiny, DUE)
+    assert found["others/1"] == ("open", "")
+    assert found["people/1/r1"] == ("open", f"opened: {TIMETABLE} (its policy cannot be read, or has this release no more)")
+    assert any("people.yaml" in words for words in list_releases(tiny.site, now=DUE)[1])
+
+
+def test_the_real_clock_is_used_when_no_other_is_given(clock: Any, tmp_path: Path) -> None:
+    """By tick, `status` and lateness: a policy that was seen two days ago, and fires every minute, is late by now."""
+    clock.moment = datetime.now(UTC) - timedelta(days=2)
+    day = last_ended("day", clock.moment + MINUTE)
+    tiny = site_of(tmp_path / "site", '{every: day, cron: "* * * * *"}', rows=make_rows(20, releases=[day]))
+    assert [(line.release, line.state) for line in list_releases(tiny.site)[0]] == [(f"people/{day}", "late")]
+    assert describe_late(tiny.site, tiny.site.policy("people")).startswith(f"Release {day} was due ")
+    assert tick(tiny.site, "people", why=TIMETABLE, has_run=always).release == ReleaseId("people", day)
