@@ -60,7 +60,7 @@ class ReleaseRecord:
                 registry.add(BLOCKED, self.id, reason=reason, policy_hash=self._hash)
 
     def note_failed(self, reason: str, *, run: str, refused: bool = False) -> None:
-        """A run failed, noted once for each: it was refused, which its block tells better, or killed, or something broke. The state
+        """A run failed, noted once for each: refused, which its block tells better, or killed, or broken. The state
         of the release stays what it was."""
         with self.site.open_registry() as registry:
             if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
