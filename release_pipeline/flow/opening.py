@@ -7,11 +7,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
-from release_pipeline.flow.record import note_policy
+from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import OPENED, Standing, latest_revision, read_standings
+from release_pipeline.flow.states import OPENED, Standing, latest_revision, move, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
@@ -71,12 +72,13 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
                 where=str(latest),
                 remedy="Run it without --revise.",
             )
+        check_may_run(site, registry, policy)
         account = open_account(site, policy, list_charges(registry))
         loss = release_loss(policy, records=policy.gates.min_rows or 0)
         if not account.admits(loss):
             raise refuse_over_cap(account, loss, latest.next, least=depends_on_records(policy))
-        note_policy(registry, policy)
-        registry.add(OPENED, latest.next, why=why.strip())
+        note_policy(site, registry, policy)
+        move(registry, latest.next, OPENED, why=why.strip())
     if standing.drawn is None:
         forget_secret(site, latest)
     return latest.next

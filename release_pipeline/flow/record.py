@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.candidate import candidate_hash, is_whole
-from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_account, refuse_over_cap
+from release_pipeline.flow.policies import note_policy
+from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision, open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, POLICY, Standing, standing_of
+from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, OUT, Standing, move, standing_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, depends_on_records, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.store.ledger import list_charges
-from release_pipeline.store.registry import Registry, ReleaseId
+from release_pipeline.store.registry import ReleaseId
 
 Progress: TypeAlias = Callable[[str], None]
 
@@ -42,22 +44,25 @@ class ReleaseRecord:
                     where=str(self.id),
                     remedy=f"A correction is {self.id.next}.",
                 )
+            if standing.state in (*OUT, "rejected"):
+                raise Blocked(f"it is {standing.state}.", where=str(self.id), remedy=next_revision(self.id))
             if standing.replaced is not None and standing.drawn is None:
                 raise Blocked(f"it was given up for {standing.replaced}.", where=str(self.id), remedy="Run that one.")
+            check_may_run(self.site, registry, self.policy)
             account = open_account(self.site, self.policy, list_charges(registry))
             loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)  # the fewest that the policy lets through
             if standing.charge is None and not account.admits(loss):
                 raise refuse_over_cap(account, loss, self.id, least=depends_on_records(self.policy))
-            note_policy(registry, self.policy)
+            note_policy(self.site, registry, self.policy)
             if not standing.since:
-                registry.add(OPENED, self.id, why="by hand")
+                move(registry, self.id, OPENED, why="by hand")
 
     def note_blocked(self, reason: str) -> None:
         """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing."""
         with self.site.open_registry() as registry:
             standing = standing_of(registry, self.id)
             if standing.candidate_hash is None and (standing.state, standing.reason) != ("blocked", reason):
-                registry.add(BLOCKED, self.id, reason=reason, policy_hash=self._hash)
+                move(registry, self.id, BLOCKED, reason=reason, policy_hash=self._hash)
 
     def note_failed(self, reason: str, *, run: str, refused: bool = False) -> None:
         """A run failed, noted once for each: refused, which its block tells better, or killed, or broken. The state
@@ -71,7 +76,7 @@ class ReleaseRecord:
         with self.site.open_registry() as registry:
             standing = standing_of(registry, self.id)
             if standing.drawn is None:
-                registry.add(DRAWN, self.id, masked=masked)
+                move(registry, self.id, DRAWN, masked=masked)
         self.probe.passed("drawn is noted")
         if standing.drawn not in (None, masked):
             raise Blocked(
@@ -87,7 +92,7 @@ class ReleaseRecord:
         with self.site.open_registry() as registry:
             if standing_of(registry, self.id).candidate_hash != digest:
                 told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
-                registry.add(CANDIDATE, self.id, candidate_hash=digest, policy_hash=self._hash, facts=told)
+                move(registry, self.id, CANDIDATE, candidate_hash=digest, policy_hash=self._hash, facts=told)
 
     def public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
@@ -140,15 +145,6 @@ class ReleaseRecord:
     @property
     def _hash(self) -> str:
         return self.policy.canonical_hash()
-
-
-def note_policy(registry: Registry, policy: Policy) -> None:
-    """Note the policy when it is new or another than before."""
-    known = [
-        event.content["hash"] for event in registry.events if event.kind == POLICY and event.content["policy"] == policy.policy
-    ]
-    if not known or known[-1] != policy.canonical_hash():
-        registry.add(POLICY, policy=policy.policy, hash=policy.canonical_hash(), population=policy.population)
 
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:

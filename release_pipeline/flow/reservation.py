@@ -7,25 +7,24 @@ by somebody else is found out, and so is one that is lost.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, OverCap, SecretLost
-from release_pipeline.flow.files import make_private_folder
+from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.files import locked
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import SECRET, Standing, standing_of
+from release_pipeline.flow.states import SECRET, Standing, check_move, move, standing_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, release_loss
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store.connections import sync
-from release_pipeline.store.ledger import Charge, add_charge, list_charges
+from release_pipeline.store.ledger import RESERVED, Charge, add_charge, list_charges
 from release_pipeline.store.registry import Registry, ReleaseId
 
 
@@ -64,7 +63,7 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     After a charge the registry notes the check value of the secret before anything is made with it. So without that note a
     secret may be made anew, whatever lies in its place; with it, only that very secret will do.
     """
-    with _one_at_a_time(site):
+    with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
             standing = standing_of(registry, wanted.release)
             _refuse_other(standing, wanted)
@@ -76,7 +75,7 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             _keep_secret(_secret_file(site, wanted.release), secret, probe)
             probe.passed("the secret is on the disk")
             with site.open_registry() as registry:
-                registry.add(SECRET, wanted.release, check=_check_value(secret))
+                move(registry, wanted.release, SECRET, check=_check_value(secret))
             probe.passed("the secret is noted")
         return reserved_secret(site, wanted.policy, wanted.release)
 
@@ -167,10 +166,12 @@ def _refuse_other(standing: Standing, wanted: Reservation) -> None:
 def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
+    check_may_run(site, registry, policy)
     loss = release_loss(policy, records=wanted.records)
     account = open_account(site, policy, list_charges(registry))
     if not account.admits(loss):
         raise refuse_over_cap(account, loss, release)
+    check_move(registry, release, RESERVED)
     charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss)
     add_charge(registry, charge, account)
 
@@ -185,19 +186,6 @@ def _secret_file(site: Site, release: ReleaseId) -> Path:
 
 def _partials(file: Path) -> list[Path]:
     return [path for path in file.parent.iterdir() if path.name.startswith(f".{file.name}.")]
-
-
-@contextmanager
-def _one_at_a_time(site: Site) -> Iterator[None]:
-    """No other thread or process reserves meanwhile: the folder of the secrets is locked, and the system unlocks what died."""
-    folder = site.vault / "secrets"
-    make_private_folder(folder)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _keep_secret(file: Path, secret: bytes, probe: Probe) -> None:

@@ -58,6 +58,11 @@ class Site:
         """Dagster's own records of this site."""
         return self.home / "dagster"
 
+    @property
+    def releases(self) -> Path:
+        """The public side: published packages."""
+        return self.home / "releases"
+
     def candidate(self, release: str) -> Path:
         """The frozen folder of a candidate (release: policy/partition/rN)."""
         return self.vault / "candidates" / release
@@ -66,9 +71,13 @@ class Site:
         """All policy files, valid or not."""
         return list_policies(self.home)
 
+    def policy_file(self, name: str) -> Path:
+        """Where the policy of that name stands, or would."""
+        return self.home / "policies" / f"{name}.yaml"
+
     def policy(self, name: str) -> Policy:
         """The policy of that name, which must stand in the file of that name."""
-        file = self.home / "policies" / f"{name}.yaml"
+        file = self.policy_file(name)
         if file not in self.policy_files():
             known = ", ".join(path.stem for path in self.policy_files()) or "none"
             raise WrongUsage(f"this site has no policy '{name}'.", where=str(self.home), remedy=f"There are: {known}.")
@@ -91,22 +100,30 @@ class Site:
 
     def shows_internal_metrics(self) -> bool:
         """Whether site.yaml says `internal_metrics_in_ui: true`: figures against the original may stand in Dagster's UI."""
+        return bool(self._settings().get("internal_metrics_in_ui", False))
+
+    @property
+    def officer(self) -> str | None:
+        """The fingerprint of the officer's key that site.yaml pins, if it does."""
+        return self._settings().get("officer")
+
+    def _settings(self) -> dict[str, Any]:
+        """What site.yaml says; it may be left out."""
         file = self.home / "site.yaml"
         if not file.is_file():
-            return False
+            return {}
         document = read_yaml(read_text(file))
         if [what for _, what, _ in document.problems] == [EMPTY]:
-            return False
+            return {}
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
         said: Any = document.value
-        if (
-            not isinstance(said, dict)
-            or set(said) - {"internal_metrics_in_ui"}
-            or not isinstance(next(iter(said.values()), False), bool)
-        ):
-            raise ReleasePipelineError("only 'internal_metrics_in_ui: true' or false may stand here.", where=str(file))
-        return bool(said.get("internal_metrics_in_ui", False))
+        kinds = {"internal_metrics_in_ui": bool, "officer": str}
+        if not isinstance(said, dict) or any(type(value) is not kinds.get(name) for name, value in said.items()):
+            raise ReleasePipelineError(
+                "only 'internal_metrics_in_ui: true' or false, and 'officer: FINGERPRINT', may stand here.", where=str(file)
+            )
+        return said
 
     def keyed_hash(self, content: bytes) -> str:
         """A hash of confidential content that nobody without the vault's key can test guesses against (HMAC-SHA256)."""

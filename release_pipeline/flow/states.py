@@ -1,6 +1,8 @@
-"""What the registry's events say of each release: its state, its charge, its secret, its noise, its candidate.
+"""What the registry's events say of each release: its state, its charge, its secret, its noise, its candidate, its publication.
 
-open -> reserved -> drawn -> candidate        blocked: with a reason, until it gets further
+    open -> reserved -> drawn -> candidate -> approved | rejected -> publishing -> published -> superseded | retracted
+
+and `blocked`, with a reason, until it gets further. `MOVES` is the one table of what may follow what.
 """
 
 from __future__ import annotations
@@ -10,20 +12,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from release_pipeline.errors import Blocked
 from release_pipeline.store.ledger import RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
-OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED, FAILED, PRUNED = (
-    "opened",
-    "secret",
-    "drawn",
-    "candidate",
-    "blocked",
-    "failed",
-    "pruned",
-)
+OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"
+APPROVED, REJECTED = "approved", "rejected"
+PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
+FAILED, PRUNED = "failed", "pruned"
 POLICY = "policy"  # a policy that was seen for the first time, or changed
-_STATE = {OPENED: "open", RESERVED: "reserved", DRAWN: "drawn", CANDIDATE: "candidate", BLOCKED: "blocked"}
+
+MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in
+    OPENED: frozenset({""}),
+    RESERVED: frozenset({"", "open", "blocked"}),
+    SECRET: frozenset({"reserved", "blocked"}),
+    DRAWN: frozenset({"reserved", "blocked"}),
+    CANDIDATE: frozenset({"drawn", "blocked", "candidate", "approved"}),
+    BLOCKED: frozenset({"", "open", "reserved", "drawn", "blocked"}),
+    APPROVED: frozenset({"candidate", "approved"}),
+    REJECTED: frozenset({"candidate", "approved"}),
+    PUBLISHING: frozenset({"approved"}),
+    PUBLISHED: frozenset({"publishing"}),
+    RETRACTED: frozenset({"published", "superseded"}),
+    SUPERSEDED: frozenset({"published"}),
+}
+OUT = frozenset({"publishing", "published", "retracted", "superseded"})  # the package exists, or is about to
+_STATE = {OPENED: "open", RESERVED: "reserved", DRAWN: "drawn", CANDIDATE: "candidate", BLOCKED: "blocked", REJECTED: "rejected"}
+_STATE |= {state: state for state in OUT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +46,8 @@ class Standing:
     """One release as the events have it.
 
     `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
-    the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it.
+    the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `approvals` who
+    approved which candidate hash, as noted: whether the signatures hold is verified before anything is published.
     """
 
     id: ReleaseId
@@ -48,6 +64,14 @@ class Standing:
     failed: str = ""
     pruned: str = ""
     replaced: ReleaseId | None = None
+    approvals: Mapping[str, str] = field(default_factory=dict[str, str])
+    package_hash: str | None = None
+    successor: str = ""
+
+    @property
+    def approvers(self) -> list[str]:
+        """Who approved the candidate as it is now."""
+        return sorted(name for name, digest in self.approvals.items() if digest == self.candidate_hash)
 
 
 def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
@@ -76,8 +100,17 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                 before = dataclasses.replace(
                     before, candidate_hash=told["candidate_hash"], facts=told["facts"], policy_hash=told["policy_hash"]
                 )
-            case "blocked":
+            case "blocked" | "rejected" | "retracted":
                 before = dataclasses.replace(before, reason=told["reason"])
+            case "approved":
+                given = {**before.approvals, told["name"]: told["hash"]}
+                before = dataclasses.replace(before, approvals=given)
+                if len(before.approvers) >= told["needed"] and before.state == "candidate":
+                    before = dataclasses.replace(before, state="approved", since=event.noted)
+            case "published":
+                before = dataclasses.replace(before, package_hash=told["package_hash"])
+            case "superseded":
+                before = dataclasses.replace(before, successor=told["successor"])
             case "failed" if not told.get("refused"):
                 before = dataclasses.replace(before, failed=told["reason"])
             case "pruned":
@@ -86,6 +119,20 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                 pass
         found[event.release] = before
     return found
+
+
+def move(registry: Registry, release: ReleaseId, kind: str, **content: Any) -> Event:
+    """Add an event of a release, if it may follow what the release is in; raises `Blocked` otherwise."""
+    check_move(registry, release, kind)
+    return registry.add(kind, release, **content)
+
+
+def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
+    """Raise `Blocked` when an event of this kind may not come now."""
+    standing = read_standings(registry.events).get(release)
+    state = "" if standing is None else standing.state
+    if state not in MOVES[kind]:
+        raise Blocked(f"it is {state or 'not opened'}, and cannot become {kind}.", where=str(release))
 
 
 def standing_of(registry: Registry, release: ReleaseId) -> Standing:

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.reading import release_filter
-from release_pipeline.flow.record import note_policy
 from release_pipeline.flow.reservation import open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, read_standings
+from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, move, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, find_upcoming
 from release_pipeline.policy.loss import depends_on_records, release_loss
@@ -46,7 +47,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
     try:
         policy = site.policy(policy_name)
         with site.open_registry() as registry:
-            note_policy(registry, policy)
+            note_policy(site, registry, policy)
             events = registry.events
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
@@ -102,7 +103,7 @@ def note_policies(site: Site) -> None:
     policies, _ = site.read_policies()
     with site.open_registry() as registry:
         for policy in policies:
-            note_policy(registry, policy)
+            note_policy(site, registry, policy)
 
 
 def next_release(policy: Policy, events: tuple[Event, ...], now: datetime) -> Upcoming | None:
@@ -148,11 +149,12 @@ def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str) -
     release = latest_revision(standings, policy.policy, name)
     if release in standings:  # by somebody else, between two looks
         return Tick(reason=f"{release} was opened meanwhile.")
+    check_may_run(site, registry, policy)
     account = open_account(site, policy, list_charges(registry))
     loss = release_loss(policy, records=policy.gates.min_rows or 0)
     if not account.admits(loss):
         return Tick(reason=str(refuse_over_cap(account, loss, release, least=depends_on_records(policy))))
-    registry.add(OPENED, release, why=why)
+    move(registry, release, OPENED, why=why)
     return Tick(release, why)
 
 

@@ -331,8 +331,6 @@ def test_a_site_where_nothing_ran_has_nothing_to_prune(tmp_path: Path) -> None:
 
 BOUNDARIES = (
     "schema/drop_release_schema",
-    "schema/checkpoint",
-    "schema/attach_copy",
     "schema/copy_vault",
     "schema/detach_copy",
     "the file is not yet replaced",

@@ -146,7 +146,14 @@ def test_pruned_changes_no_state() -> None:
 
 def test_an_event_of_another_kind_changes_nothing() -> None:
     """What a later version notes of a release is no state to this one."""
-    assert standing(*NORMAL, "approved") == standing(*NORMAL)
+    assert standing(*NORMAL, "noted by a later version") == standing(*NORMAL)
+
+
+def test_a_refused_run_is_told_by_its_block_alone() -> None:
+    """It did not break off."""
+    events = events_of(OPENED, BLOCKED, FAILED)
+    events[2] = dataclasses.replace(events[2], content={"reason": "refused", "run": "a run", "refused": True})
+    assert read_standings(events)[ONE] == standing(OPENED, BLOCKED)
 
 
 def test_a_revision_replaces_the_one_before_it() -> None:

@@ -1,0 +1,148 @@
+"""Approvals: of policies and populations by the officer, of candidates by reviewers. Signatures over hashes, noted as events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.candidate import candidate_hash, is_whole
+from release_pipeline.flow.keys import NotSigned, PrivateKey
+from release_pipeline.flow.policies import note_policy, policy_of, populations_hash
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import APPROVED, REJECTED, Standing, check_move, move, standing_of
+from release_pipeline.flow.trust import Trust, need_trust, read_trust
+from release_pipeline.policy import Policy
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+
+LONGEST_REASON = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An approval that was noted: of what, by whom, and how many there are of how many."""
+
+    subject: str
+    digest: str
+    name: str
+    count: int = 1
+    needed: int = 1
+
+
+def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Given:
+    """The officer approves the policy as it is now."""
+    policy = site.policy(name)
+    with site.open_registry() as registry:
+        trust = need_trust(site, registry)
+        note_policy(site, registry, policy)
+        return _approve_file(registry, trust, key, what="policy", subject=policy.policy, digest=policy.canonical_hash())
+
+
+def approve_populations(site: Site, *, key: PrivateKey) -> Given:
+    """The officer approves populations.yaml as it is now."""
+    with site.open_registry() as registry:
+        trust = need_trust(site, registry)
+        digest = populations_hash(site)
+        return _approve_file(registry, trust, key, what="populations", subject="populations", digest=digest)
+
+
+def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Given:
+    """A reviewer approves the candidate as it is now. Once is enough of one person."""
+    with site.open_registry() as registry:
+        trust, standing, policy = _reviewed(site, registry, release, key)
+        digest, needed = str(standing.candidate_hash), policy.review.reviewers
+        signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=_line(why))
+        name = trust.find(key.public).name
+        if name not in standing.approvers:
+            told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
+            move(registry, release, APPROVED, **told, signed=signed)
+        return Given(str(release), digest, name, len(standing_of(registry, release).approvers), needed)
+
+
+def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Given:
+    """A reviewer rejects the candidate, with the reason: it will never be published; a correction is the next revision."""
+    if not why.strip():
+        raise WrongUsage("a rejection needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
+    with site.open_registry() as registry:
+        trust, standing, _ = _reviewed(site, registry, release, key)
+        digest = str(standing.candidate_hash)
+        signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=_line(why))
+        name = trust.find(key.public).name
+        reason = f"rejected by {name}: {why.strip()}"
+        told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
+        move(registry, release, REJECTED, **told, signed=signed)
+        return Given(str(release), digest, name)
+
+
+def check_may_run(site: Site, registry: Registry, policy: Policy) -> None:
+    """Refuse a run under a policy, or under caps, that the officer has not approved as they are now. A site that never had an
+    officer may run; what it makes can never be published."""
+    trust = read_trust(site, registry)
+    if trust is None:
+        return
+    for what, subject, digest, file in (
+        ("policy", policy.policy, policy.canonical_hash(), f"policies/{policy.policy}.yaml"),
+        ("populations", "populations", populations_hash(site), "populations.yaml"),
+    ):
+        if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
+            raise Blocked(
+                f"{file} is not approved by the privacy officer as it is now.",
+                where=str(site.home / file),
+                remedy=f"{trust.officer.name} reads it and runs: release-pipeline approve {file} --key KEY.",
+            )
+
+
+def find_approval(
+    registry: Registry, trust: Trust, *, what: str, subject: str, digest: str, before: int | None = None
+) -> Event | None:
+    """The first event by which this was approved by somebody who may, `before` an event if one is named."""
+    for event in registry.events[: None if before is None else before - 1]:
+        told = event.content
+        if event.kind == APPROVED and (told["what"], told["subject"], told["hash"]) == (what, subject, digest):
+            try:
+                trust.check(told["signed"], kind=what, subject=subject, digest=digest)
+            except NotSigned:
+                continue
+            return event
+    return None
+
+
+def valid_approvers(registry: Registry, trust: Trust, standing: Standing, steward: str) -> list[str]:
+    """Who approved this very candidate, with a signature that holds, is trusted now, and is not the steward."""
+    found: set[str] = set()
+    for event in registry.events:
+        told = event.content
+        if event.kind == APPROVED and event.release == standing.id and told["hash"] == standing.candidate_hash:
+            member = trust.check(told["signed"], kind="approve", subject=str(standing.id), digest=str(standing.candidate_hash))
+            found |= {member.name} - {steward}
+    return sorted(found)
+
+
+def _approve_file(registry: Registry, trust: Trust, key: PrivateKey, *, what: str, subject: str, digest: str) -> Given:
+    signed = trust.sign(key, kind=what, subject=subject, digest=digest)
+    name = trust.find(key.public).name
+    if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
+        registry.add(APPROVED, what=what, subject=subject, hash=digest, name=name, signed=signed)
+    return Given(subject, digest, name)
+
+
+def _reviewed(site: Site, registry: Registry, release: ReleaseId, key: PrivateKey) -> tuple[Trust, Standing, Policy]:
+    """What a reviewer judges, when there is something whole to judge and they may."""
+    trust = need_trust(site, registry)
+    standing = standing_of(registry, release)
+    check_move(registry, release, REJECTED)
+    folder = site.candidate(str(release))
+    if not is_whole(folder) or candidate_hash(folder) != standing.candidate_hash:
+        raise Blocked(
+            "the candidate's folder is not what was frozen.", where=str(release), remedy=f"Find out who changed {folder}."
+        )
+    policy = policy_of(registry, standing.policy_hash)
+    member = trust.find(key.public)
+    if member.name == policy.steward:
+        raise NotSigned(f"{member.name} is the steward of the policy, and no steward reviews.", where=str(release))
+    return trust, standing, policy
+
+
+def _line(text: str) -> str:
+    if len(text) > LONGEST_REASON or not (text or " ").isprintable():
+        raise WrongUsage(f"a reason is one line of at most {LONGEST_REASON} characters.", where="--why")
+    return text.strip()

@@ -1,0 +1,53 @@
+"""Policies and populations as the registry has them: every version that was ever used, with its text and its hash."""
+
+from __future__ import annotations
+
+import hashlib
+
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import POLICY
+from release_pipeline.policy import Policy
+from release_pipeline.policy.load import parse_policy, read_text
+from release_pipeline.policy.populations import load_populations
+from release_pipeline.store.registry import Registry, canonical_json
+
+
+def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
+    """Note the policy with its text, when it is new or another than before: so that it can be read, and approved, for ever."""
+    seen = [event.content for event in registry.events if event.kind == POLICY]
+    known = [told["hash"] for told in seen if told["policy"] == policy.policy]
+    if known and known[-1] == policy.canonical_hash():
+        return
+    yaml = read_text(site.policy_file(policy.policy))
+    if parse_policy(yaml, name=policy.policy) != policy:
+        raise Blocked("it is being changed just now.", where=policy.policy, remedy="Try again.")
+    registry.add(
+        POLICY,
+        policy=policy.policy,
+        hash=policy.canonical_hash(),
+        population=policy.population,
+        text=policy.canonical_json(),
+        yaml=yaml,
+    )
+
+
+def policy_of(registry: Registry, digest: str) -> Policy:
+    """The policy of that hash, as its event has it."""
+    for event in registry.events:
+        if event.kind == POLICY and event.content["hash"] == digest:
+            policy = parse_policy(event.content["yaml"], name=event.content["policy"])
+            if policy.canonical_hash() == digest:
+                return policy
+    raise Blocked("the registry does not have the policy that this was made under.", where=digest[:12])
+
+
+def populations_hash(site: Site) -> str:
+    """The hash of what populations.yaml says, whatever its comments and order."""
+    return hashlib.sha256(populations_text(site).encode()).hexdigest()
+
+
+def populations_text(site: Site) -> str:
+    """What populations.yaml says, as canonical JSON."""
+    declared = load_populations(site.populations_file)
+    return canonical_json({name: known.model_dump(mode="json", exclude_none=True) for name, known in declared.items()})

@@ -1,0 +1,250 @@
+"""Whose signatures count: trusted-keys.yaml, signed by the privacy officer, whose fingerprint site.yaml pins.
+
+    keys:
+      olga: {role: officer, key: "ed25519:..."}
+      ben:  {role: reviewer, key: "ed25519:..."}
+
+Every version is an event of the registry too, so that who was trusted when can be told later, and a removed pin is found out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.files import write_text
+from release_pipeline.flow.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature
+from release_pipeline.flow.site import Site
+from release_pipeline.policy.load import read_text
+from release_pipeline.policy.text import read_yaml
+from release_pipeline.store.registry import Registry, canonical_json
+
+ROLES = ("officer", "steward", "reviewer", "service")
+MAY = {  # who may sign what
+    "trusted-keys": ("officer",),
+    "policy": ("officer",),
+    "populations": ("officer",),
+    "approve": ("reviewer",),
+    "reject": ("reviewer",),
+    "package": ("service", "officer"),
+    "retract": ("officer",),
+    "supersede": ("officer",),
+}
+TRUSTED = "trusted"
+FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Somebody whose key is in the list."""
+
+    name: str
+    role: str
+    key: PublicKey
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The list as the officer signed it: its text for packages, and the signature."""
+
+    members: tuple[Member, ...]
+    signed: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The canonical JSON that is signed."""
+        return _canonical(self.members)
+
+    @property
+    def officer(self) -> Member:
+        """The one officer."""
+        return next(member for member in self.members if member.role == "officer")
+
+    def find(self, key: PublicKey) -> Member:
+        """Whose key this is."""
+        for member in self.members:
+            if member.key == key:
+                return member
+        raise NotSigned("this key is not in the list of trusted keys.", where=FILE, remedy="The officer adds it.")
+
+    def sign(
+        self, key: PrivateKey, *, kind: str, subject: str, digest: str, why: str = "", at: str | None = None
+    ) -> dict[str, Any]:
+        """A statement by somebody who may make it."""
+        member = self.find(key.public)
+        self._check_role(member, kind, subject)
+        return key.sign(kind=kind, subject=subject, digest=digest, name=member.name, why=why, at=at)
+
+    def check(self, signed: Any, *, kind: str, subject: str, digest: str) -> Member:
+        """Who signed this, if the signature holds and they may."""
+        try:
+            fingerprint = signed["statement"]["signer"]
+        except (KeyError, TypeError):
+            fingerprint = ""
+        for member in self.members:
+            if member.key.fingerprint == fingerprint:
+                statement = check_signature(signed, member.key, kind=kind, subject=subject, digest=digest)
+                if statement["name"] != member.name:
+                    raise NotSigned("the signature is in another name than its key's.", where=f"{kind} of {subject}")
+                self._check_role(member, kind, subject)
+                return member
+        raise NotSigned("it is signed with a key that is not in the list of trusted keys.", where=f"{kind} of {subject}")
+
+    def _check_role(self, member: Member, kind: str, subject: str) -> None:
+        if member.role not in MAY[kind]:
+            raise NotSigned(
+                f"{member.name} has the role {member.role}, and this needs {' or '.join(MAY[kind])}.",
+                where=f"{kind} of {subject}",
+            )
+
+
+def read_trust(site: Site, registry: Registry) -> Trust | None:
+    """The list of trusted keys, verified against the pinned officer; None for a site that never had one.
+
+    Raises `NotSigned` when a site that had one has lost its pin, or its files are not the registry's last list.
+    """
+    trust = _last(site, registry)
+    if trust is not None and (_read_members(site) != trust.members or _read_signature(site) != trust.signed):
+        raise NotSigned(
+            "the list and its signature are not the last that the registry knows of.",
+            where=str(site.home / FILE),
+            remedy="Put the right ones back; the officer's next `trust` writes them anew.",
+        )
+    return trust
+
+
+def _last(site: Site, registry: Registry) -> Trust | None:
+    """The last list of the registry, if the pinned officer signed it."""
+    known = [event.content for event in registry.events if event.kind == TRUSTED]
+    if not known and site.officer is None:
+        return None
+    if site.officer is None:
+        raise NotSigned("the site had a privacy officer, and no longer names one.", where=str(site.home / "site.yaml"))
+    if not known:
+        raise NotSigned(
+            "the site names a privacy officer who has signed no list.", where=str(site.home), remedy="`trust` begins one."
+        )
+    members = tuple(
+        Member(name, entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(known[-1]["keys"].items())
+    )
+    trust = Trust(members, known[-1]["signed"])
+    if trust.officer.key.fingerprint != site.officer:
+        raise NotSigned("the officer in the list is not the one that the site names.", where=str(site.home / "site.yaml"))
+    trust.check(trust.signed, kind="trusted-keys", subject="trusted-keys", digest=_digest(trust.text))
+    return trust
+
+
+def need_trust(site: Site, registry: Registry) -> Trust:
+    """The same, for what cannot be done without."""
+    trust = read_trust(site, registry)
+    if trust is None:
+        raise NotSigned(
+            "the site has no list of trusted keys.",
+            where=str(site.home),
+            remedy="The privacy officer begins one: `release-pipeline trust --help`.",
+        )
+    return trust
+
+
+def trust_key(site: Site, name: str, role: str, public: PublicKey, *, key: PrivateKey) -> Trust:
+    """Add somebody to the list, or change their role or key. The first is the officer, whom site.yaml then pins."""
+    if role not in ROLES:
+        raise WrongUsage(f"'{role}' is not a role.", remedy=f"There are: {', '.join(ROLES)}.")
+    member = Member(check_person(name), role, public)
+    with site.open_registry() as registry:
+        begun = any(event.kind == TRUSTED for event in registry.events)
+        if not begun and site.officer in (None, key.public.fingerprint):
+            if role != "officer" or key.public != public:
+                raise WrongUsage("the first in the list is the privacy officer, with their own key.", where=name)
+            if site.officer is None:
+                _pin(site, public.fingerprint)
+            trust = _note(registry, (member,), key)
+        else:
+            trust = _last(site, registry)
+            assert trust is not None  # noqa: S101  for the type checker: it was begun
+            trust = _note(registry, _with(trust, member, key), key)
+    _write(site, trust)
+    return trust
+
+
+def _with(trust: Trust, member: Member, key: PrivateKey) -> tuple[Member, ...]:
+    """The members with this one added or changed."""
+    if key.public != trust.officer.key:
+        raise NotSigned("only the officer's key may change the list.", where=FILE)
+    if member.name == trust.officer.name and member != trust.officer:
+        raise WrongUsage("the officer's own entry cannot be changed like this.", where=member.name)
+    if member.role == "officer" and member != trust.officer:
+        raise WrongUsage(f"{trust.officer.name} is the officer; there is one.", where=member.name)
+    others = tuple(known for known in trust.members if known.name != member.name)
+    if any(known.key == member.key for known in others):
+        raise WrongUsage("this key is somebody else's already; one key, one person.", where=member.name)
+    return (*others, member)
+
+
+def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
+    """Take somebody off the list: what they signed before counts no more, except in what is published."""
+    with site.open_registry() as registry:
+        trust = need_trust(site, registry)
+        if key.public != trust.officer.key:
+            raise NotSigned("only the officer's key may change the list.", where=FILE)
+        if name not in {known.name for known in trust.members} or name == trust.officer.name:
+            raise WrongUsage("there is nobody of that name in the list who could be taken off.", where=name)
+        trust = _note(registry, tuple(known for known in trust.members if known.name != name), key)
+    _write(site, trust)
+    return trust
+
+
+def _note(registry: Registry, members: tuple[Member, ...], key: PrivateKey) -> Trust:
+    """Sign the list and note it: the files follow, and are written anew by the next `trust` if that is stopped."""
+    text = _canonical(members)
+    officer = next(member.name for member in members if member.role == "officer")
+    signed = key.sign(kind="trusted-keys", subject="trusted-keys", digest=_digest(text), name=officer)
+    registry.add(TRUSTED, hash=_digest(text), officer=key.public.fingerprint, keys=json.loads(text)["keys"], signed=signed)
+    return Trust(tuple(sorted(members, key=lambda member: member.name)), signed)
+
+
+def _write(site: Site, trust: Trust) -> None:
+    lines = [f'  {member.name}: {{role: {member.role}, key: "{member.key.text}"}}' for member in trust.members]
+    write_text(site.home / SIGNATURE, json.dumps(trust.signed, indent=2) + "\n")
+    write_text(site.home / FILE, "\n".join(["# Signed: change it with `release-pipeline trust`.", "keys:", *lines]) + "\n")
+
+
+def _read_signature(site: Site) -> Any:
+    try:
+        return json.loads(read_text(site.home / SIGNATURE))
+    except ValueError:
+        raise NotSigned("the signature cannot be read.", where=str(site.home / SIGNATURE)) from None
+
+
+def _read_members(site: Site) -> tuple[Member, ...]:
+    file = site.home / FILE
+    document = read_yaml(read_text(file))
+    listed: Any = document.value.get("keys") if isinstance(document.value, dict) else None
+    if document.problems or not isinstance(listed, dict):
+        raise NotSigned("this is not a list of trusted keys.", where=str(file))
+    members: list[Member] = []
+    for name, entry in cast(dict[str, Any], listed).items():
+        if not isinstance(entry, dict) or set(entry) != {"role", "key"} or entry["role"] not in ROLES:
+            raise NotSigned(f"the entry of {name} is not of the form {{role: ..., key: ...}}.", where=str(file))
+        members.append(Member(check_person(name), entry["role"], PublicKey.parse(str(entry["key"]), where=str(file))))
+    if [member.role for member in members].count("officer") != 1 or len({member.key for member in members}) != len(members):
+        raise NotSigned("there must be one officer, and every key once.", where=str(file))
+    return tuple(sorted(members, key=lambda member: member.name))
+
+
+def _pin(site: Site, fingerprint: str) -> None:
+    file = site.home / "site.yaml"
+    before = file.read_text(encoding="utf-8") if file.is_file() else ""
+    write_text(file, before.rstrip("\n") + "\n" * bool(before) + f"officer: {fingerprint}\n")
+
+
+def _canonical(members: tuple[Member, ...]) -> str:
+    return canonical_json({"keys": {member.name: {"role": member.role, "key": member.key.text} for member in members}})
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,358 @@
+"""The texts of a public package, each a pure function of one `PublicView`: card, page, note and Data Package.
+
+What the view has no field for cannot get into them: beside the view's own texts and numbers there are only the sentences of this
+module and of the templates. Nothing here knows a policy, a table, a clock or the environment. Every text is escaped for the format
+that it goes into, by the environment of the template and not by its author's care.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from release_pipeline.report.view import ColumnView, PublicView
+
+CARD_FORMAT = "privacy-card/1"
+_HERE = Path(__file__).parent
+CARD_SCHEMA: dict[str, Any] = json.loads((_HERE / "privacy-card.schema.json").read_text(encoding="utf-8"))
+
+MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+SCOPE_WORDS = {
+    "centroid": "each released cluster value on its own; a column's whole list of them, and the table, are exposed more",
+    "column": "for each masked column the whole list of its released values; not which record has which of them",
+    "table": "everything that a reader of the table sees: values, equal values, row order, links between columns",
+}
+WORDS = {
+    "keep": "keep: released as it is",
+    "noise": "noise: masked by the method",
+    "generalise": "generalise: made coarser",
+    "quasi": "quasi-identifier",
+}
+CLUSTERS_SHOW = (
+    "Equal values show which records were ranked together in a column, and rows link these patterns. They follow from the data: "
+    "neighbouring tables can give quite different ones, however small epsilon is."
+)
+KEPT_SHOW = "The columns that are released as they are have no noise, and with them the whole table has no bound."
+K_IS_NOT = "k is the size of the clusters of one column. It is not k-anonymity: nothing follows for combinations of columns."
+NO_K = "The method makes no clusters, so there is no k; the release is not called k-anonymous either."
+ANONYMITY = (
+    "Records in the smallest group of equal quasi-identifiers that are released as they are; a blank cell counts as a value."
+)
+NO_ANONYMITY = "Not stated: no quasi-identifier is released as it is."
+SERIES = "The worst case: as if the same person had been in every release. What is charged is never given back."
+NOISE = (
+    "Mean absolute size of the noise of one released value, from declared facts alone, before order and domain are restored. It "
+    "does not contain what grouping and clamping do to a value."
+)
+NOISE_IS_SECRET = "The noise that was really used depends on the data and is confidential: only the bound can be named."
+INDIVIDUAL = (
+    "iDP is weaker than DP and must never be compared with it by epsilon: it speaks of the neighbours of the actual data only, and "
+    "does not cover groups of people."
+)
+WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
+GIVEN = "The claim is about what is released, given that it is; it is stated before human review."
+
+
+def render_card_json(view: PublicView) -> str:
+    """privacy-card.json: every field of the view, by the names that `CARD_SCHEMA` describes; ASCII, in one fixed order."""
+    return json.dumps(_make_card(view), indent=2, ensure_ascii=True) + "\n"
+
+
+def render_card_html(view: PublicView) -> str:
+    """privacy-card.html: the same facts as one page that needs nothing else, for an analyst and for a citizen."""
+    return _templates("html").get_template("privacy-card.html").render(_context(view))
+
+
+def render_note(view: PublicView) -> str:
+    """RELEASE_NOTE.md: what an analyst must know to use the data and to verify the package."""
+    return _templates("markdown").get_template("RELEASE_NOTE.md").render(_context(view))
+
+
+def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
+    """datapackage.json (Frictionless Data Package v1): one resource for each format of the view, all with the same schema.
+
+    The CSV file is a tabular resource; the Parquet file, which carries its own types, one whose length and hash alone are validated.
+
+    `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the standard could
+    not express is refused with a ValueError, a file without its hash with a KeyError.
+    """
+    schema = {"fields": [_make_field(column) for column in view.columns], "missingValues": [""]}
+    package: dict[str, Any] = {
+        "profile": "data-package",
+        "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
+        "id": view.release,
+        "title": f"Release {view.release}",
+        "description": f"{end_sentence(view.claim)} privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data.",
+        "version": view.release.rpartition("/")[2] or view.release,
+    }
+    if _is_instant(view.published):
+        package["created"] = view.published
+    package["resources"] = [_make_resource(form, *hashes[f"data.{form}"], schema) for form in view.formats]
+    return json.dumps(package, indent=2, ensure_ascii=True) + "\n"
+
+
+def is_individual(view: PublicView) -> bool:
+    """Whether the definition is individual differential privacy."""
+    return "idp" in view.definition.casefold()
+
+
+def explain_wider(view: PublicView) -> list[dict[str, str | None]]:
+    """Each wider scope with its bound, and why there is none where the bound says so for the table."""
+    why = KEPT_SHOW if view.k is None else CLUSTERS_SHOW
+    return [
+        {"scope": scope, "bound": bound, "why": why if scope == "table" and bound.startswith("not bounded") else None}
+        for scope, bound in view.wider
+    ]
+
+
+def show(text: str) -> str:
+    """A text on one line, as people may see it: runs of spaces as one, characters that are not seen named by their number.
+
+    >>> show("two\\n lines \\u202eback")
+    'two lines [U+202E]back'
+    """
+    return "".join(_name_unseen(char) for char in " ".join(text.split()))
+
+
+def show_name(text: str) -> str:
+    """A name, character by character: what is not seen is named by its number, line ends and odd spaces too.
+
+    >>> show_name("two\\nlines ")
+    'two[U+000A]lines '
+    """
+    return "".join(f"[U+{ord(char):04X}]" if char.isspace() and char != " " else _name_unseen(char) for char in text)
+
+
+def show_count(number: int) -> str:
+    """A count with its thousands apart.
+
+    >>> show_count(20190)
+    '20,190'
+    """
+    return f"{number:,}"
+
+
+def say(word: str) -> str:
+    """A role, or what was done to a column, in words that need no glossary."""
+    return WORDS.get(word, word)
+
+
+def end_sentence(text: str) -> str:
+    """A text with its full stop.
+
+    >>> end_sentence("not bounded"), end_sentence("It is not bounded. ")
+    ('not bounded.', 'It is not bounded.')
+    """
+    text = text.rstrip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def escape_markdown(text: str) -> str:
+    """A text that stays a text in Markdown, in tables and at the start of a line too, whichever flavour reads it.
+
+    >>> escape_markdown("a|b <script> `x` [y](z) _n_")
+    'a&#124;b &lt;script&gt; &#96;x&#96; \\\\[y\\\\](z) \\\\_n\\\\_'
+    >>> escape_markdown("- item"), escape_markdown("1. one"), escape_markdown("https://example.com")
+    ('\\\\- item', '1\\\\. one', 'https:&#47;&#47;example.com')
+    """
+    escaped = text.translate(_MARKDOWN).replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
+    return re.sub(r"^(\d+)(?=[.)](?:\s|$))|^(?=[-+=:])", lambda start: f"{start[0]}\\", escaped)
+
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+_MARKDOWN = str.maketrans(
+    {char: f"&#{ord(char)};" for char in "|`\\$"}
+    | {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+    | {char: f"\\{char}" for char in "*_[]~#"}
+)
+
+
+def _name_unseen(char: str) -> str:
+    return f"[U+{ord(char):04X}]" if unicodedata.category(char) in _UNSEEN else char
+
+
+class _Name(str):
+    """A text that is shown character by character."""
+
+    __slots__ = ()
+
+
+class _Ready(str):
+    """A text that is escaped already."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def _as_shown(value: object) -> str:
+    return show_name(value) if isinstance(value, _Name) else show(str(value))
+
+
+def _as_markdown(value: object) -> _Ready:
+    return _Ready(escape_markdown(_as_shown(value)))
+
+
+@cache
+def _templates(format: str) -> jinja2.Environment:
+    """Whatever a template prints goes through `finalize`, and is escaped for HTML after that unless it is Markdown already."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        finalize=_as_markdown if format == "markdown" else _as_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    environment.filters |= {"exactly": _Name, "in_groups": show_count, "stop": end_sentence, "said": say}
+    return environment
+
+
+def _context(view: PublicView) -> dict[str, Any]:
+    return {
+        "view": view,
+        "individual": is_individual(view),
+        "wider": explain_wider(view),
+        "scope_words": SCOPE_WORDS.get(view.scope, view.scope),
+        "k_is_not": NO_K if view.k is None else K_IS_NOT,
+        "anonymity_words": NO_ANONYMITY if view.anonymity_k is None else ANONYMITY,
+        "series_words": SERIES,
+        "noise_words": _noise_words(view),
+        "caveats": _caveats(view),
+    }
+
+
+def _noise_words(view: PublicView) -> str:
+    return f"{NOISE} {NOISE_IS_SECRET}" if is_individual(view) else NOISE
+
+
+def _caveats(view: PublicView) -> list[str]:
+    """What no card may leave out, whatever the view says of its own release."""
+    return [INDIVIDUAL, WITHOUT_NOISE, GIVEN] if is_individual(view) else [GIVEN]
+
+
+def _make_card(view: PublicView) -> dict[str, Any]:
+    return {
+        "format": CARD_FORMAT,
+        "release": view.release,
+        "published": view.published,
+        "supersedes": view.supersedes,
+        "tool": view.tool,
+        "policy": {"name": view.policy, "steward": view.steward},
+        "population": view.population,
+        "claim": {
+            "words": view.claim,
+            "definition": {"name": view.definition, "words": view.definition_words},
+            "neighbours": view.neighbours,
+            "records_per_person": view.records_per_person,
+            "epsilon": {
+                "total": view.epsilon,
+                "of": "all masked columns of this release together",
+                "columns": [
+                    {"column": column.name, "epsilon": column.epsilon, "of": "this column alone"}
+                    for column in view.columns
+                    if column.epsilon is not None
+                ],
+            },
+            "scope": {"name": view.scope, "words": SCOPE_WORDS.get(view.scope, view.scope)},
+            "wider": explain_wider(view),
+            "not_protected": list(view.not_protected),
+            "caveats": _caveats(view),
+        },
+        "method": {"name": view.method, "words": view.method_words, "paper": view.paper, "consistency": view.consistency},
+        "k": {
+            "value": view.k,
+            "words": view.k_words,
+            "is_k_anonymity": False,
+            "why_not": NO_K if view.k is None else K_IS_NOT,
+        },
+        "anonymity_k": {"value": view.anonymity_k, "words": NO_ANONYMITY if view.anonymity_k is None else ANONYMITY},
+        "series": {
+            "epsilon": view.series_epsilon,
+            "of": "the releases of this policy up to this one",
+            "population_spent": view.population_spent,
+            "cap": view.cap,
+            "cap_unit": view.cap_unit,
+            "words": SERIES,
+        },
+        "rows": {"in": view.rows_in, "out": view.rows_out},
+        "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
+        "noise": _noise_words(view),
+        "columns": [_make_column(column) for column in view.columns],
+        "how_to_use": list(view.how_to_use),
+        "formats": list(view.formats),
+        "hashes": {"policy": view.policy_hash, "candidate": view.candidate_hash},
+        "registry_head": {"event": view.head_event, "hash": view.head_hash},
+    }
+
+
+def _make_column(column: ColumnView) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "role": column.role,
+        "done": column.done,
+        "type": column.type,
+        "why": column.why,
+        "domain": None if column.domain is None else list(column.domain),
+        "grid": column.grid,
+        "values": list(column.values),
+        "epsilon": column.epsilon,
+        "noise": column.noise,
+        "missing": column.missing,
+    }
+
+
+def _make_resource(form: str, digest: str, size: int, schema: dict[str, Any]) -> dict[str, Any]:
+    if form not in MEDIA_TYPES:
+        raise ValueError("a format that is not known cannot be a resource")
+    if re.fullmatch("[0-9a-f]{64}", digest) is None:
+        raise ValueError("a hash is 64 lower-case hex digits")
+    resource: dict[str, Any] = {"name": f"data-{form}", "path": f"data.{form}", "format": form, "mediatype": MEDIA_TYPES[form]}
+    if form == "csv":
+        resource |= {"profile": "tabular-data-resource", "encoding": "utf-8"}
+    else:  # a tabular resource is CSV; read as a table, frictionless turns whole numbers with nulls into floats and refuses them
+        resource |= {"profile": "data-resource", "type": "file"}
+    return resource | {"bytes": int(size), "hash": f"sha256:{digest}", "schema": schema}
+
+
+def _make_field(column: ColumnView) -> dict[str, Any]:
+    if column.type not in ("number", "integer", "string"):
+        raise ValueError("a released column is of type number, integer or string")
+    parts = [column.why, f"declared grid {column.grid}" if column.grid else "", f"noise: {column.noise}" if column.noise else ""]
+    field: dict[str, Any] = {"name": column.name, "type": column.type}
+    field["description"] = "; ".join(part for part in parts if part)
+    constraints: dict[str, Any] = {}
+    if column.domain is not None:
+        constraints |= {"minimum": _bound(column.domain[0]), "maximum": _bound(column.domain[1])}
+    if column.values:
+        constraints["enum"] = [int(value) for value in column.values] if column.type == "integer" else list(column.values)
+    return field | ({"constraints": constraints} if constraints else {})
+
+
+def _bound(text: str) -> int | str:
+    """A declared bound: a whole number as such, any other as its decimal text, which the standard reads exactly."""
+    try:
+        number = Decimal(text)
+        return int(number) if number == number.to_integral_value() else format(number, "f")
+    except (InvalidOperation, OverflowError, ValueError):
+        raise ValueError("a declared bound is a decimal number") from None
+
+
+def _is_instant(text: str) -> bool:
+    """Whether a text is a moment with its zone, as RFC 3339 writes it."""
+    try:
+        return "T" in text and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False

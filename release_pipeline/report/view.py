@@ -1,0 +1,92 @@
+"""All that the public is told of a release, as a type: whatever is not a field of it cannot get into the package.
+
+Texts are of the policy or written by us, numbers are declared or counts of released rows. There is no float: figures that are
+computed from the data (errors, scales, exact losses) have no field to go to, and are refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+SHORT = 2_000  # characters of any one text
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnView:
+    """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone."""
+
+    name: str
+    role: str
+    done: str
+    type: str
+    why: str
+    domain: tuple[str, str] | None = None
+    grid: str | None = None
+    values: tuple[str, ...] = ()
+    epsilon: str | None = None
+    noise: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicView:
+    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself."""
+
+    release: str
+    policy: str
+    steward: str
+    population: str
+    published: str
+    tool: str
+    method: str
+    method_words: str
+    paper: str
+    definition: str
+    definition_words: str
+    neighbours: str
+    claim: str
+    epsilon: str
+    records_per_person: int
+    scope: str
+    wider: tuple[tuple[str, str], ...]
+    k: int | None
+    k_words: str
+    anonymity_k: int | None
+    consistency: str
+    series_epsilon: str
+    cap: str
+    cap_unit: str
+    population_spent: str
+    rows_in: int
+    rows_out: int
+    cells_blanked: int
+    suppression: str
+    not_protected: tuple[str, ...]
+    how_to_use: tuple[str, ...]
+    columns: tuple[ColumnView, ...]
+    formats: tuple[str, ...]
+    policy_hash: str
+    candidate_hash: str
+    head_event: int
+    head_hash: str
+    supersedes: str | None = None
+
+    def __post_init__(self) -> None:
+        check_public(dataclasses.asdict(self))
+
+
+def check_public(value: Any) -> None:
+    """Refuse what is neither a short text, a whole number nor nothing."""
+    if isinstance(value, dict):
+        for part in value.values():
+            check_public(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            check_public(part)
+    elif isinstance(value, str):
+        if len(value) > SHORT:
+            raise TypeError("a text of this length is not for the public view")
+    elif value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise TypeError(f"a {type(value).__name__} is not for the public view")

@@ -1,0 +1,963 @@
+"""What the daemon does unasked, in process: it opens releases, notes failures, frees dead runs, says what is late, prunes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
+
+from release_pipeline.dagster_app import operations, releases
+from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
+from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.flow import release as flow_release
+from release_pipeline.flow import timetable
+from release_pipeline.flow.overview import describe_status
+from release_pipeline.flow.site import Site
+from release_pipeline.policy.periods import begin_of, last_ended, name_period
+from release_pipeline.store import connections
+from release_pipeline.store.connections import StoreBusy
+from release_pipeline.store.registry import Event, ReleaseId
+from tests.integration.sites import (
+    GX_WARNINGS,
+    QUIET,
+    ROOT,
+    SPOILED,
+    TinySite,
+    failures,
+    make_rows,
+    make_site,
+    policy_text,
+    run_job,
+    spoil,
+)
+
+pytestmark = GX_WARNINGS
+
+MINUTELY = '{list: ["1", "2"], cron: "* * * * *"}'
+YEARLY = '{list: ["1", "2"], cron: "0 0 1 1 *"}'
+NEW_SOURCE = "the source is new or was changed; the next look tells whether it stays as it is."
+BUSY = "another process is working with this database."
+CANARY = "kanarie"  # no word of the project
+UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
+PATIENCE = 180.0  # seconds that a process may need on a busy machine
+
+
+@dataclass(frozen=True)
+class Operated:
+    """A site with its Dagster records, and what the daemon would call there."""
+
+    tiny: TinySite
+    instance: dg.DagsterInstance
+
+    def repository(self) -> dg.RepositoryDefinition:
+        """The definitions as they are now."""
+        return build_defs(self.tiny.home).get_repository_def()
+
+    def tick(self, schedule: str = "timetable_people") -> Any:
+        """One tick of a schedule."""
+        repository = self.repository()
+        with dg.build_schedule_context(
+            instance=self.instance,
+            repository_def=repository,
+            scheduled_execution_time=datetime.now(UTC),
+            resources={"site": SiteResource(home=str(self.tiny.home))},
+        ) as context:
+            return repository.get_schedule_def(schedule).evaluate_tick(context)
+
+    def look(self, sensor: str = "watch", cursor: str | None = None) -> Any:
+        """One look of a sensor."""
+        repository = self.repository()
+        with dg.build_sensor_context(
+            instance_ref=self.instance.get_ref(),
+            repository_def=repository,
+            cursor=cursor,
+            resources={"site": SiteResource(home=str(self.tiny.home))},
+        ) as context:
+            return repository.get_sensor_def(sensor).evaluate_tick(context)
+
+    def begin(
+        self, release: str = "1", *, status: str = "STARTED", tags: Mapping[str, str] | None = None, policy: str = "people"
+    ) -> dg.DagsterRun:
+        """A run's record without the run."""
+        job = f"release_{policy}"
+        repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("release-pipeline"), "__repository__")
+        return self.instance.create_run_for_job(
+            self.repository().get_job(job),
+            tags={"dagster/partition": release, **(tags or {})},
+            status=dg.DagsterRunStatus[status],
+            remote_job_origin=RemoteJobOrigin(repository, job) if status == "QUEUED" else None,  # as only the daemon's are
+        )
+
+    def status_of(self, run: dg.DagsterRun) -> str:
+        """A run's status as recorded."""
+        found = self.instance.get_run_by_id(run.run_id)
+        assert found is not None
+        return found.status.value
+
+    def run(self, release: str = "1") -> dg.ExecuteInProcessResult:
+        """The whole chain for one release."""
+        return run_job(self.tiny, release, instance=self.instance)
+
+    def slots(self) -> int:
+        """How many slots of the vault's pool are taken."""
+        return self.instance.event_log_storage.get_concurrency_info("vault_folk").active_slot_count
+
+    def failed(self) -> list[Event]:
+        """The events of runs that broke off."""
+        return [event for event in self.tiny.events() if event.kind == "failed"]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Empty Dagster records, kept as the repository's dagster.yaml says: made once, because making them takes seconds."""
+    folder = tmp_path_factory.mktemp("records") / "dagster"
+    folder.mkdir()
+    shutil.copyfile(ROOT / "dagster.yaml", folder / "dagster.yaml")
+    with dg.DagsterInstance.from_config(str(folder)) as instance:
+        assert instance.get_runs() == []
+    return folder
+
+
+@pytest.fixture
+def operate(tmp_path: Path, records: Path) -> Iterator[Callable[..., Operated]]:
+    """Makes a site with its records; everything is closed at the end."""
+    with ExitStack() as opened:
+
+        def make(**parts: Any) -> Operated:
+            tiny = make_site(tmp_path / "site", **parts)
+            shutil.copytree(records, tiny.site.dagster_home)
+            return Operated(tiny, opened.enter_context(dg.DagsterInstance.from_config(str(tiny.site.dagster_home))))
+
+        yield make
+
+
+@pytest.fixture
+def scheduled(operate: Callable[..., Operated]) -> Operated:
+    """A site whose two releases are due minute by minute."""
+    return operate(releases=MINUTELY)
+
+
+@pytest.fixture(scope="module")
+def gone() -> dict[str, str]:
+    """The tags of a process that has ended."""
+    program = "import json; from release_pipeline.dagster_app.runs import process_tags; print(json.dumps(process_tags()))"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment())
+    return json.loads(done.stdout)
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that runs this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def requested(evaluated: Any) -> list[str]:
+    """The releases that a tick or a look asks for."""
+    return [request.partition_key for request in evaluated.run_requests]
+
+
+def spoil_registry(site: Site) -> None:
+    """Put something else in the place of the registry."""
+    site.registry.unlink(missing_ok=True)
+    site.registry.with_name(f"{site.registry.name}.wal").unlink(missing_ok=True)
+    site.registry.write_bytes(b"no database " * 400)
+
+
+@contextmanager
+def held(file: Path) -> Iterator[subprocess.Popen[str]]:
+    """A DuckDB file that another process has open for writing."""
+    program = "import sys, time, duckdb; c = duckdb.connect(sys.argv[1]); print('held', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", program, str(file)], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            yield holder
+        finally:
+            holder.kill()
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch, *, retries: int = 5) -> None:
+    """Wait for a lock, and between the attempts of a step, for tenths of a second instead of half a minute."""
+    monkeypatch.setitem(connections.open_database.__wrapped__.__kwdefaults__, "wait", 0.2)  # type: ignore[attr-defined]
+    monkeypatch.setattr(releases, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(releases, "RETRIES", retries)
+
+
+# the timetable
+
+
+def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: Callable[..., Operated]) -> None:
+    """A cron makes a schedule that runs by itself and an arrival sensor that does; without one the sensor waits to be switched
+    on. Watch and prune run at every site."""
+    operated = operate(releases=MINUTELY)
+    operated.tiny.write_policy(policy="by-hand")
+    operated.tiny.write_policy(policy="by-year", releases='{every: year, cron: "0 6 2 1 *"}')
+    operated.tiny.write_policy(policy="once", releases="once", source="{path: people.csv}")
+    defs = build_defs(operated.tiny.home)
+    dg.Definitions.validate_loadable(defs)
+    repository = defs.get_repository_def()
+    assert {one.name: one.default_status.value for one in repository.schedule_defs} == {
+        "timetable_people": "RUNNING",
+        "timetable_by_year": "RUNNING",
+        "prune_daily": "RUNNING",
+    }
+    assert {one.name: one.default_status.value for one in repository.sensor_defs} == {
+        "arrival_people": "RUNNING",
+        "arrival_by_year": "RUNNING",
+        "arrival_by_hand": "STOPPED",
+        "arrival_once": "STOPPED",
+        "watch": "RUNNING",
+    }
+    timetables = {one.name: one for one in repository.schedule_defs if one.name != "prune_daily"}
+    assert {one.cron_schedule for one in timetables.values()} == {"* * * * *", "0 6 2 1 *"}
+    assert {one.execution_timezone for one in timetables.values()} == {"UTC"}
+    assert {one.job_name for one in timetables.values()} == {"release_people", "release_by_year"}
+
+
+def test_tick_opens_the_next_release_and_asks_for_its_run(scheduled: Operated) -> None:
+    """The first that was not opened: noted in the registry with the reason, and requested with it as a tag; nothing charged."""
+    first = scheduled.tick()
+    assert requested(first) == ["1"]
+    [request] = first.run_requests
+    assert request.run_key == "people/1/r1"
+    assert {request.tags["release-pipeline/release"], request.tags["release-pipeline/opened"]} == {
+        "people/1/r1",
+        "its time has come",
+    }
+    [opened] = [event for event in scheduled.tiny.events() if event.kind == "opened"]
+    assert (opened.release, opened.content["why"]) == (ReleaseId("people", "1"), "its time has come")
+    assert scheduled.tiny.charges() == []
+    scheduled.begin("1", status="SUCCESS")
+    assert requested(scheduled.tick()) == ["2"]
+    scheduled.begin("2", status="SUCCESS")
+    last = scheduled.tick()
+    assert (requested(last), last.skip_message) == ([], "every release of the policy has been opened.")
+    assert [event.release for event in scheduled.tiny.events() if event.kind == "opened"] == [
+        ReleaseId("people", "1"),
+        ReleaseId("people", "2"),
+    ]
+
+
+def test_release_that_was_opened_and_never_run_is_asked_for_again(scheduled: Operated) -> None:
+    """The daemon stopped between the tick and the run: the next tick asks once more and opens nothing."""
+    scheduled.tick()
+    again = scheduled.tick()
+    assert requested(again) == ["1"]
+    assert again.run_requests[0].tags["release-pipeline/opened"] == "it was opened before, and no run was begun"
+    assert scheduled.tiny.states() == ["opened"]
+    assert "2" not in {str(name.release) for name in scheduled.tiny.standings()}
+
+
+@pytest.mark.parametrize("status", UNFINISHED)
+def test_tick_waits_for_the_release_that_is_being_made(scheduled: Operated, status: str) -> None:
+    """Whatever stage its run is at, queued or being cancelled: nothing is opened, and the reason names release and run. The
+    arrival sensor waits likewise."""
+    run = scheduled.begin("1", status=status)
+    for found in (scheduled.tick(), scheduled.look("arrival_people")):
+        assert requested(found) == []
+        assert found.skip_message == f"release 1 is being made (run {run.run_id[:8]}); one after the other."
+    assert scheduled.tiny.events() == ()
+
+
+@pytest.mark.parametrize("status", ["FAILURE", "CANCELED"])
+def test_release_whose_run_failed_is_not_asked_for_again(scheduled: Operated, status: str) -> None:
+    """A failed run is for a person to look at; the timetable goes on."""
+    scheduled.tick()
+    scheduled.begin("1", status=status)
+    assert requested(scheduled.tick()) == ["2"]
+
+
+def test_run_of_another_policy_is_not_waited_for(scheduled: Operated) -> None:
+    """Each policy has its own timetable; the pool of the vault keeps their steps apart."""
+    scheduled.tiny.write_policy(policy="others")
+    scheduled.begin("1", policy="others")
+    assert requested(scheduled.tick()) == ["1"]
+
+
+def test_tick_says_why_nothing_is_opened(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No source, too few records, no room under the cap, a broken policy, population or registry: each in words, without an
+    event or a charge, and never a failed tick."""
+    tiny = scheduled.tiny
+
+    def skipped() -> str:
+        found = scheduled.tick()
+        assert requested(found) == []
+        return str(found.skip_message)
+
+    (tiny.home / "people.csv").unlink()
+    assert "people.csv" in skipped()
+    tiny.write_rows([row for row in make_rows() if row["year"] == "2"])
+    assert skipped() == "the source has 0 records of release 1 yet."
+    tiny.write_rows(make_rows(10))
+    assert skipped() == "the source has 10 records of release 1, and the policy asks for 20."
+    tiny.write_rows(make_rows())
+    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
+    assert skipped().startswith("people/1/r1: the ledger refuses: folk has 1 left of 1 ")
+    (tiny.home / "populations.yaml").write_text("folk: {cap: {}}\n")
+    assert "populations.yaml" in skipped()
+    tiny.write_cap("epsilon: 10, definition: idp, scope: column")
+    assert {event.kind for event in tiny.events()} == {"policy"}
+    hurry(monkeypatch)
+    with held(tiny.site.registry):
+        assert BUSY in skipped()
+    spoil_registry(tiny.site)
+    assert "registry.duckdb" in skipped()
+
+
+def test_policy_broken_while_the_daemon_lives_is_a_skipped_tick(scheduled: Operated) -> None:
+    """The definitions were loaded before the file was broken: the tick says so, and is no failure."""
+    repository = scheduled.repository()
+    (scheduled.tiny.home / "policies" / "people.yaml").write_text(policy_text(releases=MINUTELY, protect="{method: magic}"))
+    resources = {"site": SiteResource(home=str(scheduled.tiny.home))}
+    now = datetime.now(UTC)
+    with dg.build_schedule_context(
+        instance=scheduled.instance, repository_def=repository, scheduled_execution_time=now, resources=resources
+    ) as context:
+        found = repository.get_schedule_def("timetable_people").evaluate_tick(context)
+    assert requested(found) == []
+    assert "people.yaml" in str(found.skip_message)
+
+
+def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> None:
+    """It has neither schedule nor sensor; the others open their releases and are watched."""
+    broken = policy_text(policy="broken", releases=MINUTELY, protect="{method: magic}")
+    (scheduled.tiny.home / "policies" / "broken.yaml").write_text(broken)
+    (scheduled.tiny.home / "policies" / "worse.yaml").write_text("{")
+    defs = build_defs(scheduled.tiny.home)
+    dg.Definitions.validate_loadable(defs)
+    names = {one.name for one in [*defs.get_repository_def().schedule_defs, *defs.get_repository_def().sensor_defs]}
+    assert names == {"timetable_people", "arrival_people", "prune_daily", "watch"}
+    assert requested(scheduled.tick()) == ["1"]
+    assert scheduled.look().skip_message == "All is well."
+
+
+def test_period_becomes_a_partition_when_its_tick_comes(operate: Callable[..., Operated]) -> None:
+    """The year that ended last: opened, added to the partitions, and requested; the next one has not ended, and is not added."""
+    now = datetime.now(UTC)
+    year, this = last_ended("year", now), name_period("year", now)
+    operated = operate(releases='{every: year, cron: "* * * * *"}', rows=make_rows(releases=(year, this)))
+    assert operated.instance.get_dynamic_partitions("releases_people") == []
+    found = operated.tick()
+    assert requested(found) == [year]
+    assert list(operated.instance.get_dynamic_partitions("releases_people")) == [year]
+    assert found.run_requests[0].tags["dagster/partition"] == year
+    operated.begin(year, status="SUCCESS")
+    waits = operated.tick()
+    assert (requested(waits), waits.skip_message) == ([], f"the year {this} has not ended yet.")
+    assert list(operated.instance.get_dynamic_partitions("releases_people")) == [year]
+
+
+def test_period_is_run_to_its_candidate_as_requested(operate: Callable[..., Operated]) -> None:
+    """What the tick asks for can be run: the partition is there for the job."""
+    year = last_ended("year", datetime.now(UTC))
+    operated = operate(releases='{every: year, cron: "* * * * *"}', rows=make_rows(releases=(year,)))
+    [request] = operated.tick().run_requests
+    result = operated.run(request.partition_key)
+    assert result.success, failures(result)
+    assert operated.tiny.folder(year).is_dir()
+    assert operated.tiny.states(year) == ["opened", "reserved", "secret", "drawn", "candidate"]
+
+
+# the arrival of a source
+
+
+def test_arrival_is_believed_at_the_second_look(operate: Callable[..., Operated]) -> None:
+    """The first look only remembers; the second finds the source as it was and opens the release, which the registry says."""
+    operated = operate()
+    first = operated.look("arrival_people")
+    assert (requested(first), first.skip_message) == ([], NEW_SOURCE)
+    assert operated.tiny.events() == ()
+    second = operated.look("arrival_people", first.cursor)
+    assert requested(second) == ["1"]
+    assert second.run_requests[0].tags["release-pipeline/opened"] == "its source arrived"
+    assert operated.tiny.standing().why == "its source arrived"
+    operated.begin("1", status="SUCCESS")
+    third = operated.look("arrival_people", second.cursor)
+    assert (requested(third), third.skip_message) == ([], NEW_SOURCE)
+    assert requested(operated.look("arrival_people", third.cursor)) == ["2"]
+
+
+def test_changed_source_is_waited_for_again(operate: Callable[..., Operated]) -> None:
+    """As long as every look finds another file, nothing is opened."""
+    operated = operate()
+    cursor = operated.look("arrival_people").cursor
+    for count in (59, 58, 57):
+        operated.tiny.write_rows(make_rows(count))
+        found = operated.look("arrival_people", cursor)
+        assert (requested(found), found.skip_message) == ([], NEW_SOURCE)
+        cursor = found.cursor
+    assert requested(operated.look("arrival_people", cursor)) == ["1"]
+
+
+def test_source_that_was_judged_is_not_read_again(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few records: the reason stays without another look into the file, until it is another file."""
+    operated = operate(rows=make_rows(10))
+    cursor = operated.look("arrival_people").cursor
+    counted: list[str] = []
+    count_arrived = timetable.count_arrived
+    monkeypatch.setattr(timetable, "count_arrived", lambda *args: counted.append(args[2]) or count_arrived(*args))
+    for _ in range(3):
+        found = operated.look("arrival_people", cursor)
+        assert requested(found) == []
+        assert found.skip_message == "the source has 10 records of release 1, and the policy asks for 20."
+        cursor = found.cursor
+    assert counted == ["1"]
+    operated.tiny.write_rows(make_rows())
+    found = operated.look("arrival_people", cursor)
+    assert found.skip_message == NEW_SOURCE
+    assert requested(operated.look("arrival_people", found.cursor)) == ["1"]
+
+
+def test_source_that_is_missing_is_said_and_looked_for_again(operate: Callable[..., Operated]) -> None:
+    """No file, no failure; once it is there, two looks as ever."""
+    operated = operate()
+    (operated.tiny.home / "people.csv").unlink()
+    found = operated.look("arrival_people")
+    assert requested(found) == []
+    assert "people.csv" in str(found.skip_message)
+    operated.tiny.write_rows(make_rows())
+    found = operated.look("arrival_people", found.cursor)
+    assert found.skip_message == NEW_SOURCE
+    assert requested(operated.look("arrival_people", found.cursor)) == ["1"]
+
+
+def test_source_that_arrives_early_waits_until_it_is_due(
+    operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a timetable an arrival opens nothing before its time, which the reason names; after it, it does."""
+    operated = operate(releases=YEARLY)
+    cursor = operated.look("arrival_people").cursor
+    due = begin_of("year", str(datetime.now(UTC).year + 1))
+    for _ in range(2):
+        found = operated.look("arrival_people", cursor)
+        assert (requested(found), found.skip_message) == ([], f"release 1 is due {due:%Y-%m-%d %H:%M} UTC.")
+        cursor = found.cursor
+    assert operated.tiny.standings() == {}
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + timedelta(days=400)
+
+    monkeypatch.setattr(timetable, "datetime", Later)
+    assert requested(operated.look("arrival_people", cursor)) == ["1"]
+
+
+# failures and refusals
+
+
+def break_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception inside a stage, with a cell in its text."""
+
+    def fail(*_: Any) -> Any:
+        raise KeyError(CANARY)
+
+    monkeypatch.setattr(flow_release, "collect_facts", fail)
+
+
+def break_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exception in the step around the stage, where nothing turns it into words."""
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(releases, "build_metadata", fail)
+
+
+@pytest.mark.parametrize(("broken", "kind"), [(break_flow, "KeyError"), (break_step, "ValueError")])
+def test_failed_run_leaves_one_event_in_words(
+    scheduled: Operated, monkeypatch: pytest.MonkeyPatch, broken: Callable[[pytest.MonkeyPatch], None], kind: str
+) -> None:
+    """The step and the type of the error, and the run; never its text. The watch adds nothing, and status tells it."""
+    broken(monkeypatch)
+    result = scheduled.run()
+    assert not result.success
+    [event] = scheduled.failed()
+    assert event.release == ReleaseId("people", "1")
+    assert event.content["run"] == result.run_id
+    assert kind in event.content["reason"]
+    assert "people__" in event.content["reason"]
+    scheduled.look()
+    assert len(scheduled.failed()) == 1
+    monkeypatch.undo()
+    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
+    assert "The last run broke off" in line
+    assert kind in line
+    files = [file for file in scheduled.tiny.home.rglob("*") if file.is_file()]
+    assert len(files) > 5
+    assert not [file for file in files if CANARY.encode() in file.read_bytes()]
+    assert not any(CANARY in repr(one) for one in (*result.all_events, *scheduled.tiny.events()))
+
+
+def test_each_failed_run_leaves_its_own_event_until_one_goes_through(
+    scheduled: Operated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two runs, two events; after a good run the release is a candidate, and status speaks of no failure."""
+    break_flow(monkeypatch)
+    runs = [scheduled.run().run_id for _ in range(2)]
+    monkeypatch.undo()
+    assert [event.content["run"] for event in scheduled.failed()] == runs
+    assert scheduled.run().success
+    assert len(scheduled.failed()) == 2
+    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
+    assert line.split()[1] == "candidate"
+    assert "broke off" not in line
+
+
+def test_failure_that_is_noted_late_is_not_told_of_a_candidate(scheduled: Operated) -> None:
+    """The watch comes after the next run has gone through: the event is there, and status does not say that the last run broke
+    off."""
+    run = scheduled.begin("1")
+    scheduled.instance.report_run_failed(run, "gone")
+    assert scheduled.run().success
+    scheduled.look()
+    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
+    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
+    assert line.split()[1] == "candidate"
+    assert "broke off" not in line
+
+
+def test_run_that_breaks_off_after_a_refusal_is_told(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocked by bad data; the source is repaired, and the next run breaks off: status says so, too."""
+    spoil(scheduled.tiny, "too few rows")
+    assert not scheduled.run().success
+    scheduled.tiny.write_rows(make_rows())
+    break_flow(monkeypatch)
+    assert not scheduled.run().success
+    monkeypatch.undo()
+    [line] = [line for line in describe_status(scheduled.tiny.site) if line.startswith("people/1/r1")]
+    assert "The last run broke off" in line
+    assert "KeyError" in line
+
+
+def test_failure_that_cannot_be_noted_stays_the_failure_that_it_was(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The registry is unusable when the hook comes: the run ends with the step's own words, and no error of the hook."""
+
+    def fail(*_: Any) -> Any:
+        spoil_registry(scheduled.tiny.site)
+        raise KeyError(CANARY)
+
+    monkeypatch.setattr(flow_release, "collect_facts", fail)
+    result = scheduled.run()
+    assert failures(result) == ["Internal error: KeyError. Please report it."]
+    kinds = [event.event_type_value for event in result.all_events]
+    assert kinds.count("STEP_FAILURE") == 1
+    assert "HOOK_ERRORED" not in kinds
+    assert kinds[-1] == "PIPELINE_FAILURE"
+    assert "An exception was thrown during execution" not in str(result.all_events[-1].message)
+
+
+def test_hook_never_raises(tmp_path: Path) -> None:
+    """Not even where there is no site, no run and no registry."""
+
+    class NoSite:
+        def open(self) -> Site:
+            raise OSError(CANARY)
+
+    context = dg.build_hook_context(resources={"site": NoSite()}, op_exception=RuntimeError(CANARY), run_id="r", job_name="j")
+    operations.note_failure(context)
+
+
+REFUSED: dict[str, tuple[dict[str, str], str]] = {
+    "data": ({}, SPOILED["too few rows"].reason),
+    "gates": ({"gates": "{min_rows: 20, expected_error: {income: 0.000001}}"}, "expected error of income"),
+    "cap": ({"cap": "epsilon: 1, definition: idp, scope: column"}, "the ledger refuses"),
+    "source": ({"source": "{path: nowhere.csv, release_column: year}"}, "nowhere.csv"),
+}
+
+
+@pytest.mark.parametrize("way", REFUSED)
+def test_refusal_is_blocked_and_its_reason_told_once(operate: Callable[..., Operated], way: str) -> None:
+    """Bad data, a gate, the cap, no source: however often it is tried and watched, status has the reason in one place, once."""
+    parts, reason = REFUSED[way]
+    operated = operate(releases=MINUTELY, **parts)
+    if way == "data":
+        spoil(operated.tiny, "too few rows")
+    for _ in range(2):
+        result = operated.run()
+        assert not result.success
+        assert reason in failures(result)[0]
+        operated.look()
+    standing = operated.tiny.standing()
+    assert standing.state == "blocked"
+    assert reason in standing.reason
+    assert [event.kind for event in operated.tiny.events() if event.release].count("blocked") == 1
+    [line] = [line for line in describe_status(operated.tiny.site) if line.startswith("people/1/r1")]
+    assert line.split()[1] == "blocked"
+    assert line.count(reason) == 1, line
+    assert "broke off" not in line, "a refusal is no run that broke off"
+    assert operated.tiny.charges() == []
+
+
+# the watch
+
+
+@pytest.mark.parametrize("ended", ["failed", "cancelled"])
+def test_watch_notes_runs_that_broke_off(scheduled: Operated, ended: str) -> None:
+    """A run that ended without a word of a step, once: another look adds nothing."""
+    run = scheduled.begin("1")
+    if ended == "failed":
+        scheduled.instance.report_run_failed(run, "gone")
+    else:
+        scheduled.instance.report_run_canceled(run)
+    for _ in range(2):
+        scheduled.look()
+        [event] = scheduled.failed()
+        assert (event.release, event.content["run"]) == (ReleaseId("people", "1"), run.run_id)
+        assert event.content["reason"] == "the run was cancelled, killed, or broke off."
+
+
+def test_watch_passes_over_what_it_cannot_place(scheduled: Operated) -> None:
+    """Failed runs of a release that the policy no longer has, or of none at all, are no reason to stop looking."""
+    for run in (scheduled.begin("1"), scheduled.begin("2")):
+        scheduled.instance.report_run_failed(run, "gone")
+    scheduled.tiny.write_policy(releases='{list: ["1"], cron: "* * * * *"}')
+    nobody = scheduled.instance.create_run_for_job(
+        scheduled.repository().get_job("release_people"), status=dg.DagsterRunStatus.STARTED
+    )
+    scheduled.instance.report_run_failed(nobody, "gone")
+    scheduled.look()
+    assert [event.release for event in scheduled.failed()] == [ReleaseId("people", "1")]
+
+
+def test_watch_checks_that_releases_are_on_time(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check passes until a due release was not opened, then fails as a warning with the release and its time, then passes
+    again; it is evaluated when that changes, and otherwise the watch is quiet."""
+    describe_late = operations.describe_late
+
+    def evaluations(found: Any) -> list[tuple[bool, str, str]]:
+        assert all(one.asset_key.path == ["people", "candidate"] and one.check_name == "on_time" for one in found.asset_events)
+        return [(one.passed, str(one.metadata["found"].value), one.severity.value) for one in found.asset_events]
+
+    first = scheduled.look()
+    assert evaluations(first) == [(True, "nothing is late", "WARN")]
+    assert first.skip_message == "All is well."
+    quiet = scheduled.look(cursor=first.cursor)
+    assert (evaluations(quiet), quiet.skip_message, quiet.cursor) == ([], "All is well.", first.cursor)
+    [seen] = [event.moment for event in scheduled.tiny.events() if event.kind == "policy"]
+    monkeypatch.setattr(operations, "describe_late", partial(describe_late, now=seen + timedelta(minutes=5)))
+    due = seen.replace(second=0) + timedelta(minutes=1)
+    words = f"Release 1 was due {due:%Y-%m-%d %H:%M} UTC."
+    late = scheduled.look(cursor=quiet.cursor)
+    assert evaluations(late) == [(False, words, "WARN")]
+    assert late.skip_message == words
+    still = scheduled.look(cursor=late.cursor)
+    assert (evaluations(still), still.skip_message) == ([], words)
+    monkeypatch.undo()
+    scheduled.tick()
+    after = scheduled.look(cursor=still.cursor)
+    assert evaluations(after) == [(True, "nothing is late", "WARN")]
+
+
+def test_lateness_shows_in_the_ui_as_the_check_of_the_candidate(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job evaluates the same check when a candidate is made: late if the next one was due by then."""
+    describe_late = operations.describe_late
+    later = datetime.now(UTC) + timedelta(hours=1)
+    monkeypatch.setattr(operations, "describe_late", partial(describe_late, now=later))
+    result = scheduled.run()
+    assert result.success
+    [found] = [one for one in result.get_asset_check_evaluations() if one.check_name == "on_time"]
+    assert not found.passed
+    assert str(found.metadata["found"].value).startswith("Release 2 was due ")
+    monkeypatch.undo()
+    again = scheduled.run("2")
+    [found] = [one for one in again.get_asset_check_evaluations() if one.check_name == "on_time"]
+    assert found.passed
+
+
+def test_watch_waits_for_the_registry_in_words(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has the registry: a skipped look with the reason, no failed one, and the next look has what it missed."""
+    run = scheduled.begin("1")
+    scheduled.instance.report_run_failed(run, "gone")
+    with scheduled.tiny.site.open_registry():
+        pass
+    hurry(monkeypatch)
+    with held(scheduled.tiny.site.registry):
+        assert BUSY in str(scheduled.look().skip_message)
+    monkeypatch.undo()
+    scheduled.look()
+    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
+
+
+def test_watch_says_in_words_that_the_registry_is_unusable(scheduled: Operated, gone: dict[str, str]) -> None:
+    """It frees dead runs all the same, and its look is skipped with the reason, not failed."""
+    run = scheduled.begin("1", tags=gone)
+    spoil_registry(scheduled.tiny.site)
+    found = scheduled.look()
+    assert "registry.duckdb" in str(found.skip_message)
+    assert scheduled.status_of(run) == "FAILURE"
+
+
+# dead runs
+
+HANG = """
+import sys, time
+from pathlib import Path
+from release_pipeline.dagster_app.launch import run_release
+from release_pipeline.flow import release as flow_release
+from release_pipeline.flow.site import find_site
+
+home, function = Path(sys.argv[1]), sys.argv[2]
+
+def hang(*_, **__):
+    (home / "hanging").touch()
+    time.sleep(3600)
+
+setattr(flow_release, function, hang)
+run_release(find_site(home), "people", "1")
+"""
+
+
+@contextmanager
+def hanging(tiny: TinySite, function: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A run of release 1 as the command line begins it, in a process of its own that comes to a halt in that function."""
+    marker = tiny.home / "hanging"
+    with subprocess.Popen([sys.executable, "-c", HANG, str(tiny.home), function], env=environment()) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not marker.exists():
+                assert process.poll() is None, "the run ended before it came to a halt"
+                assert time.monotonic() < deadline, "the run did not get that far"
+                time.sleep(0.1)
+            yield process
+        finally:
+            process.kill()
+
+
+def test_run_killed_in_a_step_is_freed_and_a_live_one_left_alone(scheduled: Operated) -> None:
+    """While its process lives, the run holds the pool's slot and the timetable waits. Killed, a zombie even, it is marked as
+    failed by the next watch, its slot is free, its end is noted, and the timetable goes on."""
+    with hanging(scheduled.tiny, "collect_facts") as process:
+        [run] = scheduled.instance.get_runs()
+        assert run.tags[PROCESS].split(":")[1] == str(process.pid)
+        assert scheduled.slots() == 1
+        assert free_dead_runs(scheduled.instance) == []
+        assert scheduled.look().skip_message == "All is well."
+        assert "release 1 is being made" in str(scheduled.tick().skip_message)
+        assert (scheduled.status_of(run), scheduled.slots()) == ("STARTED", 1)
+        process.send_signal(signal.SIGKILL)
+        wait_for(lambda: not is_running(process.pid))
+        assert scheduled.look().skip_message == f"Freed {run.run_id}."
+    assert (scheduled.status_of(run), scheduled.slots()) == ("FAILURE", 0)
+    assert [event.content["run"] for event in scheduled.failed()] == [run.run_id]
+    assert free_dead_runs(scheduled.instance) == []
+    assert scheduled.look().skip_message == "All is well."
+    assert requested(scheduled.tick()) == ["2"]
+
+
+@pytest.mark.slow
+def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> None:
+    """Killed after the charge, in the middle of the noise: `run` in another process frees it, and makes the candidate without
+    a second charge."""
+    with hanging(scheduled.tiny, "mask") as process:
+        process.send_signal(signal.SIGKILL)
+    [dead] = scheduled.instance.get_runs()
+    assert (scheduled.status_of(dead), scheduled.slots()) == ("STARTED", 1)
+    assert scheduled.tiny.states() == ["opened", "reserved", "secret"]
+    command = [
+        sys.executable,
+        "-m",
+        "release_pipeline.cli",
+        "run",
+        "people",
+        "--release",
+        "1",
+        "--home",
+        str(scheduled.tiny.home),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment())
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(scheduled.tiny.folder())]), done.stderr
+    assert [scheduled.status_of(run) for run in scheduled.instance.get_runs()] == ["SUCCESS", "FAILURE"]
+    assert (scheduled.status_of(dead), scheduled.slots()) == ("FAILURE", 0)
+    assert scheduled.tiny.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
+    assert len(scheduled.tiny.charges()) == 1
+    assert list((scheduled.tiny.site.vault / "secrets").iterdir()) == []
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    """Returns when it has happened; fails when it takes too long."""
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process is neither gone nor a zombie."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+
+
+@pytest.mark.parametrize("status", ["STARTED", "CANCELING"])
+def test_run_of_a_process_that_is_gone_is_freed(scheduled: Operated, gone: dict[str, str], status: str) -> None:
+    """Also one that somebody tried to cancel in the UI, and one whose number another process has by now."""
+    reused = ":".join([*process_tags()[PROCESS].split(":")[:2], "1"])
+    runs = [
+        scheduled.begin("1", status=status, tags=gone),
+        scheduled.begin("2", status=status, tags={**process_tags(), PROCESS: reused}),
+    ]
+    assert {run.run_id for run in free_dead_runs(scheduled.instance)} == {run.run_id for run in runs}
+    assert {scheduled.status_of(run) for run in runs} == {"FAILURE"}
+
+
+def test_run_that_ended_well_is_never_overwritten(
+    scheduled: Operated, gone: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither one that ended long ago, nor one that ended between the list of runs and the look at it."""
+    finished = scheduled.begin("1", status="SUCCESS", tags=gone)
+    assert free_dead_runs(scheduled.instance) == []
+    stale = finished.with_status(dg.DagsterRunStatus.STARTED)
+    monkeypatch.setattr(type(scheduled.instance), "get_runs", lambda *_, **__: [stale])
+    assert free_dead_runs(scheduled.instance) == []
+    assert scheduled.status_of(finished) == "SUCCESS"
+
+
+def test_runs_of_other_machines_and_of_nobody_are_left_alone(scheduled: Operated, gone: dict[str, str]) -> None:
+    """Whether a process lives can be seen on its own machine alone; and a run that says nothing of its process may live."""
+    runs = [scheduled.begin("1", tags={**gone, HOST: f"not-{gone[HOST]}"}), scheduled.begin("2")]
+    assert free_dead_runs(scheduled.instance) == []
+    assert {scheduled.status_of(run) for run in runs} == {"STARTED"}
+
+
+@pytest.mark.parametrize("status", ["QUEUED", "NOT_STARTED", "STARTING", "STARTED"])
+def test_run_that_is_executed_anew_is_not_taken_for_the_dead_one(scheduled: Operated, gone: dict[str, str], status: str) -> None:
+    """Dagster's "re-execute" gives the new run the tags of the old one: until its own process has begun, they say nothing."""
+    dead = scheduled.begin("1", status="FAILURE", tags=gone)
+    again = {**dead.tags, "dagster/parent_run_id": dead.run_id, "dagster/root_run_id": dead.run_id}
+    run = scheduled.begin("1", status=status, tags=again)
+    assert free_dead_runs(scheduled.instance) == []
+    assert scheduled.status_of(run) == status
+
+
+# a database that another process has
+
+
+def test_step_that_finds_the_vault_in_use_is_tried_again(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two attempts find it held, then it is let go: the run ends well, the candidate is charged once, nothing is blocked or
+    noted as failed."""
+    hurry(monkeypatch)
+    scheduled.tiny.flow().ingest()
+    vault = scheduled.tiny.site.vault / "folk.duckdb"
+    refusals: list[Path] = []
+    with held(vault) as holder:
+        connect = connections._connect
+
+        def count(path: Path, **options: Any) -> Any:
+            try:
+                return connect(path, **options)
+            except StoreBusy:
+                refusals.append(path)
+                if len(refusals) == 2:
+                    holder.kill()
+                    holder.wait()
+                raise
+
+        monkeypatch.setattr(connections, "_connect", count)
+        result = scheduled.run()
+    assert result.success, failures(result)
+    assert refusals == [vault, vault]
+    assert [event.event_type_value for event in result.all_events].count("STEP_UP_FOR_RETRY") == 2
+    assert scheduled.tiny.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
+    assert len(scheduled.tiny.charges()) == 1
+    assert scheduled.slots() == 0
+
+
+@pytest.mark.parametrize("which", ["vault", "registry"])
+def test_step_that_finds_a_database_in_use_to_the_end_fails_in_words(
+    scheduled: Operated, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    """The failure, and the event that is left of it, say what was waited for; the release stays what it was, uncharged."""
+    hurry(monkeypatch, retries=1)
+    scheduled.tiny.flow().ingest()
+    file = scheduled.tiny.site.registry if which == "registry" else scheduled.tiny.site.vault / "folk.duckdb"
+    with held(file):
+        result = scheduled.run()
+    assert not result.success
+    [failure] = failures(result)
+    assert BUSY in failure
+    assert [event.event_type_value for event in result.all_events].count("STEP_UP_FOR_RETRY") == 1
+    scheduled.look()
+    [event] = scheduled.failed()
+    assert event.content["run"] == result.run_id
+    assert which == "registry" or BUSY in event.content["reason"]
+    assert scheduled.tiny.standing().state == "open"
+    assert scheduled.tiny.charges() == []
+    assert scheduled.slots() == 0
+    assert scheduled.run().success
+
+
+def test_registry_in_use_after_the_candidate_is_made_fails_no_run(scheduled: Operated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of the timetable comes last, and waits like every other step for a registry that another process has."""
+    hurry(monkeypatch)
+    describe_late = operations.describe_late
+    asked: list[str] = []
+
+    def busy_once(site: Site, policy: Any) -> str:
+        asked.append(policy.policy)
+        if len(asked) == 1:
+            raise StoreBusy(BUSY, where=str(site.registry))
+        return describe_late(site, policy)
+
+    monkeypatch.setattr(operations, "describe_late", busy_once)
+    result = scheduled.run()
+    assert result.success, failures(result)
+    assert scheduled.tiny.standing().state == "candidate"
+
+
+# retention and freshness
+
+
+def test_prune_job_empties_what_is_no_longer_retained(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its daily schedule: nothing while it is young; then the room is empty, the event is there, the candidate stands."""
+    operated = operate(retain="30 days")
+    assert operated.run().success
+    prune = operations.prune
+    job = build_defs(operated.tiny.home).resolve_job_def("prune")
+    assert operated.tick("prune_daily").run_requests
+    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
+    assert {"records", "masked", "suppressed"} <= operated.tiny.tables().keys()
+    later = datetime.now(UTC) + timedelta(days=31)
+    monkeypatch.setattr(operations, "prune", partial(prune, now=later))
+    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
+    assert operated.tiny.tables() == {}
+    assert operated.tiny.states()[-1] == "pruned"
+    assert operated.tiny.flow().candidate_is_whole()
+    assert job.execute_in_process(instance=operated.instance, run_config=QUIET).success
+    assert operated.tiny.states().count("pruned") == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ('{every: month, cron: "0 6 1 * *"}', 31),
+        ('{every: year, cron: "0 6 2 1 *"}', 366),
+        (MINUTELY, None),
+        ('["1", "2"]', None),
+        ("once", None),
+    ],
+)
+def test_only_an_endless_series_has_a_freshness_policy(operate: Callable[..., Operated], said: str, days: int | None) -> None:
+    """The newest candidate of a series of periods may become one turn of its timetable old, and a little; a list ends, and has
+    none."""
+    source = "{path: people.csv}" if said == "once" else "{path: people.csv, release_column: year}"
+    graph = build_defs(operate(releases=said, source=source).tiny.home).resolve_asset_graph()
+    found = {key.path[-1]: graph.get(key).freshness_policy for key in graph.get_all_asset_keys()}
+    assert {name for name, policy in found.items() if policy} == ({"candidate"} if days else set())
+    if days:
+        window = found["candidate"].fail_window.to_timedelta()  # type: ignore[union-attr]
+        assert timedelta(days=days) < window < timedelta(days=days * 1.25)

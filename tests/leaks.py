@@ -1,0 +1,188 @@
+"""Looking for planted values in whatever left the confidential side, plain or in one of the usual disguises.
+
+Plant canaries that occur nowhere by chance (eight bytes or more), make the software write everything that it can, and hand all
+bytes that a stranger could get to `find_canaries`. It finds nothing that is encrypted or hashed, and no part of a canary.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import io
+import re
+import urllib.parse
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+LEAST = 8  # bytes: a shorter canary is found by chance, in Base85 above all
+DEEPEST = 4  # an archive within an archive, and so on
+LARGEST = 64 * 2**20  # bytes unpacked from one stream: beyond that it is a bomb, not a leak
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Found:
+    """A canary, the blob that it is in, and in which forms: the outermost first, like "gzip > base64"."""
+
+    blob: str
+    canary: bytes
+    form: str
+
+
+def find_canaries(blobs: Mapping[str, bytes], canaries: Iterable[str | bytes]) -> list[Found]:
+    """Every canary in every blob, once for each form that it is there in.
+
+    Forms: plain (UTF-8 and UTF-16), hex, Base64 (both alphabets), Base85 (both alphabets), URL-encoded, HTML and JSON escapes, each
+    of them backwards too; and all of that inside gzip and zlib streams, zip members and Parquet columns, themselves plain, in hex or
+    in Base64. A canary of letters and digits is looked for without regard to case.
+    """
+    needles = [(canary, form, needle) for canary in _as_bytes(canaries) for form, needle in _disguises(canary)]
+    found: set[Found] = set()
+    for name, blob in blobs.items():
+        for path, layer in _layers(blob, DEEPEST):
+            folded = layer.lower()
+            for canary, form, needle in needles:
+                exact = form.startswith("base")
+                if (needle if exact else needle.lower()) in (layer if exact else folded):
+                    found.add(Found(name, canary, " > ".join([*path, form])))
+    return sorted(found)
+
+
+def read_blobs(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder by its path from there, and the paths themselves as one more blob."""
+    files = {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+    return files | {"names of files": "\n".join(files).encode("utf-8", "surrogateescape")}
+
+
+def _as_bytes(canaries: Iterable[str | bytes]) -> list[bytes]:
+    listed = [canary.encode() if isinstance(canary, str) else canary for canary in canaries]
+    if not listed or any(len(canary) < LEAST for canary in listed):
+        raise ValueError(f"there must be canaries, each of at least {LEAST} bytes")
+    return listed
+
+
+def _disguises(canary: bytes) -> Iterator[tuple[str, bytes]]:
+    for form, needle in _encodings(canary):
+        yield form, needle
+        yield f"{form} reversed", needle[::-1]
+
+
+def _encodings(canary: bytes) -> Iterator[tuple[str, bytes]]:
+    spellings = [canary, canary[::-1]]  # encoded after it was turned round
+    try:
+        text = canary.decode()
+    except UnicodeDecodeError:
+        text = None
+    yield "plain", canary
+    if text is not None:
+        for wide in (text.encode("utf-16-le"), text.encode("utf-16-be")):
+            yield "plain utf-16", wide
+            spellings += [wide, wide[::-1]]
+    for spelling in spellings:
+        yield "hex", spelling.hex().encode()
+        for needle in _aligned(spelling, 3, base64.b64encode):
+            yield "base64", needle
+            yield "base64", needle.replace(b"+", b"-").replace(b"/", b"_")
+        for needle in (*_aligned(spelling, 4, base64.b85encode), *_aligned(spelling, 4, base64.a85encode)):
+            yield "base85", needle
+
+
+def _aligned(spelling: bytes, group: int, encode: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """The middle of an encoded text that holds `spelling` anywhere: of whole groups alone, which the surroundings do not change."""
+    for before in range(group):
+        whole = spelling[before : before + (len(spelling) - before) // group * group]
+        if whole:
+            yield encode(whole)
+
+
+def _layers(blob: bytes, depth: int) -> Iterator[tuple[tuple[str, ...], bytes]]:
+    """The blob and whatever can be unpacked from it, each with the way there."""
+    yield (), blob
+    if depth:
+        for form, inner in _unpack(blob):
+            for path, layer in _layers(inner, depth - 1):
+                yield (form, *path), layer
+
+
+def _unpack(blob: bytes) -> Iterator[tuple[str, bytes]]:
+    for start in re.finditer(rb"\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]", blob):
+        inner = _inflate(blob[start.start() :])
+        if inner:
+            yield ("gzip" if start[0][0] == 0x1F else "zlib"), inner
+    if b"PK\x03\x04" in blob:
+        yield from _zip_members(blob)
+    if blob.startswith(b"PAR1"):
+        yield "parquet", _parquet_text(blob)
+    yield from _unescape(blob)
+    for run in re.finditer(rb"(?:[0-9A-Fa-f]{2}){32,}", blob):
+        yield from _if_packed("hex", bytes.fromhex(run[0].decode()))
+    for run in re.finditer(rb"[A-Za-z0-9+/_-]{32,}", blob):
+        text = run[0].replace(b"-", b"+").replace(b"_", b"/")
+        try:
+            yield from _if_packed("base64", base64.b64decode(text[: len(text) // 4 * 4] + _rest(text)))
+        except binascii.Error:
+            continue
+
+
+def _rest(text: bytes) -> bytes:
+    rest = text[len(text) // 4 * 4 :]
+    return rest + b"=" * (4 - len(rest)) if len(rest) > 1 else b""
+
+
+def _if_packed(form: str, inner: bytes) -> Iterator[tuple[str, bytes]]:
+    """What is no archive was looked for in its encoded form already."""
+    if inner.startswith((b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04", b"PAR1")):
+        yield form, inner
+
+
+def _inflate(stream: bytes) -> bytes:
+    """What is in a gzip or zlib stream, as far as it goes: the end may be missing."""
+    try:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(stream, LARGEST)
+    except zlib.error:
+        return b""
+
+
+def _zip_members(blob: bytes) -> Iterator[tuple[str, bytes]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(blob)) as archive:
+            for member in archive.infolist():
+                with archive.open(member) as content:
+                    yield "zip", content.read(LARGEST)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return
+
+
+def _parquet_text(blob: bytes) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(io.BytesIO(blob))
+    except (pa.ArrowException, OSError):
+        return b""
+    return "\n".join(str(value) for column in table.columns for value in column.to_pylist()).encode("utf-8", "replace")
+
+
+def _unescape(blob: bytes) -> Iterator[tuple[str, bytes]]:
+    if b"%" in blob or b"+" in blob:
+        plain = urllib.parse.unquote_to_bytes(blob.replace(b"+", b" "))
+        if plain != blob.replace(b"+", b" "):
+            yield "url", plain
+        elif b"+" in blob:
+            yield "url", plain
+    if b"&" in blob:
+        plain = html.unescape(blob.decode("latin-1")).encode("utf-8", "replace")
+        if plain != blob:
+            yield "html", plain
+    if rb"\u" in blob or rb"\x" in blob:
+        plain = re.sub(rb"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))", _escaped, blob)
+        if plain != blob:
+            yield "escaped", plain
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    return chr(int(match[1] or match[2], 16)).encode("utf-8", "replace")

@@ -1,0 +1,196 @@
+"""Public views to render: one like the demo's, and any that Hypothesis can think of."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from hypothesis import strategies as st
+
+from release_pipeline.report.view import ColumnView, PublicView
+
+WORST = "the worst over all data; usually far less"
+
+
+def noise_column(name: str, upper: str, grid: str, why: str, noise: str) -> ColumnView:
+    """One of the demo's four masked columns."""
+    return ColumnView(
+        name=name,
+        role="confidential",
+        done="noise",
+        type="number",
+        why=why,
+        domain=("0", upper),
+        grid=grid,
+        epsilon="0.5",
+        noise=noise,
+        missing="none: a missing value stops the release",
+    )
+
+
+def sample_view(**changes: Any) -> PublicView:
+    """The demo's first release; `changes` replaces fields of it."""
+    view = PublicView(
+        release="rand-hie/1/r1",
+        policy="rand-hie",
+        steward="ana",
+        population="rand-hie-participants",
+        published="2026-11-20T12:00:00+00:00",
+        tool="release-pipeline 0.1.0",
+        method="idp-cbls",
+        method_words="individual ranking in clusters of k, trimmed means, noise by cluster sensitivity",
+        paper='Soria-Comas, Sanchez, Domingo-Ferrer, Martinez, Del Vasto-Terrientes, "Conciliating Privacy and Utility in Data '
+        'Releases via Individual Differential Privacy and Microaggregation", Transactions on Data Privacy 18 (2025); '
+        "arXiv 2312.13712",
+        definition="idp",
+        definition_words="eps-iDP (individual differential privacy): for the neighbours of the actual data, every outcome is at "
+        "most e^epsilon times likelier under one table than under the other",
+        neighbours="two tables are neighbours when one record is replaced; the number of records is public",
+        claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded",
+        epsilon="2",
+        records_per_person=1,
+        scope="column",
+        wider=(("table", "not bounded"),),
+        k=25,
+        k_words="25 records per cluster of one column (the last cluster has up to 49)",
+        anonymity_k=84,
+        consistency="isotonic",
+        series_epsilon="2",
+        cap="10",
+        cap_unit="epsilon, iDP, column",
+        population_spent="2",
+        rows_in=5638,
+        rows_out=5638,
+        cells_blanked=0,
+        suppression="groups of equal site and female below 5 lose a cell where that suffices, else the record; "
+        "at most 5% of the records",
+        not_protected=(
+            "groups of people: epsilon is for one record",
+            "which records were ranked together in a column: their released values are equal",
+            "site and female: they are released as they are",
+            "that the data passed the declared checks, and how many records there are",
+        ),
+        how_to_use=(
+            "Treat a masked value as the value of a group of about 25 similar records, not of one person.",
+            "Prefer means, quantiles and models over many records; do not look at single rows.",
+            "Do not link the rows to other data about people.",
+        ),
+        columns=(
+            ColumnView(
+                "site",
+                "quasi",
+                "keep",
+                "integer",
+                "six known sites",
+                values=("1", "2", "3", "4", "5", "6"),
+                missing="blank where a small group was suppressed",
+            ),
+            ColumnView(
+                "female",
+                "quasi",
+                "keep",
+                "integer",
+                "needed for every table",
+                values=("0", "1"),
+                missing="blank where a small group was suppressed",
+            ),
+            noise_column("income", "50000", "1", "survey top code", f"at most 28,699 (57.4% of the domain), {WORST}"),
+            noise_column("mhi", "100", "0.1", "score by construction", f"at most 57.4 (57.4% of the domain), {WORST}"),
+            noise_column("mdvis", "40", "1", "top code of visits in a year", f"at most 23 (57.5% of the domain), {WORST}"),
+            noise_column("outpdol", "1000", "0.01", "top code of dollars in a year", f"at most 574 (57.4% of the domain), {WORST}"),
+        ),
+        formats=("parquet", "csv"),
+        policy_hash="3f" * 32,
+        candidate_hash="a7" * 32,
+        head_event=41,
+        head_hash="5c" * 32,
+    )
+    return dataclasses.replace(view, **changes)
+
+
+def _decimals() -> st.SearchStrategy[str]:
+    return st.builds(
+        lambda nano: f"{nano // 10**9}.{nano % 10**9:09d}".rstrip("0").removesuffix("."), st.integers(0, 10**13)
+    )
+
+
+HOSTILE = st.sampled_from(
+    [
+        "a|b",
+        "<script>alert(1)</script>",
+        '" onload="x',
+        "'; --",
+        "`rm`",
+        "two\nlines",
+        "# heading",
+        "- item",
+        "[text](javascript:alert(1))",
+        "![x](http://example.com/x.png)",
+        "{{ view }}",
+        "{% raw %}",
+        "&lt;b&gt;",
+        "\u202egnp.exe",
+        "\x1b[31mred",
+        "</style><b>",
+        "-->",
+        "\\",
+        "grö\u00dfe",
+        "$x$",
+        "1. one",
+        "\ud800",
+    ]
+)
+TEXTS = st.one_of(st.text(max_size=30), HOSTILE)
+
+
+@st.composite
+def column_views(draw: st.DrawFn) -> ColumnView:
+    """Any released column whose type, domain and values agree."""
+    kind = draw(st.sampled_from(["number", "integer", "string"]))
+    whole = st.integers(-(10**18), 10**18).map(str)
+    bounds = st.tuples(_decimals(), _decimals()) if kind == "number" else st.tuples(whole, whole)
+    listed = st.lists(TEXTS if kind == "string" else whole, max_size=3, unique=True).map(tuple)
+    return ColumnView(
+        name=draw(TEXTS),
+        role=draw(TEXTS),
+        done=draw(st.sampled_from(["noise", "keep", "generalise"])),
+        type=kind,
+        why=draw(TEXTS),
+        domain=draw(st.none() | bounds) if kind != "string" else None,
+        grid=draw(st.none() | _decimals()),
+        values=draw(listed if kind != "number" else st.just(())),
+        epsilon=draw(st.none() | _decimals()),
+        noise=draw(st.none() | TEXTS),
+        missing=draw(st.none() | TEXTS),
+    )
+
+
+def public_views() -> st.SearchStrategy[PublicView]:
+    """Any view: hostile texts wherever a text may stand, amounts and hashes of their own shape."""
+    hashes = st.binary(min_size=32, max_size=32).map(bytes.hex)
+    counts = st.integers(0, 10**12)
+    several = st.lists(TEXTS, max_size=3).map(tuple)
+    return st.builds(
+        PublicView,
+        **{
+            field.name: TEXTS
+            for field in dataclasses.fields(PublicView)
+            if field.type == "str"
+        }
+        | {name: _decimals() | st.just("infinity") for name in ("epsilon", "series_epsilon", "cap", "population_spent")}
+        | {name: hashes for name in ("policy_hash", "candidate_hash", "head_hash")}
+        | {name: counts for name in ("rows_in", "rows_out", "cells_blanked")}
+        | {name: st.none() | st.integers(1, 10**6) for name in ("k", "anonymity_k")}
+        | {
+            "definition": st.sampled_from(["dp", "idp"]),
+            "scope": st.sampled_from(["centroid", "column", "table"]),
+            "wider": st.lists(st.tuples(TEXTS | st.just("table"), TEXTS | st.just("not bounded")), max_size=2).map(tuple),
+            "records_per_person": st.integers(1, 10_000),
+            "head_event": st.integers(1, 10**9),
+            "not_protected": several,
+            "how_to_use": several,
+            "columns": st.lists(column_views(), max_size=3).map(tuple),
+            "formats": st.sampled_from([("csv",), ("parquet",), ("parquet", "csv")]),
+            "supersedes": st.none() | TEXTS,
+        },
+    )
