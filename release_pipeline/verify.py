@@ -149,16 +149,19 @@ class _Report:
 
 _HEX, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9-]{0,62}")
 _RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}/r[1-9][0-9]{0,8}")
+MOST_JSON = 4 * 2**20  # of one text; parsed it may take thirty times as much memory
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(Z|[+-][0-9]{2}:[0-9]{2})")
 
 
 def read_json(text: str | bytes) -> Any:
-    """The value; `Fault` unless it is UTF-8 and plain JSON, every key in it once and every number finite and short."""
+    """The value; `Fault` unless it is UTF-8 and plain JSON, not too long, every key in it once, every number finite."""
     try:
+        if len(text) > MOST_JSON:
+            raise ValueError
         text = text.decode() if isinstance(text, bytes) else text
         return json.loads(text, object_pairs_hook=_once, parse_int=_integer, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
-        raise Fault("it is not valid JSON (or has a key twice, or a number that is none)") from None
+        raise Fault("it is not valid JSON (or too long, or has a key twice, or a number that is none)") from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -309,14 +312,9 @@ def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> St
 
 # --- Files of a folder or a zip, neither of them trusted ------------------------------------------------------------------------
 
-SUMS, SUMS_SIG, KEYS, KEYS_SIG, CARD = (
-    "SHA256SUMS",
-    "SHA256SUMS.sig",
-    "trusted-keys.json",
-    "trusted-keys.sig",
-    "privacy-card.json",
-)
-EVENTS, DOSSIER, POPULATIONS = "events.jsonl", "dossier.json", "populations.json"
+SUMS, SUMS_SIG, CARD = "SHA256SUMS", "SHA256SUMS.sig", "privacy-card.json"
+KEYS, KEYS_SIG, EVENTS = "trusted-keys.json", "trusted-keys.sig", "events.jsonl"
+DOSSIER, POPULATIONS = "dossier.json", "populations.json"
 MOST_FILES, MOST_FOLDERS_DEEP, MOST_BYTES, MOST_TO_PARSE = 10_000, 8, 64 * 2**30, 64 * 2**20
 MOST_UNPACKED, MOST_RATIO, MOST_SIGNATURES = 2**30, 200, 20_000
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -480,8 +478,8 @@ def _read_sums(tree: _Tree) -> dict[str, str]:
         if not _HEX.fullmatch(digest) or not _is_plain(name) or name in found or name == SUMS:
             raise Fault(f"line {number} is not a hash and a plain name that stands there once")
         found[name] = digest
-    if lines[-1] or not found or len({name.lower() for name in found}) < len(found):
-        raise Fault("it is cut off or empty, or two names are the same but for capitals")
+    if lines[-1] or not found or len(found) > MOST_FILES or len({name.lower() for name in found}) < len(found):
+        raise Fault("it is cut off, empty or too long, or two names are the same but for capitals")
     return found
 
 
@@ -505,8 +503,8 @@ def _check_sums(report: _Report, tree: _Tree, *, beside: Collection[str], absent
             if tree.digest(name) != digest:
                 raise Fault(f"its content is not what {SUMS} says")
     if len(report.findings) == before:
-        what = f"{len(listed) - len(away)} files are there with the hashes that it lists, and nothing else"
-        report("ok", f"{tree.prefix}{SUMS}: {what}")
+        there = f"{len(listed) - len(away)} of {len(listed)} listed files"
+        report("ok", f"{tree.prefix}{SUMS}: {there} are there, with the hashes that it lists, and nothing else is")
     for words in away:
         report("note", words)
     return listed
@@ -563,6 +561,7 @@ def _check_package(report: _Report, tree: _Tree, *, data_may_be_away: bool) -> _
             wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
             _tell_tombstone(report, f"{at}{name}.json", _verify_statement(tree.json(f"{name}.json"), keys, **wanted))
             found.tombstones.append(TOMBSTONES[name])
+            report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
     beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md"))]
     found.sums = _check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
@@ -636,11 +635,9 @@ class _History:
         if _sha256(text) != digest:
             raise Fault("the policy's hash is not that of its text")
         policy = read_json(text)
-        if [_get(policy, name, _NAME) for name in ("policy", "population")] != [
-            event.content.get(n) for n in ("policy", "population")
-        ]:
+        named = {name: _get(policy, name, _NAME) for name in ("policy", "population", "steward")}
+        if any(event.content.get(name) != named[name] for name in ("policy", "population")):
             raise Fault("its text is of another policy or population")
-        _get(policy, "steward", _NAME)
         self.policies.setdefault(digest, (event.number, policy))
 
     def _verify(self, event: Event) -> Statement:
@@ -691,15 +688,14 @@ def _check_dossier(report: _Report, tree: _Tree) -> None:
     candidate = _check_candidate(report, tree.under("candidate"), package)
     history = None
     with report.about(EVENTS):
-        events = verify_chain(tree.read(EVENTS).splitlines())
-        _check_head(report, events, package)
-        before = len(report.findings)
-        history = _History(report, events)
+        content, before = tree.read(EVENTS), len(report.findings)
+        if not content.endswith(b"\n"):
+            raise Fault("its last line is cut off")
+        history = _History(report, verify_chain(content.splitlines()))
         if not any(finding.level == "FAIL" for finding in report.findings[before:]):
-            report(
-                "ok",
-                f"{EVENTS}: {len(history.signed)} signed statements, each by a key that was trusted then, with the role for it",
-            )
+            words = f"{len(history.signed)} signed statements, each by a key that was trusted then, with the role for it"
+            report("ok", f"{EVENTS}: {words}")
+        _check_head(report, history.events, package)
     if history is not None:
         with report.about(f"{EVENTS}, {KEYS}"):
             _check_lists_of_keys(history, tree, package)
@@ -723,9 +719,7 @@ def _check_candidate(report: _Report, tree: _Tree, package: _Package) -> str:
     with report.about(f"{tree.prefix}{SUMS}"):
         data, published = ({n: h for n, h in sums.items() if n.startswith("data.")} for sums in (listed, package.sums))
         if data != published or not data or "evidence.json" not in listed:
-            raise Fault(
-                "it lists other data than the package, or no data or evidence: what was published was not what was judged"
-            )
+            raise Fault("it lists other data than the package, or no data or no evidence: other data were judged than published")
         report("ok", f"{tree.prefix}{SUMS}: the published data are the candidate's ({', '.join(data)})")
         return tree.digest(SUMS)
     return ""
@@ -753,7 +747,7 @@ def _check_charge(report: _Report, history: _History, tree: _Tree, package: _Pac
     """The policy that the release was charged under, after its approval, that of the caps, and the cap itself were looked at."""
     charges = history.of("reserved", package.release)
     if len(charges) != 1 or charges[0].number > package.head[0]:
-        raise Fault(f"it was charged {len(charges)} times before it was published, in place of once")
+        raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
     number, content = charges[0].number, charges[0].content
     digest, population = _get(content, "policy_hash", _HEX), _get(content, "population", str)
     told, policy = history.policies.get(digest, (0, {}))
@@ -770,9 +764,10 @@ def _check_charge(report: _Report, history: _History, tree: _Tree, package: _Pac
         if not before or tree.digest(POPULATIONS) not in [signed.hash for signed in approvals.values()]:
             raise Fault(f"the officer did not approve it, or no caps before the charge (event {number})")
         same = tree.digest(POPULATIONS) == before[-1]
-        report("ok" if same else "note", f"{POPULATIONS}: approved{'' if same else ', but other caps held at the charge'}")
         if same:
             _check_declared_cap(_get(_get(tree.json(POPULATIONS), population, dict), "cap", dict), content)
+        words = "the caps of the charge" if same else "other caps held at the charge, so that its own cannot be compared"
+        report("ok" if same else "note", f"{POPULATIONS}: approved by the officer; {words}")
     _check_cap(report, history, charges[0], population)
     return policy
 
@@ -786,23 +781,17 @@ def _check_declared_cap(cap: Any, charge: Mapping[str, Any]) -> None:
 
 def _check_cap(report: _Report, history: _History, charge: Event, population: str) -> None:
     """The sum, in integers, of what the population was charged up to here, beside what is noted of it."""
-    unit, most, spent = (
-        _get(charge.content, "unit", str),
-        _amount(charge.content.get("cap")),
-        _amount(charge.content.get("spent")),
-    )
+    told, unit = charge.content, _get(charge.content, "unit", str)
+    most, spent = _amount(told.get("cap")), _amount(told.get("spent"))
     loss = re.fullmatch(r"(releases)|epsilon, (DP|iDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
-    mine = [
-        event
-        for event in history.events[: charge.number]
-        if event.kind == "reserved" and event.content.get("population") == population
-    ]
-    costs = [NANO if loss[1] else _get(_get(event.content, "loss", dict), f"{loss[2].lower()}_{loss[3]}", int) for event in mine]
+    charges = [event.content for event in history.events[: charge.number] if event.kind == "reserved"]
+    mine = [content for content in charges if content.get("population") == population]
+    costs = [NANO if loss[1] else _get(_get(each, "loss", dict), f"{loss[2].lower()}_{loss[3]}", int) for each in mine]
     if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
-    words = f"{charge.content['spent']} of {charge.content['cap']} ({unit})"
+    words = f"{told['spent']} of {told['cap']} ({unit})"
     report("ok", f"{EVENTS}: {len(mine)} charges to {population} add up to {words} with that of event {charge.number}")
 
 
@@ -827,14 +816,10 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
     judged = history.find("approve", release, candidate)
     people = {signed.signer: signed.name for at, signed in judged.items() if rejected < at <= head}
     if len(people) < max(needed, 1):
-        since = f" after the rejection in event {rejected}" if rejected else ""
-        raise Fault(
-            f"{len(people)} reviewers approved this candidate before it was published{since}, and the policy asks for {needed}"
-        )
-    report(
-        "ok",
-        f"{EVENTS}: the candidate was approved by {', '.join(people.values())}; the policy asks for {needed}, not its steward",
-    )
+        after = f"after the rejection in event {rejected} and " if rejected else ""
+        raise Fault(f"{len(people)} reviewers approved it {after}before it was published, and the policy asks for {needed}")
+    words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
+    report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
 
 
 def _check_publication(report: _Report, history: _History, package: _Package) -> None:
@@ -889,17 +874,11 @@ def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | N
     return report.findings
 
 
-def has_failed(findings: Iterable[Finding]) -> bool:
-    """Whether anything failed, a retraction among it."""
-    return any(finding.level == "FAIL" for finding in findings)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Print the findings, a line each; give the exit code."""
     parser = argparse.ArgumentParser(prog="verify.py", description="Check a published package or an auditor's dossier, offline.")
-    parser.add_argument(
-        "path", nargs="?", default=Path(__file__).resolve().parent, help="folder or zip (default: where this file is)"
-    )
+    here = Path(__file__).resolve().parent
+    parser.add_argument("path", nargs="?", default=here, help="folder or zip (default: the folder that this file lies in)")
     parser.add_argument("--officer", action="append", metavar="FINGERPRINT", help="the officer's; again for an earlier officer's")
     wanted = parser.parse_args(arguments)
     try:

@@ -7,6 +7,7 @@ against the runs at once, and holds up the queue. So every run says which proces
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,8 @@ def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     filters = dg.RunsFilter(statuses=IN_PROGRESS, tags={HOST: socket.gethostname()})
     for run in instance.get_runs(filters):
         said = run.tags.get(PROCESS, "")
-        if not said or _identify(int(said.split(":")[1])) == said:
+        process = re.fullmatch(r"[^:]*:([0-9]{1,9}):[^:]*", said)
+        if process is None or _identify(int(process[1])) == said:
             continue
         now = instance.get_run_by_id(run.run_id)  # it may have ended well in between, and a report would overwrite that
         if now is not None and now.status in IN_PROGRESS:

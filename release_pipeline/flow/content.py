@@ -13,6 +13,7 @@ import pyarrow.compute
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION, Claim, Statistics
+from release_pipeline.store.vault import ReleaseRoom
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -55,7 +56,14 @@ def fingerprint(table: pa.Table) -> str:
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         digest.update(np.ascontiguousarray(column.fill_null(0).to_numpy(zero_copy_only=False)).tobytes())
         return digest.hexdigest()
-    texts = column.cast(pa.string()).fill_null("").cast(pa.large_binary())
+    if not pa.types.is_binary(column.type):
+        column = column.cast(pa.string()).cast(pa.binary())
+    texts = column.fill_null(b"").cast(pa.large_binary())
     for buffer in texts.buffers()[1:]:
         digest.update(buffer or b"")
     return digest.hexdigest()
+
+
+def content_of(room: ReleaseRoom, table: str) -> dict[str, str]:
+    """The hash of each column of a table in the vault."""
+    return {name: fingerprint(room.read(table, [name])) for name in sorted(room.columns(table))}

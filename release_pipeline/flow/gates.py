@@ -4,35 +4,65 @@ from __future__ import annotations
 
 import json
 
-from release_pipeline.errors import GateFailed
+from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.flow.files import make_private_folder, write_private_json
 from release_pipeline.flow.notes import ReleaseNotes
+from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.stages.audit import judge_expected_errors
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
-from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.vault import ReleaseRoom
+
+
+def check_history(flow: ReleaseNotes, room: ReleaseRoom) -> None:
+    """Refuse when vault and registry do not know of the same releases: one of them is an older copy."""
+    with flow.site.open_registry(read_only=True) as registry:
+        standings = read_standings(registry.events)
+    for name in room.charged():
+        if all(str(known.id) != name or known.charge is None for known in standings.values()):
+            raise Blocked(
+                f"the vault knows of the charged release {name}, and the registry does not.",
+                where=str(flow.id),
+                remedy="Was an older registry put back? Restore the last one.",
+            )
 
 
 def check_differencing(flow: ReleaseNotes, room: ReleaseRoom) -> None:
     """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
-    left: who has both could subtract them. Compared with every charged release, which includes the one before it."""
+    left: who has both could subtract them. Compared with every charged release, which includes the one before it. Refused too
+    when that cannot be told of a release whose noise is drawn."""
     below = flow.policy.differencing_below
     if below <= 1:
         return
     with flow.site.open_registry(read_only=True) as registry:
-        charged = [charge.id for charge in list_charges(registry)]
-    others = [str(known) for known in charged if known.policy == flow.id.policy and known.release != flow.id.release]
+        standings = read_standings(registry.events)
+    known_people = room.charged()
+    others = [
+        known
+        for known in standings.values()
+        if known.charge is not None and known.id.policy == flow.id.policy and known.id.release != flow.id.release
+    ]
+    for other in others:
+        elsewhere = other.charge is not None and other.charge.population != flow.policy.population
+        if other.drawn is not None and (elsewhere or not known_people.get(str(other.id), False)):
+            why = "it was of another population" if elsewhere else "the vault does not know who was in it"
+            raise Blocked(
+                f"nobody can tell who joined or left since {other.id}: {why}.",
+                where=str(flow.id),
+                remedy="Restore the vault, or set differencing_below: 0, which the privacy officer must approve.",
+            )
     found: list[str] = []
-    for other, joined, left in room.compare_people(others):
+    for other, joined, left in room.compare_people([str(known.id) for known in others]):
         for count, verb in ((joined, "joined"), (left, "left")):
             if 0 < count < below:
                 found.append(f"since {other} fewer than {below} people {verb}, and not none.")
     if found:
+        mine = standings.get(flow.id, Standing(flow.id)).charge
         raise GateFailed(
             " ".join(found),
             findings=tuple(found),
             where=str(flow.id),
-            remedy="Nothing is charged. Publish later with more people, or leave those who joined or left out of the source.",
+            remedy="Publish later with more people, or leave those who joined or left out of the source. "
+            + ("Nothing is charged." if mine is None else "It was charged before that other release was made, and stays so."),
         )
 
 

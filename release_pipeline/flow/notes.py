@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-import pyarrow as pa
-
 from release_pipeline.errors import Blocked, DataRefused, NotPassed, ReleasePipelineError, StoreError
-from release_pipeline.flow.content import fingerprint
+from release_pipeline.flow.content import content_of
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
 from release_pipeline.privacy.noise import Context
@@ -42,20 +41,43 @@ class ReleaseNotes(ReleaseRecord):
             self.note_blocked(" ".join((*place, refused.what, *findings, *remedy)))
             raise
 
-    def _read_masked(self, room: ReleaseRoom, note: Mapping[str, Any]) -> pa.Table:
-        """The masked table, if it is the one that was committed."""
-        table = room.read("masked")
-        if self._version(fingerprints_of(table)) != note["version"]:
-            raise Blocked(
-                "the masked table in the vault was changed after it was committed.",
-                where=str(self.id),
-                remedy=f"Restore the vault. {next_revision(self.id)}",
-            )
-        return table
+    def _write_note(self, room: ReleaseRoom, stage: str, version: str, tables: Sequence[str], **content: Any) -> dict[str, Any]:
+        """The note of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key changes
+        one or the other unseen."""
+        note = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(room, name) for name in tables}}
+        note = json.loads(json.dumps({**note, **content}))  # as it will be read
+        room.write_note(stage, {**note, "seal": self._seal(stage, note)})
+        return note
 
-    def _previous(self, room: ReleaseRoom, stage: str) -> dict[str, Any]:
-        """The note of a stage that must have run under this very policy."""
+    def _find_note(self, room: ReleaseRoom, stage: str) -> dict[str, Any] | None:
+        """The note of a stage, if there is one; refused when it is not what was written."""
         note = room.note(stage)
+        if note is None:
+            return None
+        seal = note.pop("seal", "")
+        if not hmac.compare_digest(seal, self._seal(stage, note)):
+            raise self._changed(f"the note of the stage '{stage}'")
+        return note
+
+    def _check_tables(self, room: ReleaseRoom, note: Mapping[str, Any]) -> None:
+        """Refuse unless the tables that a note vouches for are what they were when it was written."""
+        for name, prints in note["tables"].items():
+            if name not in room.tables() or content_of(room, name) != prints:
+                raise self._changed(f"the table {name}")
+
+    def _changed(self, what: str) -> Blocked:
+        return Blocked(
+            f"{what} in the vault is not what was written.",
+            where=str(self.id),
+            remedy=f"Find out who wrote to the vault, and restore it. {next_revision(self.id)}",
+        )
+
+    def _seal(self, stage: str, note: Mapping[str, Any]) -> str:
+        return self.site.keyed_hash(json.dumps(["note", str(self.id), stage, note], sort_keys=True).encode())
+
+    def _previous(self, room: ReleaseRoom, stage: str, *, check: bool = False) -> dict[str, Any]:
+        """The note of a stage that must have run under this very policy; with `check`, and its tables as they were."""
+        note = self._find_note(room, stage)
         if note is None:
             raise NotPassed(
                 f"the stage '{stage}' has not been passed.", where=str(self.id), remedy="Run the release from its start."
@@ -66,6 +88,8 @@ class ReleaseNotes(ReleaseRecord):
                 where=str(self.id),
                 remedy="Run the release from its start.",
             )
+        if check:
+            self._check_tables(room, note)
         return note
 
     def _check_records(self, room: ReleaseRoom, clusters: Mapping[str, Any]) -> None:
@@ -76,9 +100,6 @@ class ReleaseNotes(ReleaseRecord):
                 where=str(self.id),
                 remedy="Restore the source and run the release from its start.",
             )
-
-    def _note(self, version: str, **content: Any) -> dict[str, Any]:
-        return {"policy_hash": self._hash, "version": version, **content}
 
     def _version(self, parts: Sequence[object]) -> str:
         return self.site.keyed_hash(json.dumps([self._hash, str(self.id), *parts]).encode())
@@ -98,13 +119,3 @@ class ReleaseNotes(ReleaseRecord):
     @property
     def _context(self) -> tuple[Context, ...]:
         return (self._hash, str(self.id), 0)
-
-
-def content_of(room: ReleaseRoom, table: str, columns: Sequence[str]) -> list[tuple[str, str]]:
-    """Each column's name with the hash of its content."""
-    return [(name, fingerprint(room.read(table, [name]))) for name in columns]
-
-
-def fingerprints_of(table: pa.Table) -> list[str]:
-    """The hash of each column's content."""
-    return [fingerprint(table.select([name])) for name in table.column_names]

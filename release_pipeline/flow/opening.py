@@ -18,6 +18,7 @@ from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.vault import locked_vault
 
 LONGEST_REASON = 200
 
@@ -61,7 +62,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
         )
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
-    with site.open_registry() as registry:
+    with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # nobody masks the one before meanwhile
         standings = read_standings(registry.events)
         latest = latest_revision(standings, policy.policy, name)
         if revision not in (None, latest.revision, latest.revision + 1):

@@ -38,7 +38,7 @@ class ReleaseRecord:
         """Refuse early what would be refused later, and note that the release is opened if nobody did."""
         with self.site.open_registry() as registry:
             standing = standing_of(registry, self.id)
-            if standing.pruned:
+            if standing.pruned and standing.drawn is not None:
                 raise Blocked(
                     f"its tables were pruned on {standing.pruned[:10]}, as its policy says; what was made of them stands.",
                     where=str(self.id),

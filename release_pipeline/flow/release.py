@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused
+from release_pipeline.errors import Blocked, DataRefused, NotPassed
 from release_pipeline.flow.candidate import freeze
-from release_pipeline.flow.content import statistics_table, stored_statistics
+from release_pipeline.flow.content import content_of, statistics_table, stored_statistics
 from release_pipeline.flow.evidence import collect_evidence
 from release_pipeline.flow.exposure import person_key
-from release_pipeline.flow.gates import check_differencing, expect_errors
-from release_pipeline.flow.notes import ReleaseNotes, content_of, fingerprints_of
+from release_pipeline.flow.gates import check_differencing, check_history, expect_errors
+from release_pipeline.flow.notes import ReleaseNotes
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -95,20 +95,19 @@ class ReleaseFlow(ReleaseNotes):
         with self._room() as room:
             raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
             records = raw.count_records()
-            version = self._version([records, *content_of(room, "raw", sorted(needed))])
             room.forget(["validated"])
-            room.write_note(
-                "ingested", self._note(version, records=records, source=source.name, header=list(source.header), outside=outside)
-            )
+            told = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
+            version = self._version([records, content_of(room, "raw")])
+            self._write_note(room, "ingested", version, ["raw"], **told)
         self.probe.passed("ingested")
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
 
-    def collect_checks(self) -> tuple[list[Check], list[str]]:
-        """The checks of what was ingested, by counts alone, and the warnings. Makes `records`, which the roles check looks at."""
+    def collect_checks(self) -> tuple[list[Check], list[str], str]:
+        """The checks of what was ingested, by counts alone, the warnings, and the version of it all. Makes `records`."""
         policy = self.policy
         with self._room() as room:
-            note = self._previous(room, "ingested")
+            note = self._previous(room, "ingested", check=True)
             raw = room.raw(note["source"])
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
@@ -123,12 +122,13 @@ class ReleaseFlow(ReleaseNotes):
             going_on = [name for name in room.columns("records") if name != RECORD]
             releases = check_release_column(note["outside"], policy)
             checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
-        return checks, [*warn(facts, policy), *warn_of_releases(note["outside"], policy)]
+            version = self._version([note["version"], facts.records, content_of(room, "records")])
+        return checks, [*warn(facts, policy), *warn_of_releases(note["outside"], policy)], version
 
     def validate(self, judge: Judge = judge_counts) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
         policy = self.policy
-        checks, warnings = self.collect_checks()
+        checks, warnings, judged = self.collect_checks()
         verdicts = judge(checks)
         messages = [message for verdict in verdicts for message in verdict.messages]
         if not all(verdict.passed for verdict in verdicts):
@@ -138,17 +138,25 @@ class ReleaseFlow(ReleaseNotes):
             self.note_blocked("; ".join(messages))
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
-            note = self._previous(room, "ingested")
-            content = content_of(room, "records", sorted(room.columns("records")))
-            version = self._version(content)
+            note = self._previous(room, "ingested", check=True)
+            content = content_of(room, "records")
+            if judged != self._version([note["version"], note["records"], content]):
+                raise NotPassed(
+                    "another run ingested or validated it meanwhile.",
+                    where=str(self.id),
+                    remedy="Run the release from its start.",
+                )
+            version = self._version([content])
+            tables = ["records"]
             if isinstance(policy.person, Person):
                 people = room.raw(note["source"]).people(policy.person.column, person_key(self.site, policy.population))
                 room.write("people", people)
+                tables.append("people")
             room.drop(["raw"])
             room.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             told = {"records": note["records"], "warnings": list(warnings), "content": keyed}
-            room.write_note("validated", self._note(version, **told))
+            self._write_note(room, "validated", version, tables, **told)
         self.probe.passed("validated")
         facts = {"rows": note["records"], "checks": len(checks)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
@@ -157,17 +165,19 @@ class ReleaseFlow(ReleaseNotes):
         """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
         policy = self.policy
         with self._room() as room:
-            note = self._previous(room, "validated")
-            drawn = room.note("masked")
+            note = self._previous(room, "validated", check=True)
+            drawn = self._find_note(room, "masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
+            check_history(self, room)
             check_differencing(self, room)
             expected = expect_errors(self, room, note["content"])
             wanted = Reservation(policy, self.id, note["records"], note["version"])
             secret = reserve(self.site, wanted, self.probe)
             version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
-            stored = room.note("microaggregated")
+            stored = self._find_note(room, "microaggregated")
             if stored is not None and stored["version"] == version:  # a retry must not calibrate anew: another machine may round
+                self._check_tables(room, stored)
                 return self._microaggregated(version, stored["columns"])
             membership: dict[str, Any] = {}
             parts: list[pa.Table] = []
@@ -181,9 +191,9 @@ class ReleaseFlow(ReleaseNotes):
                 evidence[name] = collect_evidence(exact, error=expected[name]).to_json()
             room.write("membership", pa.table(membership))
             room.write("statistics", pa.concat_tables(parts))
-            if isinstance(policy.person, Person):
-                room.expose(str(self.id))
-            room.write_note("microaggregated", self._note(version, input=note["version"], columns=evidence))
+            room.expose(str(self.id), people=isinstance(policy.person, Person))
+            told = {"input": note["version"], "columns": evidence}
+            self._write_note(room, "microaggregated", version, ["membership", "statistics"], **told)
             self.probe.passed("the clusters are made, not yet committed")
         self.probe.passed("the clusters are committed")
         return self._microaggregated(version, evidence)
@@ -192,11 +202,11 @@ class ReleaseFlow(ReleaseNotes):
         """`masked`: noise on the statistics, rows shuffled; committed, noted as drawn, and then the secret is forgotten."""
         policy = self.policy
         with self._room() as room:
-            note = self._previous(room, "microaggregated")
+            note = self._previous(room, "microaggregated", check=True)
             self._check_records(room, note)
-            drawn = room.note("masked")
+            drawn = self._find_note(room, "masked")
             if drawn is not None:  # an attempt may have stopped right after it committed
-                self._read_masked(room, drawn)
+                self._check_tables(room, drawn)
                 self.note_drawn(drawn["version"])
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id)
@@ -212,8 +222,8 @@ class ReleaseFlow(ReleaseNotes):
                     columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
             table = pa.table(columns)
             room.write("masked", table)
-            drawn = self._note(self._version(fingerprints_of(table)), input=note["input"], records=table.num_rows)
-            room.write_note("masked", drawn)
+            version = self._version([content_of(room, "masked")])
+            drawn = self._write_note(room, "masked", version, ["masked"], input=note["input"], records=table.num_rows)
             self.probe.passed("the noise is drawn, not yet committed")
         self.probe.passed("the masked table is committed")
         self.note_drawn(drawn["version"])
@@ -223,8 +233,8 @@ class ReleaseFlow(ReleaseNotes):
         """`suppressed`: the masked records without small groups of kept quasi-identifiers, or blocked when that is too many."""
         policy, rule = self.policy, self.policy.suppress
         with self._room() as room:
-            note = self._previous(room, "masked")
-            table = self._read_masked(room, note)
+            note = self._previous(room, "masked", check=True)
+            table = room.read("masked")
             quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
             done = suppress_table(table, quasi, below=rule.quasi_groups_below if rule else 0)
             numbers = {
@@ -238,7 +248,7 @@ class ReleaseFlow(ReleaseNotes):
             version = self._version([note["version"], done.cells, done.dropped])
             if not too_many and not nobody:
                 room.write("suppressed", done.table)
-                room.write_note("suppressed", self._note(version, **numbers))
+                self._write_note(room, "suppressed", version, ["suppressed"], **numbers)
         self.probe.passed("suppressed")
         if rule is not None and too_many:
             limit = float(rule.at_most * 100)
@@ -251,7 +261,7 @@ class ReleaseFlow(ReleaseNotes):
         """Figures of utility and risk, and the gates of the policy judged on the expected error."""
         policy = self.policy
         with self._room() as room:
-            suppressed = self._previous(room, "suppressed")
+            suppressed = self._previous(room, "suppressed", check=True)
             clusters = self._previous(room, "microaggregated")
             self._check_records(room, clusters)
             names = list(policy.noise_columns)
@@ -263,7 +273,8 @@ class ReleaseFlow(ReleaseNotes):
             internal = {"expected_error": expected, **audit_columns(original, released, own, stream=stream)}
             gates = judge_expected_errors(expected, policy.gates.expected_error)
             version = self._version([suppressed["version"], "audit"])
-            room.write_note("audited", self._note(version, internal=internal, gates=[(g.name, g.value, g.limit) for g in gates]))
+            judged = [(gate.name, gate.value, gate.limit) for gate in gates]
+            self._write_note(room, "audited", version, [], internal=internal, gates=judged)
         self.probe.passed("audited")
         facts = {
             "gates": len(gates),
@@ -277,7 +288,7 @@ class ReleaseFlow(ReleaseNotes):
         policy = self.policy
         with self._room() as room:
             audited = self._previous(room, "audited")
-            suppressed = self._previous(room, "suppressed")
+            suppressed = self._previous(room, "suppressed", check=True)
             validated = self._previous(room, "validated")
             clusters = self._previous(room, "microaggregated")
             self._check_records(room, clusters)
@@ -340,7 +351,7 @@ class ReleaseFlow(ReleaseNotes):
                 where=str(self.id),
                 remedy=f"Restore source and policy. {next_revision(self.id)}",
             )
-        note = room.note(stage)
+        note = self._find_note(room, stage)
         if note is None:
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
         return self._microaggregated(note["version"], note["columns"])

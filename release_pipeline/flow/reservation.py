@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from release_pipeline.errors import Blocked, OverCap, SecretLost
 from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.files import locked
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import SECRET, Standing, check_move, move, standing_of
+from release_pipeline.flow.states import SECRET, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, release_loss
 from release_pipeline.privacy.noise import SECRET_BYTES
@@ -65,10 +65,12 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
-            standing = standing_of(registry, wanted.release)
+            standings = read_standings(registry.events)
+            standing = standings.get(wanted.release, Standing(wanted.release))
             _refuse_other(standing, wanted)
             if standing.charge is None:
                 _charge(registry, site, wanted)
+        _sweep(site, standings, keep=wanted.release)
         probe.passed("the loss is charged")
         if standing.secret is None:
             secret = probe.new_secret()
@@ -182,6 +184,15 @@ def _check_value(secret: bytes) -> str:
 
 def _secret_file(site: Site, release: ReleaseId) -> Path:
     return site.vault / "secrets" / str(release).replace("/", "~")
+
+
+def _sweep(site: Site, standings: Mapping[ReleaseId, Standing], *, keep: ReleaseId) -> None:
+    """Remove every secret that nobody may use any more: an older copy of the vault may have brought it back."""
+    usable = [keep, *(name for name, known in standings.items() if known.secret and not known.drawn and not known.replaced)]
+    names = {_secret_file(site, release).name for release in usable}
+    for file in (site.vault / "secrets").iterdir():
+        if file.name not in names and not any(file.name.startswith(f".{name}.") for name in names):
+            file.unlink(missing_ok=True)
 
 
 def _partials(file: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -21,34 +22,42 @@ class Pruned:
 
 
 def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> list[Pruned]:
-    """Empty the rooms of finished releases that are older than their policy's `retain`, and rewrite the files that held them, so
-    that what was removed cannot be read from them any more. A release that is charged and not drawn keeps what a retry needs."""
+    """Empty the rooms of releases that are done with and older than their policy retains, and rewrite the files that held them,
+    so that what was removed cannot be read from them any more. A release that is charged and not drawn keeps what a retry needs.
+    """
     now = now or datetime.now(UTC)
-    with site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events)
-    due: dict[str, list[Standing]] = {}
-    for policy in site.read_policies()[0]:  # nothing is removed under a policy that cannot be read
-        for standing in standings.values():
-            if standing.id.policy == policy.policy and _is_due(policy, standing, now):
-                population = standing.charge.population if standing.charge else policy.population
-                due.setdefault(population, []).append(standing)
     done: list[Pruned] = []
-    for population, old in sorted(due.items()):
-        if not dry_run:
-            prune_rooms(site.vault, population, [standing.id.room for standing in old])
+    for file in sorted(site.vault.glob("*.duckdb")):  # every one: a policy's population may have been another
+        due: dict[str, ReleaseId] = {}
+
+        def choose(rooms: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
+            due |= {standing.id.room: standing.id for standing in _find_due(site, now) if standing.id.room in rooms}
+            return [] if dry_run else list(due)
+
+        prune_rooms(file, choose)
+        if due:
+            done.append(Pruned(file.stem, tuple(sorted(due.values()))))
+        if due and not dry_run:
             with site.open_registry() as registry:
-                for standing in old:
-                    registry.add(PRUNED, standing.id)
-            for standing in old:
-                (site.vault / "refused" / f"{str(standing.id).replace('/', '~')}.json").unlink(missing_ok=True)
-        done.append(Pruned(population, tuple(standing.id for standing in old)))
+                for release in due.values():
+                    registry.add(PRUNED, release)
+            for release in due.values():
+                (site.vault / "refused" / f"{str(release).replace('/', '~')}.json").unlink(missing_ok=True)
     return done
 
 
+def _find_due(site: Site, now: datetime) -> list[Standing]:
+    """The releases whose rooms may go, as they stand at this moment."""
+    with site.open_registry(read_only=True) as registry:
+        standings = read_standings(registry.events)
+    policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
+    return [known for known in standings.values() if (policy := policies.get(known.id.policy)) and _is_due(policy, known, now)]
+
+
 def _is_due(policy: Policy, standing: Standing, now: datetime) -> bool:
-    """Whether this release is finished, one way or the other, and was left alone for as long as its policy retains it."""
+    """Whether this release was left alone for as long as its policy retains it, and no retry needs what is in its room."""
     undrawn = standing.charge is not None and standing.drawn is None and standing.replaced is None
-    finished = standing.state in ("candidate", "blocked") or standing.replaced is not None
-    if policy.retain is None or standing.pruned or undrawn or not finished:
+    unfinished = standing.state in ("drawn", "reserved") and standing.replaced is None
+    if policy.retain is None or (standing.pruned and standing.drawn) or undrawn or unfinished:
         return False
     return now - datetime.fromisoformat(standing.since) >= timedelta(days=policy.retain)

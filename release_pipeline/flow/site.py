@@ -50,7 +50,7 @@ class Site:
     @contextmanager
     def open_registry(self, *, read_only: bool = False) -> Iterator[Registry]:
         """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
-        with open_registry(self.registry, head=_KeptHead(self), read_only=read_only) as registry:
+        with open_registry(self.registry, keeper=_Keeper(self), read_only=read_only) as registry:
             yield registry
 
     @property
@@ -133,6 +133,10 @@ class Site:
         file = self.vault / "key"
         if not file.exists():
             make_vault(self.vault)
+            if (self.vault / "registry.head").exists() or any(self.vault.glob("*.duckdb")):
+                raise ReleasePipelineError(
+                    "the vault's key is missing, and the vault is not new.", where=str(file), remedy="Restore it from a backup."
+                )
             partial = file.with_name(f".key.{secrets.token_hex(4)}")
             with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
                 new.write(secrets.token_bytes(_KEY_BYTES))
@@ -148,18 +152,32 @@ class Site:
         return key
 
 
-class _KeptHead:
-    """The last event of the registry, in the vault, under the vault's key: nobody without it can forge one."""
+_NONE = "-"  # in the place of the hash of no event
+
+
+class _Keeper:
+    """The registry's seals and its last event, under the vault's key: nobody without it can forge one."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._file = site.vault / "registry.head"
+        self._key: bytes | None = None
+
+    def seal(self, digest: str) -> str:
+        """See `store.registry.Keeper`."""
+        if self._key is None:
+            self._key = bytes.fromhex(self._site.keyed_hash(b"seals of the registry"))
+        return hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()
+
+    def has_records(self) -> bool:
+        """See `store.registry.Keeper`."""
+        return any(self._site.vault.glob("*.duckdb")) or any(self._site.vault.glob("candidates/*/*/r*"))
 
     def read(self) -> tuple[int, str] | None:
         """Number and hash, or None if none was ever kept."""
         try:
             number, digest, seal = self._file.read_text(encoding="ascii").split()
-            known = int(number), digest
+            known = int(number), "" if digest == _NONE else digest
         except FileNotFoundError:
             return None
         except ValueError:
@@ -175,7 +193,7 @@ class _KeptHead:
         make_vault(self._file.parent)
         partial = self._file.with_name(f".{self._file.name}.new")  # always the same: whoever writes holds the registry's lock
         with os.fdopen(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "w", encoding="ascii") as new:
-            new.write(f"{number} {digest} {self._seal((number, digest))}\n")
+            new.write(f"{number} {digest or _NONE} {self._seal((number, digest))}\n")
             new.flush()
             os.fsync(new.fileno())
         partial.replace(self._file)

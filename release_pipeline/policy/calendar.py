@@ -34,7 +34,8 @@ def find_upcoming(policy: Policy, opened: Mapping[str, datetime], *, seen: datet
     left = [name for name in policy.release_names if name not in opened]
     if not left:
         return None
-    anchor = max([seen or now, *(opened[name] for name in policy.release_names if name in opened)])
+    dates = [seen or now, *(opened[name] for name in policy.release_names if name in opened)]
+    anchor = max((date for date in dates if date <= now), default=now)  # a clock that was ahead must not stop the series
     return Upcoming(left[0], None if policy.cron is None else policy.cron.next_after(anchor))
 
 

@@ -22,7 +22,7 @@ class Cap(BaseModel):
     epsilon: Budget | None = None
     definition: Literal["dp", "idp"] | None = None
     scope: Literal["centroid", "column", "table"] | None = None
-    releases: Annotated[StrictInt, Field(ge=1)] | None = None
+    releases: Annotated[StrictInt, Field(ge=1, le=1_000_000)] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Cap:

@@ -1,8 +1,8 @@
 """The texts of a public package, each a pure function of one `PublicView`: card, page, note and Data Package.
 
 What the view has no field for cannot get into them: beside the view's own texts and numbers there are only the sentences of this
-module and of the templates. Nothing here knows a policy, a table, a clock or the environment. Every text is escaped for the format
-that it goes into, by the environment of the template and not by its author's care.
+module and of the templates. Nothing here knows a policy, a table, a clock or the environment. Every text is escaped for the
+format that it goes into, by the environment of the template and not by its author's care.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CARD_SCHEMA: dict[str, Any] = json.loads((_HERE / "privacy-card.schema.json").re
 
 MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 SCOPE_WORDS = {
-    "centroid": "each released cluster value on its own; a column's whole list of them, and the table, are exposed more",
+    "centroid": "each released cluster value on its own; what holds for several of them at once is said under the wider scopes",
     "column": "for each masked column the whole list of its released values; not which record has which of them",
     "table": "everything that a reader of the table sees: values, equal values, row order, links between columns",
 }
@@ -53,12 +53,13 @@ NOISE = (
     "Mean absolute size of the noise of one released value, from declared facts alone, before order and domain are restored. It "
     "does not contain what grouping and clamping do to a value."
 )
-NOISE_IS_SECRET = "The noise that was really used depends on the data and is confidential: only the bound can be named."
+NOISE_STAYS_INSIDE = "The noise that was really used depends on the data and is confidential: only the bound can be named."
 INDIVIDUAL = (
-    "iDP is weaker than DP and must never be compared with it by epsilon: it speaks of the neighbours of the actual data only, and "
-    "does not cover groups of people."
+    "iDP is weaker than DP and must never be compared with it by epsilon: it speaks of the neighbours of the actual data only, "
+    "and does not cover groups of people."
 )
 WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
+ELSEWHERE = "privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data."
 GIVEN = "The claim is about what is released, given that it is; it is stated before human review."
 
 
@@ -80,10 +81,9 @@ def render_note(view: PublicView) -> str:
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
     """datapackage.json (Frictionless Data Package v1): one resource for each format of the view, all with the same schema.
 
-    The CSV file is a tabular resource; the Parquet file, which carries its own types, one whose length and hash alone are validated.
-
-    `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the standard could
-    not express is refused with a ValueError, a file without its hash with a KeyError.
+    The CSV file is a tabular resource; the Parquet file, which carries its own types, one whose length and hash alone are
+    validated. `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the
+    standard could not express is refused with a ValueError, a file without its hash with a KeyError.
     """
     schema = {"fields": [_make_field(column) for column in view.columns], "missingValues": [""]}
     package: dict[str, Any] = {
@@ -91,7 +91,7 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
         "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
         "id": view.release,
         "title": f"Release {view.release}",
-        "description": f"{end_sentence(view.claim)} privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data.",
+        "description": f"{end_sentence(view.claim)} {ELSEWHERE}",
         "version": view.release.rpartition("/")[2] or view.release,
     }
     if _is_instant(view.published):
@@ -235,7 +235,7 @@ def _context(view: PublicView) -> dict[str, Any]:
 
 
 def _noise_words(view: PublicView) -> str:
-    return f"{NOISE} {NOISE_IS_SECRET}" if is_individual(view) else NOISE
+    return f"{NOISE} {NOISE_STAYS_INSIDE}" if is_individual(view) else NOISE
 
 
 def _caveats(view: PublicView) -> list[str]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 import duckdb
 import pyarrow as pa
@@ -54,16 +55,32 @@ def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SEC
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
     """
-    before = os.umask(0o077)
-    try:
+    with _private_umask():
         connection = _connect(path, read_only=read_only, wait=wait)
         try:
             with private_errors(path):
                 yield connection
         finally:
             connection.close()
+
+
+_UMASK = Lock()
+_umasked: list[int] = []  # the umask before, once for each open database of any thread: the first is the one to restore
+
+
+@contextmanager
+def _private_umask() -> Iterator[None]:
+    """What DuckDB writes meanwhile is for the owner alone. The umask is the process's: the last to leave restores it."""
+    with _UMASK:
+        _umasked.append(os.umask(0o077))
+    try:
+        yield
     finally:
-        os.umask(before)
+        with _UMASK:
+            first = _umasked[0]
+            _umasked.pop()
+            if not _umasked:
+                os.umask(first)
 
 
 @contextmanager

@@ -49,6 +49,8 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
     and the events do not agree on what is spent.
     """
     cost, spent = account.of(charge.loss), account.total
+    if any(part is not None and part < 0 for part in (getattr(charge.loss, name) for name in LOSSES)):
+        raise OverCap("a loss below nothing cannot be charged.", where=str(charge.id))
     if cost is None or spent is None:
         raise OverCap("a loss without bound fits under no cap.", where=str(charge.id))
     if any(known.id == charge.id for known in list_charges(registry)):

@@ -24,6 +24,7 @@ _MACROS = (
     "entry_of_text",
     "entry_of_number",
     "entry_of_other",
+    "person_of",
 )
 
 

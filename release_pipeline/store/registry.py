@@ -1,13 +1,15 @@
 """Between the confidential and the public side: everything that happened to a release, as a chain of events. No microdata.
 
 An event is canonical JSON that names its number, the hash of the one before and what happened; its own hash is over all of that.
-So an event that is changed, removed from the middle or put in is found out when the registry is opened. That the last ones are
-missing, or that the whole is another chain, shows in the head that the vault keeps.
+So the chain holds together for whoever has its last hash. Every event also carries a seal under the vault's key, so that with the
+registry alone nobody can change one, put one in or append one. That the last ones are missing shows in the head that the vault
+keeps.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -70,8 +72,16 @@ class Event:
         return datetime.fromisoformat(self.noted)
 
 
-class Head(Protocol):
-    """The last event that is known to have been written, kept elsewhere."""
+class Keeper(Protocol):
+    """What the confidential side knows of the registry: the key of its seals, and the last event that was written."""
+
+    def seal(self, digest: str) -> str:
+        """The seal of an event's hash."""
+        ...
+
+    def has_records(self) -> bool:
+        """Whether the vault holds anything that a registry must know of."""
+        ...
 
     def read(self) -> tuple[int, str] | None:
         """Number and hash, or None if none was ever kept."""
@@ -88,9 +98,10 @@ _ONE_AT_A_TIME = RLock()
 class Registry:
     """An open registry: its events, verified, and a way to add to them inside the one transaction that it is opened with."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None, events: list[Event]) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection | None, events: list[Event], keeper: Keeper) -> None:
         self._connection = connection
         self._events = events
+        self._keeper = keeper
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -113,7 +124,7 @@ class Registry:
             {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
         event = _read_event(number, body)
-        values = {"number": number, "body": body, "hash": event.hash}
+        values = {"number": number, "body": body, "hash": event.hash, "seal": self._keeper.seal(event.hash)}
         self.connection.execute(statement("ledger/insert_event"), values)
         self.connection.execute(statement("ledger/move_head"), {"number": number, "previous": number - 1, "hash": event.hash})
         self._events.append(event)
@@ -121,7 +132,7 @@ class Registry:
 
 
 @contextmanager
-def open_registry(path: Path, *, head: Head, read_only: bool = False) -> Iterator[Registry]:
+def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Iterator[Registry]:
     """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written.
 
     It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, between
@@ -129,27 +140,29 @@ def open_registry(path: Path, *, head: Head, read_only: bool = False) -> Iterato
     """
     with _ONE_AT_A_TIME:
         if read_only and not path.exists():
-            _check_head(path, [], head)
-            yield Registry(None, [])
+            _check_head(path, [], keeper)
+            yield Registry(None, [], keeper)
             return
         with open_database(path, read_only=read_only) as connection:
             begun = _check_tables(path, connection)
             if not read_only:
+                if not begun and keeper.read() is None and not keeper.has_records():
+                    keeper.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
                 with transaction(connection):
                     for name in _TABLES:
                         connection.execute(statement(f"ledger/create_{name}"))
                     connection.execute(statement("ledger/insert_head"))
             with transaction(connection):
-                events = _load_events(path, connection) if begun or not read_only else []
-                _check_head(path, events, head)
-                registry = Registry(None if read_only else connection, events)
+                events = _load_events(path, connection, keeper) if begun or not read_only else []
+                _check_head(path, events, keeper)
+                registry = Registry(None if read_only else connection, events, keeper)
                 known = len(events)
                 yield registry
             if len(registry.events) > known:
                 number, digest = len(registry.events), registry.events[-1].hash
                 if connection.execute(statement("ledger/select_head")).fetchall() != [(number, digest)]:
                     raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
-                head.write(number, digest)  # still under the lock, so that it never goes back
+                keeper.write(number, digest)  # still under the lock, so that it never goes back
 
 
 def canonical_json(content: Any) -> str:
@@ -179,12 +192,12 @@ def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
     return bool(found)
 
 
-def _load_events(path: Path, connection: duckdb.DuckDBPyConnection) -> list[Event]:
+def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keeper) -> list[Event]:
     """Every event, when all are as they were written."""
     rows = connection.execute(statement("ledger/list_events")).fetchall()
     last = connection.execute(statement("ledger/select_head")).fetchall()
     events: list[Event] = []
-    for place, (number, body, digest) in enumerate(rows, start=1):
+    for place, (number, body, digest, seal) in enumerate(rows, start=1):
         previous = events[-1].hash if events else BEGIN
         try:
             told = json.loads(body)
@@ -194,22 +207,26 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection) -> list[Even
             raise _changed(path, f"event {place} was changed") from None
         if not right:
             raise _changed(path, f"event {place} was changed, or one before it is missing")
+        if not hmac.compare_digest(seal, keeper.seal(digest)):
+            raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
         events.append(event)
     if last != [(len(events), events[-1].hash if events else BEGIN)]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
     return events
 
 
-def _check_head(path: Path, events: list[Event], head: Head) -> None:
-    known = head.read()
+def _check_head(path: Path, events: list[Event], keeper: Keeper) -> None:
+    known = keeper.read()
     if known is None:
+        if events or keeper.has_records():
+            raise _changed(path, "the vault does not say which event was the last (registry.head), and there were some")
         return
     number, digest = known
     if number > len(events):
         raise _changed(
             path, f"the vault knows of {number} events, and here are {len(events)}: it was removed, or an older copy put back"
         )
-    if events[number - 1].hash != digest:
+    if number and events[number - 1].hash != digest:
         raise _changed(path, f"event {number} is not the one that the vault knows of: the chain was written anew")
 
 

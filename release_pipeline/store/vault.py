@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
+from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, sync, transaction
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
@@ -44,6 +48,10 @@ class ReleaseRoom:
             relation = relation.select(*(duckdb.ColumnExpression(column) for column in columns))
         return relation.to_arrow_table()
 
+    def tables(self) -> set[str]:
+        """The tables that there are."""
+        return {name for (name,) in self._connection.execute(statement("stages/list_tables")).fetchall()}
+
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns that the table `name` has."""
         return tuple(self._connection.table(name).columns)
@@ -69,10 +77,17 @@ class ReleaseRoom:
         for stage in stages:
             self._connection.execute(statement("stages/delete_note"), {"stage": stage})
 
-    def expose(self, release: str) -> None:
-        """Keep who is in this release (its table `people`) beside the rooms: their exposure outlives them."""
+    def expose(self, release: str, *, people: bool) -> None:
+        """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them."""
+        self._connection.execute(statement("stages/delete_charged"), {"release": release})
+        self._connection.execute(statement("stages/insert_charged"), {"release": release, "people": people})
         self._connection.execute(statement("stages/delete_exposed"), {"release": release})
-        self._connection.execute(statement("stages/insert_exposed"), {"release": release})
+        if people:
+            self._connection.execute(statement("stages/insert_exposed"), {"release": release})
+
+    def charged(self) -> dict[str, bool]:
+        """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
+        return dict(self._connection.execute(statement("stages/list_charged")).fetchall())
 
     def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
@@ -90,39 +105,80 @@ def make_vault(vault: Path) -> None:
         ignore.write_text("*\n", encoding="utf-8")
 
 
+_ROOMS = RLock()
+
+
 @contextmanager
 def open_room(vault: Path, population: str, release: str) -> Iterator[ReleaseRoom]:
-    """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing."""
+    """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
+
+    One room at a time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours.
+    """
     make_vault(vault)
-    with open_database(vault / f"{population}.duckdb") as connection:
+    with _ROOMS, open_database(vault / f"{population}.duckdb") as connection:
+        _remove_spilled(vault / f"{population}.duckdb")
         connection.execute(statement("schema/create_release_schema", room=release))
         connection.execute(statement("schema/use_release_schema", room=release))
         connection.execute(statement("schema/create_notes"))
+        connection.execute(statement("schema/create_charged"))
         connection.execute(statement("schema/create_exposed"))
         with transaction(connection):
             yield ReleaseRoom(connection)
 
 
-def prune_rooms(vault: Path, population: str, rooms: Sequence[str]) -> None:
-    """Remove these rooms, and rewrite the population's file without them: what was in them is in no file of the vault then.
+@contextmanager
+def locked_vault(vault: Path, population: str) -> Iterator[None]:
+    """Nobody is in a room of this population meanwhile."""
+    make_vault(vault)
+    with _ROOMS, open_database(vault / f"{population}.duckdb"):
+        yield
+
+
+def prune_rooms(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
+    """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
+    what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
     The file is replaced while its lock is held. Stopped anywhere, the old or the new one is there, whole.
     """
-    file = vault / f"{population}.duckdb"
-    if not file.exists():
-        return
     partial = file.with_name(f".{file.name}.pruned")
-    partial.unlink(missing_ok=True)
-    with open_database(file) as connection:
-        for room in rooms:
-            connection.execute(statement("schema/drop_release_schema", room=room))
-        connection.execute(statement("schema/checkpoint"))
-        connection.execute(statement("schema/attach_copy"), {"file": str(partial)})
-        connection.execute(statement("schema/copy_vault", vault=file.stem))
-        connection.execute(statement("schema/detach_copy"))
+    for left in file.parent.glob(f"{partial.name}*"):
+        left.unlink()
+    new = f"new_{secrets.token_hex(8)}"  # no database is called like this
+    with _ROOMS, open_database(file) as locked:  # the lock, until the new file is in its place
+        _remove_spilled(file)
+        rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
+        chosen = [room for room in choose(rooms) if room in rooms]
+        if not chosen:
+            return []
+        for room in chosen:
+            locked.execute(statement("schema/drop_release_schema", room=room))
+        locked.execute(statement("schema/checkpoint"))
+        before = _count_everything(locked)
+        locked.execute(statement("schema/attach_copy", copy=new), {"file": str(partial)})
+        [(old,)] = locked.execute(statement("schema/select_database")).fetchall()
+        locked.execute(statement("schema/copy_vault", vault=old, copy=new))
+        locked.execute(statement("schema/detach_copy", copy=new))
+        with open_database(partial, read_only=True) as copied:
+            if _count_everything(copied) != before:
+                raise StoreError("the copy without the removed tables is not complete; nothing was replaced.", where=str(file))
         sync(partial)
         partial.replace(file)
-        sync(vault)
+        sync(file.parent)
+    return chosen
+
+
+def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], int]:
+    """Every table of the file, and how many rows it has."""
+    tables = connection.execute(statement("schema/list_tables")).fetchall()
+    return {
+        (room, name): connection.execute(statement("schema/count_rows", room=room, table=name)).fetchall()[0][0]
+        for room, name in tables
+    }
+
+
+def _remove_spilled(file: Path) -> None:
+    """Remove what DuckDB spilled beside the file and a killed process left; whoever calls has the file's lock."""
+    shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
 
 
 class Exposed:

@@ -1,1 +1,1 @@
-INSERT INTO events VALUES ($number, $body, $hash);
+INSERT INTO events VALUES ($number, $body, $hash, $seal);

@@ -1,1 +1,1 @@
-ATTACH $file AS pruned;
+ATTACH $file AS {{copy}};

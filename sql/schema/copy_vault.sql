@@ -1,2 +1,2 @@
 -- Everything that is left, into a file of its own: what was removed from the old one stays readable in its free pages.
-COPY FROM DATABASE {{vault}} TO pruned;
+COPY FROM DATABASE {{vault}} TO {{copy}};

@@ -1,1 +1,1 @@
-DETACH pruned;
+DETACH {{copy}};

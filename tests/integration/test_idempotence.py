@@ -414,23 +414,22 @@ class Attacked:
             connection.execute(text, values)
 
     def rewrite(self, change: Callable[[list[dict[str, Any]]], None]) -> None:
-        """Another chain of events with right numbers and hashes throughout."""
-        events = [
-            {"kind": event.kind, "noted": event.noted, "content": event.content, "release": event.release}
-            for event in self.tiny.events()
-        ]
-        for event in events:
-            release = event["release"]
-            event["release"] = None if release is None else [release.policy, release.release, release.revision]
-            event["content"] = json.loads(canonical_json(event["content"]))
+        """Another chain of events, with right numbers and hashes throughout; who has no key keeps the seals that were there."""
+        rows = self.tiny.query(self.tiny.site.registry, "SELECT * FROM events ORDER BY number")
+        events = [json.loads(row["body"]) for row in rows]
         change(events)
         previous = BEGIN
         self.execute("DELETE FROM events")
         for number, event in enumerate(events, start=1):
             body = canonical_json({**event, "number": number, "previous": previous})
             previous = hashlib.sha256(body.encode()).hexdigest()
-            self.execute("INSERT INTO events VALUES (?, ?, ?)", [number, body, previous])
+            self.insert({**rows[min(number, len(rows)) - 1], "number": number, "body": body, "hash": previous})
         self.execute("UPDATE head SET number = ?, hash = ?", [len(events), previous])
+
+    def insert(self, row: dict[str, Any]) -> None:
+        """Put an event into its table."""
+        names, marks = ", ".join(row), ", ".join("?" * len(row))
+        self.execute(f"INSERT INTO events ({names}) VALUES ({marks})", list(row.values()))  # noqa: S608
 
 
 def edit_row(at: Attacked) -> None:
@@ -500,11 +499,15 @@ def double_event(at: Attacked) -> None:
 
 
 def add_event(at: Attacked) -> None:
-    """An event that follows from the last one, put there by somebody who does not know of the head."""
-    number, previous = len(at.tiny.events()) + 1, at.tiny.events()[-1].hash
-    told = {"number": number, "previous": previous, "kind": "policy", "noted": "2026-01-01", "release": None, "content": {}}
-    body = canonical_json(told)
-    at.execute("INSERT INTO events VALUES (?, ?, ?)", [number, body, hashlib.sha256(body.encode()).hexdigest()])
+    """An event that follows from the last one, with right hashes in every place; only its seal cannot be made without the key."""
+    at.rewrite(lambda events: events.append({**events[0], "content": {**events[0]["content"], "hash": "another"}}))
+
+
+def open_revision(at: Attacked) -> None:
+    """A revision that nobody has opened with a reason, with right hashes in every place."""
+    at.rewrite(
+        lambda events: events.append({**events[1], "kind": "opened", "release": ["people", "1", 2], "content": {"why": ""}})
+    )
 
 
 def delete_registry(at: Attacked) -> None:
@@ -538,6 +541,18 @@ def rewrite_longer(at: Attacked) -> None:
     at.rewrite(change)
 
 
+def write_on_from_older(at: Attacked) -> None:
+    """From an older copy on, other events written by the program itself, with the key: right seals, and a longer chain."""
+    head, registry = (at.tiny.site.vault / HEAD), at.tiny.site.registry
+    newest = head.read_bytes()
+    shutil.copy2(at.older, registry)
+    shutil.copy2(at.older.parent / "vault" / HEAD, head)
+    with at.tiny.site.open_registry() as opened:
+        for place in range(9):
+            opened.add("policy", policy="people", hash=str(place), population="folk")
+    head.write_bytes(newest)
+
+
 def edit_head_row(at: Attacked) -> None:
     """The database's own head changed."""
     at.execute("UPDATE head SET hash = 'another'")
@@ -553,6 +568,23 @@ def edit_head_file(at: Attacked) -> None:
 def empty_head_file(at: Attacked) -> None:
     """The vault's head emptied."""
     (at.tiny.site.vault / HEAD).write_text("")
+
+
+def delete_head_file(at: Attacked) -> None:
+    """The vault's head gone."""
+    (at.tiny.site.vault / HEAD).unlink()
+
+
+def delete_head_file_and_restore_older(at: Attacked) -> None:
+    """The vault's head gone, and a copy of the registry from before the charge of release 1 put back."""
+    delete_head_file(at)
+    restore_older(at)
+
+
+def delete_head_file_and_registry(at: Attacked) -> None:
+    """The vault's head gone, and the registry too: as if nothing had ever been charged."""
+    delete_head_file(at)
+    delete_registry(at)
 
 
 def drop_events(at: Attacked) -> None:
@@ -585,13 +617,18 @@ ATTACKS = (
     delete_everything_inside,
     double_event,
     add_event,
+    open_revision,
     delete_registry,
     restore_older,
     rewrite_smaller,
     rewrite_longer,
+    write_on_from_older,
     edit_head_row,
     edit_head_file,
     empty_head_file,
+    delete_head_file,
+    delete_head_file_and_restore_older,
+    delete_head_file_and_registry,
     drop_events,
     drop_head,
     drop_all_tables,

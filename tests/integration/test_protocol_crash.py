@@ -10,6 +10,7 @@ import hashlib
 import multiprocessing
 import os
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -31,6 +32,7 @@ from release_pipeline.flow.overview import list_releases
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.store.vault import open_room
 from tests.integration.sites import TinySite, make_rows, make_site
 
 CHARGED, ON_THE_DISK, NOTED = "the loss is charged", "the secret is on the disk", "the secret is noted"
@@ -59,6 +61,7 @@ SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
 RANDOM_KILLS, MANY = 20, 20_000
 LONGEST = 120.0  # seconds that one attempt may take before it counts as hanging
 SEED = 4
+KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
 PROCESSES.set_forkserver_preload(
@@ -124,6 +127,22 @@ def attempt_and_copy(home: Path, secret: bytes, copies: str | None, told: Connec
     open_release(Site(home, {}), "people", "1", probe=Probe(new_secret=lambda: secret)).run()
 
 
+def attempt_to_make(home: Path, _: bytes, size: str | None, told: Connection) -> None:
+    """Make the registry of a site that has none, or then the vault; killed by the system when a file grows over so many bytes."""
+    what, _, longest = (size or "").partition(" ")
+    flow = open_release(Site(home, {}), "people", "1")
+    if what == "vault":
+        flow.check_may_begin()
+    told.send("making")
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(longest), resource.RLIM_INFINITY))
+    if what == "vault":
+        with open_room(flow.site.vault, "folk", flow.id.room):
+            pass
+    else:
+        flow.check_may_begin()
+
+
 def die() -> None:
     """No handler and no `finally` runs after this."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -170,8 +189,8 @@ def run(
         if child.exitcode is None:
             child.kill()
             child.join()
-    assert child.exitcode in (0, -signal.SIGKILL), f"the attempt failed after {ended.told[-1:]}, see its standard error"
-    ended.killed = child.exitcode == -signal.SIGKILL
+    assert child.exitcode in (0, *KILLED), f"the attempt failed after {ended.told[-1:]}, see its standard error"
+    ended.killed = child.exitcode in KILLED
     child.close()
     return ended
 
@@ -314,6 +333,19 @@ def test_killed_while_it_charges(untouched: TinySite, undisturbed: dict[bytes, U
     assert tiny.charges() == []
     assert list((tiny.site.vault / "secrets").iterdir()) == []
     run(attempt, tiny)
+    assert look_at(tiny) == undisturbed[SECRET].end
+
+
+@pytest.mark.parametrize("what", ["registry", "vault"])
+@pytest.mark.parametrize("size", [0, 4096, 8192])
+def test_killed_while_it_makes_a_database(
+    untouched: TinySite, undisturbed: dict[bytes, Undisturbed], tmp_path: Path, what: str, size: int
+) -> None:
+    """Killed at the first bytes of a new database: what is left of it stands in nobody's way, and nothing of it stays."""
+    tiny = copy_of(untouched, tmp_path / "site")
+    assert run(attempt_to_make, tiny, stop=f"{what} {size}").killed
+    assert list_releases(tiny.site)[1] == []
+    assert run(attempt, tiny).told[-1:] == [FINISHED]
     assert look_at(tiny) == undisturbed[SECRET].end
 
 

@@ -26,7 +26,7 @@ from release_pipeline.flow.reservation import PLAIN, Reservation, open_account, 
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.loss import Account, release_loss
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
-from release_pipeline.store.registry import RegistryChanged, ReleaseId, open_registry
+from release_pipeline.store.registry import RegistryChanged, ReleaseId
 from release_pipeline.store.vault import open_room
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
@@ -58,6 +58,18 @@ def contend(folder: Path, wanted: Sequence[tuple[str, str]], barrier: Any, told:
             told.send(("passed", reserve(site, reservation, PLAIN).hex()))
         except ReleasePipelineError as refused:
             told.send((type(refused).__name__, str(refused)))
+
+
+def begin(folder: Path, rounds: int, barrier: Any, told: Connection) -> None:
+    """Note something in the registry of the site `folder/N`, for each N, which does not exist until the first does that."""
+    for place in range(rounds):
+        barrier.wait(TOGETHER)
+        try:
+            with Site(folder / str(place), {}).open_registry() as registry:
+                registry.add("policy", policy="people")
+            told.send("noted")
+        except ReleasePipelineError as refused:
+            told.send(str(refused))
 
 
 def run_together(home: Path, policy: str, release: str, barrier: Any, told: Connection) -> None:
@@ -289,6 +301,23 @@ def test_release_that_is_started_twice_at_once_is_one_release(tmp_path: Path) ->
         assert tiny.flow().candidate_is_whole()
 
 
+def test_registry_that_several_begin_at_once_is_one(tmp_path: Path) -> None:
+    """Four processes find no registry and make it: each waits for the others, and nothing that one has written is lost."""
+    rounds = 40
+    for place in range(rounds):
+        (tmp_path / str(place)).mkdir()
+    barrier = PROCESSES.Barrier(4)
+    with (
+        child(begin, tmp_path, rounds, barrier) as a,
+        child(begin, tmp_path, rounds, barrier) as b,
+        child(begin, tmp_path, rounds, barrier) as c,
+        child(begin, tmp_path, rounds, barrier) as d,
+    ):
+        told = [hear(hears) for _ in range(rounds) for hears in (a, b, c, d)]
+    assert {words for words in told if words != "noted"} == set()
+    assert [len(TinySite(tmp_path / str(place)).events()) for place in range(rounds)] == [4] * rounds
+
+
 def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None:
     """Neither of two processes that put the same folder in its place takes the other's away, and nothing is left beside it."""
     tiny, rounds = make_site(tmp_path / "site"), 6
@@ -517,27 +546,20 @@ def test_readers_during_runs_answer(tmp_path: Path) -> None:
         assert hear(hears) == "candidate"
 
 
-def test_reader_that_comes_with_the_first_event_is_answered(tmp_path: Path) -> None:
-    """A reader finds no registry; before it has asked the vault, another process has made one: nobody removed anything."""
-    path = tmp_path / "registry.duckdb"
+def test_reader_that_comes_with_the_first_event_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader looks, and there is no registry; before it looks into the vault, somebody has made one. Nothing was removed."""
+    tiny = make_site(tmp_path / "site")
+    exists, looked = Path.exists, list[Path]()
 
-    class Vault:
-        """What the vault knows; asked for the first time, it is a moment too late."""
+    def look_too_early(path: Path, **options: bool) -> bool:
+        found = exists(path, **options)
+        if path == tiny.site.registry and not found and not looked:
+            looked.append(path)
+            flow.check_may_begin()
+        return found
 
-        known: tuple[int, str] | None = None
-        asked = False
-
-        def read(self) -> tuple[int, str] | None:
-            if not self.asked:
-                self.asked = True
-                with open_registry(path, head=self) as registry:
-                    registry.add("policy", policy="people")
-            return self.known
-
-        def write(self, number: int, digest: str) -> None:
-            self.known = number, digest
-
-    with open_registry(path, head=Vault(), read_only=True) as registry:
-        assert len(registry.events) <= 1
-    with duckdb.connect(str(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM events").fetchall() == [(1,)]
+    flow = tiny.flow()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", look_too_early)
+        assert len(tiny.events()) in (0, 2)
+    assert [event.kind for event in tiny.events()] == ["policy", "opened"]

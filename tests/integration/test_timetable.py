@@ -328,6 +328,16 @@ def test_a_clock_set_back_opens_nothing_twice(tiny: TinySite, clock: Any, releas
     assert bool(told) == (back > MINUTE)
 
 
+def test_a_clock_put_right_by_a_second_does_not_make_the_next_release_due(clock: Any, tmp_path: Path) -> None:
+    """The first was late, and is opened; then the clock goes back a little, and the opening lies in the future: the second waits
+    for its own time all the same."""
+    tiny = site_of(tmp_path / "site", LIST)
+    late = DUE + timedelta(days=19)
+    on_arrival(tiny, set_clock(clock, late))
+    assert on_arrival(tiny, set_clock(clock, late - timedelta(seconds=1))).reason == "release 2 is due 2025-05-01 06:00 UTC."
+    assert opened(tiny) == ["people/1/r1"]
+
+
 def test_many_ticks_at_once_open_one_release(clock: Any, tmp_path: Path) -> None:
     """Whoever comes second says so, or gives the same one once more."""
     tiny = site_of(tmp_path / "site", LIST)
@@ -408,7 +418,7 @@ def look(tiny: TinySite, cursors: list[str], *, has_run: Callable[[ReleaseId], b
     return found
 
 
-def test_a_source_opens_a_release_when_it_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_source_opens_a_release_when_it_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """New or changed since the last look, it may still be being written; when it was found too small, it is not read again until
     it changes; and then the next release likewise."""
     tiny = make_site(tmp_path / "site", rows=make_rows(5, releases=["1"]))
@@ -416,7 +426,9 @@ def test_a_source_opens_a_release_when_it_stays_as_it_is(tmp_path: Path) -> None
     changed = "the source is new or was changed; the next look tells whether it stays as it is."
     assert look(tiny, cursors).reason == changed
     assert "5 records of release 1" in look(tiny, cursors).reason
-    assert "5 records of release 1" in look(tiny, cursors).reason
+    with monkeypatch.context() as patch:
+        patch.setattr(timetable, "count_arrived", None)  # whoever reads the source fails
+        assert "5 records of release 1" in look(tiny, cursors).reason
     assert cursors[-1] == cursors[-2]
     tiny.write_rows(make_rows(30, releases=["1"]))
     assert look(tiny, cursors).reason == changed
@@ -462,6 +474,19 @@ def test_status_of_a_timetable(tiny: TinySite, clock: Any, releases: str) -> Non
     assert status(tiny, DUE + MINUTE) == {**line, f"people/{second}": ("waiting", "due 2025-05-01 06:00 UTC")}
     assert status(tiny, AGAIN + MINUTE) == {**line, f"people/{second}": ("late", "due 2025-05-01 06:00 UTC")}
     assert describe_late(tiny.site, tiny.site.policy("people"), now=AGAIN) == ""
+
+
+def test_nothing_that_happens_later_puts_a_due_release_off(clock: Any, tmp_path: Path) -> None:
+    """Neither a change of the policy nor what becomes of the release before it: due since it was seen, or that one was opened."""
+    tiny = site_of(tmp_path / "site", LIST)
+    set_clock(clock, DUE + timedelta(days=9))
+    tiny.write_policy(releases=LIST, retain="9 days")
+    note_policies(tiny.site)
+    assert status(tiny, clock.moment)["people/1"] == ("late", "due 2025-04-01 06:00 UTC")
+    on_time(tiny, clock.moment)
+    set_clock(clock, AGAIN + timedelta(days=9))
+    tiny.flow("1").note_blocked("it is too small.")
+    assert status(tiny, clock.moment)["people/2"] == ("late", "due 2025-05-01 06:00 UTC")
 
 
 def test_status_of_a_policy_that_nobody_has_seen(clock: Any, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import base64
+import contextlib
 import copy
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ RFC_8032 = [  # section 7.1: secret key, public key, message, signature
     ),
     (
         "833fe62409237b9d62ec77587520911e9a759cec1d19755b7da901b96dca3d42",
-        "ec172b93ad5e563f4932c70e1245034c35467ef2efd4d64ebf819683467e2bf",
+        "ec172b93ad5e563bf4932c70e1245034c35467ef2efd4d64ebf819683467e2bf",
         hashlib.sha512(b"abc").digest(),
         "dc2a4459e7369633a52b1bf277839a00201009a3efbf3ecb69bea2186c26b58909351fc9ac90b3ecfdfbc7c66431e0303dca179c138ac17ad9bef1177331a704",
     ),
@@ -67,7 +67,15 @@ PUBLIC = SECRET.public_key().public_bytes_raw()
 MESSAGE = b"a release of data about people"
 ORDER, PRIME = 2**252 + 27742317777372353535851937790883648493, 2**255 - 19
 Y_OF_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303021562
-SMALL_Y = (0, 1, PRIME - 1, Y_OF_ORDER_8, PRIME - Y_OF_ORDER_8, PRIME, PRIME + 1)  # of order 1, 2, 4 and 8; the last two not canonical
+SMALL_Y = (
+    0,
+    1,
+    PRIME - 1,
+    Y_OF_ORDER_8,
+    PRIME - Y_OF_ORDER_8,
+    PRIME,
+    PRIME + 1,
+)  # of order 1, 2, 4 and 8; the last two not canonical
 
 
 def openssl_accepts(public: bytes, message: bytes, signature: bytes) -> bool:
@@ -81,7 +89,7 @@ def openssl_accepts(public: bytes, message: bytes, signature: bytes) -> bool:
 @pytest.mark.parametrize(("secret", "public", "message", "signature"), RFC_8032, ids=["empty", "1 byte", "2 bytes", "SHA(abc)"])
 def test_the_vectors_of_rfc_8032(secret: str, public: str, message: bytes, signature: str) -> None:
     """Accepted as they are, and for no other message or key."""
-    key, signed = bytes.fromhex(public.zfill(64)), bytes.fromhex(signature)
+    key, signed = bytes.fromhex(public), bytes.fromhex(signature)
     assert Ed25519PrivateKey.from_private_bytes(bytes.fromhex(secret)).sign(message) == signed
     assert verify_signature(key, message, signed)
     assert not verify_signature(key, message + b".", signed)
@@ -152,10 +160,16 @@ def test_keys_of_small_order_sign_nothing(y: int, sign: int) -> None:
         assert point is None
 
 
-def test_keys_in_another_encoding_are_refused() -> None:
-    """y + p for every y that leaves room for it."""
+def test_only_points_of_the_curve_are_decoded() -> None:
+    """-x² + y² = 1 + d x² y² for each, and it has that one encoding; no other is made of y + p, for every y that leaves room."""
+    points = {y: verify._decode(y.to_bytes(32, "little")) for y in range(40)}
+    found = [(y, point) for y, point in points.items() if point is not None]
+    assert 10 < len(found) < 30
+    for y, point in found:
+        x = point[0]
+        assert (-x * x + y * y - 1 - verify.D * x * x * y * y) % PRIME == 0
+        assert verify._encode(point) == y.to_bytes(32, "little")
     assert all(verify._decode((PRIME + y).to_bytes(32, "little")) is None for y in range(19))
-    assert any(verify._decode(y.to_bytes(32, "little")) for y in range(2, 19))
 
 
 # --- A site that publishes ------------------------------------------------------------------------------------------------------
@@ -168,7 +182,8 @@ RELEASE = "rand-hie/2/r1"
 TIME = "2026-11-20T12:00:00+00:00"
 POPULATIONS = {"participants": {"cap": {"definition": "idp", "epsilon": "4.5", "scope": "column"}}}
 LOSS = {"dp_centroid": None, "dp_column": None, "dp_table": None, "idp_centroid": 2 * 10**9, "idp_column": 2 * 10**9}
-USUAL = "trust policy approve-policy approve-populations earlier reserve candidate ben cara publishing package published".split()
+USUAL = ["trust", "policy", "approve-policy", "approve-populations", "earlier", "reserve", "candidate", "ben", "cara"]
+USUAL += ["publishing", "package", "published"]
 
 
 def canonical(content: Any) -> str:
@@ -387,9 +402,13 @@ def put(files: Files, folder: Path) -> Path:
 
 
 def pack(files: Files, file: Path, prefix: str = "") -> Path:
+    return pack_entries([(prefix + name, content) for name, content in files.items()], file)
+
+
+def pack_entries(entries: Iterable[tuple[str | zipfile.ZipInfo, bytes]], file: Path) -> Path:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(prefix + name, content)
+        for name, content in entries:
+            archive.writestr(name, content)
     return file
 
 
@@ -420,7 +439,12 @@ OFFICER = digest(raw("olga"))
 def test_a_package_passes(package: Files, tmp_path: Path) -> None:
     """As a folder and as a zip, flat or in folders; its release and the registry's head are told."""
     folder = put(package, tmp_path / "releases" / RELEASE)
-    for path in (folder, pack(package, tmp_path / "a.zip"), pack(package, tmp_path / "b.zip", "x/y/"), pack(package, tmp_path / "c.zip", RELEASE + "/")):
+    for path in (
+        folder,
+        pack(package, tmp_path / "a.zip"),
+        pack(package, tmp_path / "b.zip", "x/y/"),
+        pack(package, tmp_path / "c.zip", RELEASE + "/"),
+    ):
         findings = verify_path(path, OFFICER)
         assert failures(findings) == []
         assert {finding.level for finding in findings} == {"ok"}
@@ -429,7 +453,11 @@ def test_a_package_passes(package: Files, tmp_path: Path) -> None:
 
 def test_a_dossier_passes(dossier: Files, tmp_path: Path) -> None:
     """As a folder and as a zip; what nobody signed is told, and the hashes of the data that are not in it."""
-    for path in (put(dossier, tmp_path / "d"), pack(dossier, tmp_path / "d.zip"), pack(dossier, tmp_path / "e.zip", "dossier-rand-hie/")):
+    for path in (
+        put(dossier, tmp_path / "d"),
+        pack(dossier, tmp_path / "d.zip"),
+        pack(dossier, tmp_path / "e.zip", "dossier-rand-hie/"),
+    ):
         findings = verify_path(str(path), [OFFICER])
         assert failures(findings) == []
         notes = [finding.words for finding in findings if finding.level == "note"]
@@ -510,3 +538,745 @@ def test_an_office_may_change_hands_if_both_are_known(tmp_path: Path) -> None:
     assert failures(verify_path(path, [OFFICER, new])) == []
     assert any(OFFICER in words for words in failures(verify_path(path, new)))
     assert sum("another channel" in finding.words for finding in verify_path(path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("cap", "noted", "unit", "spent"),
+    [
+        ({"releases": 2}, "2", "releases", ("1", "2")),
+        ({"epsilon": 4, "definition": "idp", "scope": "column"}, "4", "epsilon, iDP, column", ("2", "4")),
+        (
+            {"epsilon": "4.000000001", "definition": "idp", "scope": "centroid"},
+            "4.000000001",
+            "epsilon, iDP, centroid",
+            ("2", "4"),
+        ),
+    ],
+)
+def test_caps_of_every_kind(cap: Any, noted: str, unit: str, spent: tuple[str, str], tmp_path: Path) -> None:
+    """Releases are counted, nano-epsilon added up; the cap itself may be reached."""
+    world = World()
+    world.populations, world.cap, world.unit = {"participants": {"cap": cap}}, noted, unit
+    first, second = (
+        lambda world: world.charge("rand-hie/1/r1", spent=spent[0]),
+        lambda world: world.charge(RELEASE, spent=spent[1]),
+    )
+    findings = verify_path(put(with_steps({"earlier": [first], "reserve": [second]}, world).dossier(), tmp_path / "d"), OFFICER)
+    assert failures(findings) == []
+    assert any(f"2 charges to participants add up to {spent[1]} of {noted} ({unit})" in finding.words for finding in findings)
+
+
+def test_caps_that_were_changed_since(tmp_path: Path) -> None:
+    """A note says that the approved caps in the dossier are not those of the charge."""
+
+    def raise_cap(world: World) -> None:
+        world.populations["participants"]["cap"]["epsilon"] = "9"
+        world.do_approve_populations()
+
+    findings = verify_path(put(with_steps({"published": ["published", raise_cap]}).dossier(), tmp_path / "d"), OFFICER)
+    assert failures(findings) == []
+    assert any("other caps held at the charge" in finding.words for finding in findings if finding.level == "note")
+
+
+# --- Every single file ----------------------------------------------------------------------------------------------------------
+
+PACKAGE_NAMES, DOSSIER_NAMES = sorted(usual().package), sorted(usual().dossier())
+
+
+def spoilt(content: bytes) -> Iterator[bytes]:
+    """The content with a bit flipped in the middle, with a line more, and without its last byte."""
+    middle = len(content) // 2
+    if content:
+        yield content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+        yield content[:-1]
+    yield content + b"\n"
+
+
+@pytest.mark.parametrize("name", PACKAGE_NAMES)
+def test_every_file_of_a_package(package: Files, name: str, tmp_path: Path) -> None:
+    """Changed or away, it is found and named."""
+    for content in spoilt(package[name]):
+        if name.endswith(".sig") and content == package[name] + b"\n":
+            continue  # around the signed statement JSON may have spaces
+        assert any(name in words for words in judge({**package, name: content}, tmp_path / "p"))
+    rest = {other: content for other, content in package.items() if other != name}
+    assert any(name in words for words in judge(rest, tmp_path / "p"))
+    assert any(name in words for words in failures(verify_path(pack(rest, tmp_path / "p.zip"))))
+
+
+@pytest.mark.parametrize("name", DOSSIER_NAMES)
+def test_every_file_of_a_dossier(dossier: Files, name: str, tmp_path: Path) -> None:
+    """Likewise; and when the list of sums, which nobody signed, is made to fit: still, or the file is told as loose."""
+    rest = {other: content for other, content in dossier.items() if other != name}
+    assert any(name in words for words in judge(rest, tmp_path / "d"))
+    for content in spoilt(dossier[name]):
+        changed = {**dossier, name: content}
+        assert any(name in words for words in judge(changed, tmp_path / "d"))
+        harmless = content == dossier[name] + b"\n" and name.endswith((".sig", "dossier.json"))
+        if name != "SHA256SUMS" and not harmless:
+            findings = verify_path(put(seal(changed), tmp_path / "d"))
+            loose = [f for f in findings if f.level == "note" and "the word of who sent it" in f.words]
+            assert any(name in words for words in [*failures(findings), *(f.words for f in loose)])
+    findings = verify_path(put(seal(rest), tmp_path / "d"))
+    loose_names = {"README.md", "verify.py", "policies/diffs.txt", "ledger.json", "checks.json", "lineage.svg", "columns.csv"}
+    if name not in {*loose_names, "requirements.lock", "versions.json", "SHA256SUMS"}:
+        assert any(name in words for words in failures(findings))
+
+
+@pytest.mark.parametrize(
+    "name", ["extra.txt", "data.xlsx", "RETRACTED.md", "SHA256SUMS.old", ".hidden", "sub/data.csv", "ü", "a\nok    b"]
+)
+def test_files_that_do_not_belong_there(package: Files, dossier: Files, name: str, tmp_path: Path) -> None:
+    """Each is named, in a package and in a dossier's parts."""
+    named = verify._printable(name)
+    assert any(named in words for words in judge({**package, name: b"x"}, tmp_path / "p"))
+    for folder in ("", "package/", "candidate/"):
+        assert any(named in words for words in judge({**dossier, folder + name: b"x"}, tmp_path / "d"))
+    for folder in ("package/", "candidate/"):
+        found = judge(seal({**dossier, folder + name: b"x"}), tmp_path / "d")
+        assert any(named in words for words in found) or "\n" in name  # which is not a line of a list of sums at all
+        assert found
+
+
+def test_an_empty_folder_and_another_folder(tmp_path: Path) -> None:
+    """What is neither is one sentence, and so is what is not there."""
+    file = tmp_path / "file.zip"
+    file.write_bytes(b"PK no zip")
+    for path in (tmp_path, file, tmp_path / "none", "", "\0", "a" * 5000, tmp_path / "file.zip" / "x"):
+        with pytest.raises(WrongUsage):
+            verify_path(path)
+
+
+# --- Roles, order and history ---------------------------------------------------------------------------------------------------
+
+
+def approve_other_candidate(name: str) -> Callable[[World], None]:
+    return lambda world: world.approve(name, "approve", RELEASE, "5" * 64)
+
+
+def reject(name: str) -> Callable[[World], None]:
+    return lambda world: world.approve(name, "reject", RELEASE, world.candidate_hash, "rejected")
+
+
+def approve_as_another(name: str, claimed: str) -> Callable[[World], None]:
+    """Signs with the own key under the name of another."""
+
+    def step(world: World) -> None:
+        world.secrets[claimed] = SECRETS[name]
+        world.do(claimed)
+
+    return step
+
+
+def approve_openly_as_another(name: str, claimed: str) -> Callable[[World], None]:
+    """Names the own key too, rightly."""
+
+    def step(world: World) -> None:
+        world.twist = lambda document, content: {**content, "name": claimed} if document == "statement approve" else content
+        world.do(name)
+        world.twist = plain
+
+    return step
+
+
+def reviewing_steward(world: World) -> None:
+    world.policy["steward"] = "ben"
+
+
+def lenient_policy(world: World) -> None:
+    world.policy["review"]["reviewers"] = 1
+
+
+def other_data(world: World) -> None:
+    world.data = {**world.data, "data.csv": b"a,b\n1,3\n"}
+
+
+def charge(**content: Any) -> Callable[[World], None]:
+    return lambda world: world.charge(RELEASE, **content)
+
+
+def two_names_one_key(world: World) -> None:
+    """One key under two names."""
+    world.twist = lambda document, content: (
+        content | {"keys": content["keys"] | {"dan": {**content["keys"]["ben"]}}} if document == "keys" else content
+    )
+
+
+ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
+    "a reviewer signs the package": ({"package": [lambda world: world.do_package("ben")]}, "may not sign 'package'"),
+    "a steward signs the package": ({"package": [lambda world: world.do_package("ana")]}, "may not sign 'package'"),
+    "a stranger signs the package": ({"package": [lambda world: world.do_package("eve")]}, "not in the list of trusted keys"),
+    "the service approves": ({"cara": ["robot"]}, "'robot' has the role service"),
+    "the officer approves": ({"cara": ["olga"]}, "'olga' has the role officer"),
+    "the steward by role approves": ({"cara": ["ana"]}, "'ana' has the role steward"),
+    "a reviewer who is the policy's steward approves": ({"trust": ["trust", reviewing_steward]}, "'ben' is the steward"),
+    "one reviewer twice": ({"cara": ["ben"]}, "1 reviewers approved"),
+    "one reviewer only": ({"cara": []}, "1 reviewers approved"),
+    "nobody": ({"ben": [], "cara": []}, "0 reviewers approved"),
+    "another candidate was approved": ({"cara": [approve_other_candidate("cara")]}, "1 reviewers approved"),
+    "a key outside the list approves": ({"cara": ["eve"]}, "not in the list of trusted keys"),
+    "a key outside the list under a known name": ({"cara": [approve_as_another("eve", "cara")]}, "of 'cara' is not valid"),
+    "a reviewer under the name of another": ({"cara": [approve_as_another("ben", "cara")]}, "of 'cara' is not valid"),
+    "a key of its own under the name of another": ({"cara": [approve_openly_as_another("eve", "cara")]}, "not in the list"),
+    "a reviewer's key under the name of another": ({"cara": [approve_openly_as_another("ben", "cara")]}, "not in the list"),
+    "approved before anybody was trusted": (
+        {"trust": [], "policy": ["policy", "trust"], "ben": ["ben"], "approve-policy": []},
+        "policy",
+    ),
+    "approved only after it was published": ({"cara": [], "published": ["published", "cara"]}, "1 reviewers approved"),
+    "rejected after the approvals": ({"publishing": [reject("dan"), "publishing"]}, "0 reviewers approved"),
+    "rejected between them": ({"cara": [reject("dan"), "cara"]}, "1 reviewers approved"),
+    "the policy approved only after the charge": (
+        {"approve-policy": [], "reserve": ["reserve", "approve-policy"]},
+        "did not approve it before the charge",
+    ),
+    "the policy approved by a reviewer": (
+        {"approve-policy": [lambda world: world.do_approve_policy("ben")]},
+        "may not sign 'policy'",
+    ),
+    "the policy approved by the service": ({"approve-policy": [lambda world: world.do_approve_policy("robot")]}, "may not sign"),
+    "the policy never approved": ({"approve-policy": []}, "did not approve it before the charge"),
+    "another policy than the approved one": ({"earlier": [lenient_policy, "policy", "earlier"]}, "did not approve it before"),
+    "the policy not told before the charge": ({"policy": [], "reserve": ["reserve", "policy"]}, "tells its policy"),
+    "caps never approved": ({"approve-populations": []}, "populations.json: the officer did not approve it"),
+    "caps approved after the charge": (
+        {"approve-populations": [], "candidate": ["approve-populations", "candidate"]},
+        "populations.json",
+    ),
+    "caps approved by the steward": (
+        {"approve-populations": [lambda world: world.do_approve_populations("ana")]},
+        "may not sign",
+    ),
+    "caps approved that are not those of the charge": (
+        {
+            "approve-populations": [
+                lambda world: world.populations["participants"]["cap"].update(epsilon=9),
+                "approve-populations",
+            ]
+        },
+        "is not the one declared here",
+    ),
+    "charged twice": ({"reserve": ["reserve", charge(spent="6")]}, "charged 2 times"),
+    "never charged": ({"reserve": []}, "charged 0 times"),
+    "charged after it was published": ({"reserve": [], "published": ["published", "reserve"]}, "only after it was published"),
+    "over the cap": ({"reserve": ["earlier", charge(spent="6")]}, "go over the cap"),
+    "charges that do not add up": ({"reserve": [charge(spent="3")]}, "do not add up"),
+    "a negative charge": ({"earlier": [charge(spent="0", loss={"idp_column": -1}), "earlier"]}, "charged 2 times"),
+    "a refund": (
+        {"reserve": [lambda world: world.charge("rand-hie/9/r1", spent="1", loss={"idp_column": -(10**9)}), charge(spent="3")]},
+        "do not add up",
+    ),
+    "an unbounded loss": ({"reserve": [charge(spent="4", loss={**LOSS, "idp_column": None})]}, "'idp_column' is missing"),
+    "another cap than the declared": ({"reserve": [charge(spent="4", cap="9")]}, "is not the one declared here"),
+    "a cap in another unit": ({"reserve": [charge(spent="2", unit="releases")]}, "is not the one declared here"),
+    "a cap in no unit": ({"reserve": [charge(spent="4", unit="euro")]}, "unknown unit"),
+    "charged to another population": ({"reserve": [charge(spent="2", population="others")]}, "population"),
+    "other data than the candidate's": ({"package": [other_data, "package"]}, "it lists other data than the package"),
+    "another candidate noted": (
+        {"candidate": [lambda world: world.note("candidate", candidate_hash="1" * 64, policy_hash="2" * 64)]},
+        "another candidate, or missing",
+    ),
+    "no candidate noted": ({"candidate": []}, "another candidate, or missing"),
+    "another candidate was being published": (
+        {"publishing": [lambda world: world.note("publishing", candidate_hash="1" * 64)]},
+        "another candidate, or missing",
+    ),
+    "never noted as published": ({"published": []}, "events at the end are missing"),
+    "published before the package's head": (
+        {"published": [], "package": ["package", "published", "package"]},
+        "events at the end",
+    ),
+    "published with other content too": ({"published": ["published", other_data, "package", "published"]}, "published"),
+    "trusted by a stranger": ({"trust": [lambda world: world.do_trust("eve")]}, "event 1 (trusted)"),
+    "trusted by a reviewer": ({"trust": [lambda world: world.do_trust("ben")]}, "event 1 (trusted)"),
+    "one key under two names": ({"trust": [two_names_one_key, "trust"]}, "one key stands there under two names"),
+    "the package's list of keys was never trusted": (
+        {"package": [lambda world: world.people.update(eve="service"), "package"]},
+        "is not the list that was trusted when the package was made",
+    ),
+    "retracted by a reviewer": ({"published": ["published", lambda world: world.do_retract("ben")]}, "may not sign 'retract'"),
+    "retracted by the service": ({"published": ["published", lambda world: world.do_retract("robot")]}, "may not sign 'retract'"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_attacks_on_roles_order_and_history(attack: str, tmp_path: Path) -> None:
+    """All hashes and lists are right in these; each is found for its own reason."""
+    changes, expected = ATTACKS[attack]
+    found = judge(with_steps(changes).dossier(), tmp_path / "d", OFFICER)
+    assert any(expected in words for words in found), found
+
+
+def test_a_package_is_of_its_release_and_place(package: Files, tmp_path: Path) -> None:
+    """The right package in the wrong place, a card of another release, and a signature for another one."""
+    assert any("rand-hie/3/r1" in words for words in judge(package, tmp_path / "rand-hie/3/r1"))
+    assert any("rand-hie/3/r1" in words for words in failures(verify_path(pack(package, tmp_path / "p.zip", "rand-hie/3/r1/"))))
+
+    def another(document: str, content: Any) -> Any:
+        return {**content, "release": "rand-hie/3/r1"} if document == "card" else content
+
+    found = judge(World(another).do(*USUAL).package, tmp_path / "p")
+    assert any("SHA256SUMS.sig" in words and "another subject" in words for words in found)
+
+
+def test_a_statement_is_not_good_for_another_kind(tmp_path: Path) -> None:
+    """A signature over the approval of a policy with a candidate's hash approves no candidate."""
+
+    def step(world: World) -> None:
+        signed = world.sign("cara", "reject", RELEASE, world.candidate_hash)
+        world.note("approved", RELEASE, what="candidate", subject=RELEASE, hash=world.candidate_hash, signed=signed)
+
+    found = judge(with_steps({"cara": [step]}).dossier(), tmp_path / "d")
+    assert any("another kind" in words for words in found)
+
+
+def test_a_forged_tombstone(tmp_path: Path) -> None:
+    """It retracts nothing: data that are away are missing, and it is named itself."""
+    world = usual()
+    world.do_retract("eve")
+    found = judge(world.package, tmp_path / "p")
+    assert any("RETRACTED.json" in words and "not in the list" in words for words in found)
+    assert any("data.csv: it is missing" in words for words in found)
+    assert not any("was retracted" in words for words in found)
+
+
+def test_a_tombstone_that_no_event_tells_of(tmp_path: Path) -> None:
+    """Events after the package's head were cut off: what is signed in the package still shows it."""
+    world = usual("retract")
+    world.lines.pop()
+    assert any("tombstone" in words and "events at the end" in words for words in judge(world.dossier(), tmp_path / "d"))
+
+
+# --- The chain ------------------------------------------------------------------------------------------------------------------
+
+
+def rewrite(lines: list[str], change: Callable[[list[Any]], None]) -> list[str]:
+    """The chain with its bodies changed, and every number and hash made to fit."""
+    bodies = [json.loads(json.loads(line)["body"]) for line in lines]
+    change(bodies)
+    world = World()
+    for body in bodies:
+        release = None if body["release"] is None else "{}/{}/r{}".format(*body["release"])
+        world.note(body["kind"], release, **body["content"])
+    return world.lines
+
+
+def with_lines(dossier: Files, lines: list[str]) -> Files:
+    return seal({**dossier, "events.jsonl": "".join(f"{line}\n" for line in lines).encode()})
+
+
+def test_an_event_removed_from_the_middle_or_changed(dossier: Files, tmp_path: Path) -> None:
+    """The chain tells which; likewise when two change places, one stands there twice or one is put in."""
+    lines = dossier["events.jsonl"].decode().splitlines()
+    for place in range(len(lines)):
+        rest = [*lines[:place], *lines[place + 1 :]]
+        assert any("events.jsonl" in words for words in judge(with_lines(dossier, rest), tmp_path / "d"))
+        twice = [*lines[: place + 1], *lines[place:]]
+        assert any(f"event {place + 2} was changed" in words for words in judge(with_lines(dossier, twice), tmp_path / "d"))
+        event = json.loads(lines[place])
+        event["body"] = event["body"].replace('"noted":"2026', '"noted":"2025')
+        changed = [*lines[:place], json.dumps(event), *lines[place + 1 :]]
+        assert any(f"event {place + 1} was changed" in words for words in judge(with_lines(dossier, changed), tmp_path / "d"))
+
+
+def test_events_cut_off_before_the_head(dossier: Files, tmp_path: Path) -> None:
+    """However many."""
+    lines = dossier["events.jsonl"].decode().splitlines()
+    for length in (0, 1, 5, 9):
+        found = judge(with_lines(dossier, lines[:length]), tmp_path / "d")
+        assert any("cut off" in words for words in found)
+    assert any("events at the end are missing" in words for words in judge(with_lines(dossier, lines[:10]), tmp_path / "d"))
+
+
+def test_a_chain_rewritten_with_right_hashes(dossier: Files, tmp_path: Path) -> None:
+    """The head that the package names is another."""
+    lines = dossier["events.jsonl"].decode().splitlines()
+
+    def without(number: int) -> Callable[[list[Any]], None]:
+        return lambda bodies: bodies.__delitem__(number)
+
+    assert rewrite(lines, lambda bodies: None) == lines
+    for number in range(10):
+        found = judge(with_lines(dossier, [*rewrite(lines, without(number))]), tmp_path / "d")
+        assert any("the chain was written anew" in words for words in found)
+
+    def cheaper(bodies: list[Any]) -> None:
+        bodies[4]["content"]["loss"]["idp_column"] = 0
+
+    assert any(
+        "the chain was written anew" in words for words in judge(with_lines(dossier, rewrite(lines, cheaper)), tmp_path / "d")
+    )
+
+
+def test_verify_chain_as_a_library() -> None:
+    """Events with numbers, kinds and releases; texts and bytes; an empty chain is one."""
+    lines = usual().lines
+    events = verify_chain(lines)
+    assert events == verify_chain(line.encode() for line in lines)
+    assert [event.number for event in events] == list(range(1, 12))
+    assert (events[5].kind, events[5].release, events[0].release) == ("reserved", RELEASE, "")
+    assert verify_chain([]) == []
+    spaced = json.loads(lines[0])["body"].replace(",", ", ", 1)
+    for line in (
+        "",
+        "[]",
+        "null",
+        "{}",
+        json.dumps({"body": "[]", "hash": digest("[]")}),
+        json.dumps({"body": spaced, "hash": digest(spaced)}),
+    ):
+        with pytest.raises(Fault, match="event 1 was changed"):
+            verify_chain([line])
+
+
+def test_verify_statement_as_a_library() -> None:
+    """What was signed and the signer's role; a changed part, another form or a strange list is a fault."""
+    world = World()
+    keys, signed = world.keys(), world.sign("ben", "approve", RELEASE, "0" * 64, "fine")
+    told = verify_statement(signed, keys)
+    assert (told.name, told.role, told.subject, told.why) == ("ben", "reviewer", RELEASE, "fine")
+    for name in signed["statement"]:
+        changed = copy.deepcopy(signed)
+        changed["statement"][name] += "0"
+        with pytest.raises(Fault):
+            verify_statement(changed, keys)
+        del changed["statement"][name]
+        with pytest.raises(Fault, match=name):
+            verify_statement(changed, keys)
+    for other in (
+        {**signed, "more": 1},
+        {**signed, "signature": signed["signature"] + "\n"},
+        {**signed, "signature": ""},
+        [],
+        None,
+    ):
+        with pytest.raises(Fault):
+            verify_statement(other, keys)
+    for strange in (None, {}, {"keys": {}}, {"keys": {**keys["keys"], "otto": {"key": public_text("otto"), "role": "officer"}}}):
+        with pytest.raises(Fault):
+            verify_statement(signed, strange)
+
+
+# --- Hostile input --------------------------------------------------------------------------------------------------------------
+
+
+def test_links_pipes_and_folders_in_place_of_files(package: Files, tmp_path: Path) -> None:
+    """None is followed, opened or waited for; each is named."""
+    folder = tmp_path / "p"
+    outside = tmp_path / "outside.csv"
+    outside.write_bytes(package["data.csv"])
+    for replace in (lambda file: file.symlink_to(outside), os.mkfifo, Path.mkdir, lambda file: file.symlink_to(file)):
+        for name in ("data.csv", "SHA256SUMS", "trusted-keys.json"):
+            put(package, folder)
+            (folder / name).unlink()
+            replace(folder / name)
+            assert any(name in words for words in failures(verify_path(folder)))
+    put(package, folder)
+    (folder / "loop").symlink_to(folder)
+    assert any("loop" in words for words in failures(verify_path(folder)))
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(WrongUsage):
+            verify_path(path)
+    (tmp_path / "link").symlink_to(put(package, tmp_path / "q"))
+    assert failures(verify_path(tmp_path / "link")) == []  # PATH itself may be one
+
+
+def test_a_file_that_may_not_be_read(package: Files, tmp_path: Path) -> None:
+    """It is named (root may read everything, so there it passes)."""
+    folder = put(package, tmp_path / "p")
+    (folder / "data.csv").chmod(0)
+    found = failures(verify_path(folder))
+    assert any("data.csv" in words for words in found) or os.geteuid() == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["../data.csv", "/etc/passwd", "a/../../b", "./data.csv", "C:\\x", "..\\x", "a//b", "x\0y", "", "-rf"]
+)
+def test_names_with_tricks_in_a_zip(package: Files, name: str, tmp_path: Path) -> None:
+    """They are failures, and nothing is ever unpacked."""
+    file = tmp_path / "p.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        for other, content in package.items():
+            archive.writestr(other, content)
+        entry = zipfile.ZipInfo("placeholder")
+        entry.filename = entry.orig_filename = name
+        archive.writestr(entry, b"x")
+    assert failures(verify_path(file))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.zip"]
+
+
+@pytest.mark.parametrize("name", ["../data.csv", "/etc/passwd", "sub/../data.csv", "data.csv\\", "", "SHA256SUMS", "DATA.csv"])
+def test_names_with_tricks_in_a_list_of_sums(package: Files, name: str, tmp_path: Path) -> None:
+    """Even when the list is signed."""
+
+    def step(world: World) -> None:
+        world.package["SHA256SUMS"] += f"{digest(package['data.csv'])}  {name}\n".encode()
+        world.package["SHA256SUMS.sig"] = json.dumps(world.sign("robot", "package", RELEASE, world.package_hash)).encode()
+
+    found = judge(World().do(*USUAL, step).package, tmp_path / "p")
+    assert any("SHA256SUMS" in words for words in found)
+
+
+def test_duplicate_links_and_encrypted_entries_in_a_zip(package: Files, tmp_path: Path) -> None:
+    """A name twice (whichever comes first), a link, an entry packed with what needs much memory."""
+    for place in (0, len(package)):
+        entries = list(package.items())
+        entries.insert(place, ("data.csv", b"another"))
+        with pytest.warns(UserWarning, match="Duplicate"):
+            pack_entries(entries, tmp_path / "p.zip")
+        assert any("data.csv: stands there twice" in words for words in failures(verify_path(tmp_path / "p.zip")))
+    link = zipfile.ZipInfo("data.csv")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    strange = zipfile.ZipInfo("data.csv")
+    strange.compress_type = zipfile.ZIP_LZMA
+    for entry in (link, strange):
+        with zipfile.ZipFile(tmp_path / "p.zip", "w") as archive:
+            for name, content in package.items():
+                archive.writestr(entry if name == entry.filename else name, content)
+        assert any("data.csv" in words for words in failures(verify_path(tmp_path / "p.zip")))
+    content = pack(package, tmp_path / "p.zip").read_bytes()
+    place = content.index(b"PK\x01\x02")
+    (tmp_path / "p.zip").write_bytes(content[: place + 8] + b"\1" + content[place + 9 :])  # its flag of encryption
+    assert any("encrypted" in words for words in failures(verify_path(tmp_path / "p.zip")))
+
+
+def test_a_zip_bomb(package: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would unpack to far more than its size is not unpacked; a directory that claims a great length is not read."""
+    monkeypatch.setattr(verify, "MOST_UNPACKED", 2**20)
+    with zipfile.ZipFile(tmp_path / "p.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in package.items():
+            archive.writestr(name, content)
+        archive.writestr("zeros", bytes(2**24))
+    assert any("larger than any package" in words for words in failures(verify_path(tmp_path / "p.zip")))
+    content = bytearray(pack(package, tmp_path / "p.zip").read_bytes())
+    end = content.rindex(b"PK\x05\x06")
+    content[end + 12 : end + 16] = struct.pack("<L", 2**31)
+    (tmp_path / "p.zip").write_bytes(content)
+    with pytest.raises(WrongUsage):
+        verify_path(tmp_path / "p.zip")
+
+
+def test_sizes_that_are_no_package(package: Files, dossier: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terabyte of nothing, a huge file where JSON should be, thousands of files: a sentence, at once."""
+    begun = time.monotonic()
+    folder = put(package, tmp_path / "p")
+    os.truncate(folder / "data.csv", 2**40)
+    assert any("larger than any package" in words for words in failures(verify_path(folder)))
+    for name in ("privacy-card.json", "SHA256SUMS", "trusted-keys.sig"):
+        monkeypatch.setattr(verify, "MOST_TO_PARSE", 2**20)
+        put(package, folder)
+        os.truncate(folder / name, 2**21)
+        assert any(name in words for words in failures(verify_path(folder)))
+    monkeypatch.setattr(verify, "MOST_FILES", 12)
+    assert any("more than 12 files" in words for words in failures(verify_path(put(dossier, tmp_path / "d"))))
+    monkeypatch.undo()
+    monkeypatch.setattr(verify, "MOST_SIGNATURES", 4)
+    assert any("too many" in words for words in failures(verify_path(tmp_path / "d")))
+    assert time.monotonic() - begun < 30
+
+
+JSON_TRICKS = {
+    "twice": b'{"release": "rand-hie/2/r1", "release": "rand-hie/2/r1", "registry_head": {"event": 10, "hash": "HASH"}}',
+    "nan": b'{"release": "rand-hie/2/r1", "epsilon": NaN, "registry_head": {"event": 10, "hash": "HASH"}}',
+    "infinity": b'{"release": "rand-hie/2/r1", "epsilon": 1e999, "registry_head": {"event": 10, "hash": "HASH"}}',
+    "long": b'{"release": "rand-hie/2/r1", "n": ' + b"9" * 100_000 + b', "registry_head": {"event": 10, "hash": "HASH"}}',
+    "deep": b"[" * 200_000,
+    "deep and closed": b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+    "true": b'{"release": "rand-hie/2/r1", "registry_head": {"event": true, "hash": "HASH"}}',
+    "latin-1": b'{"release": "\xff"}',
+    "empty": b"",
+    "surrogate": b'{"release": "\\ud800", "registry_head": 1}',
+}
+
+
+@pytest.mark.parametrize("trick", JSON_TRICKS)
+@pytest.mark.parametrize("name", ["privacy-card.json", "trusted-keys.json", "SHA256SUMS.sig", "events.jsonl", "dossier.json"])
+def test_json_with_tricks(dossier: Files, trick: str, name: str, tmp_path: Path) -> None:
+    """It is no JSON to us, wherever it stands."""
+    path = name if name in dossier else f"package/{name}"
+    content = JSON_TRICKS[trick].replace(b"HASH", json.loads(usual().lines[9])["hash"].encode())
+    assert any(path in words for words in judge(seal({**dossier, path: content}), tmp_path / "d"))
+
+
+WEIRD = [
+    None,
+    True,
+    0,
+    -1,
+    10**30,
+    1.5,
+    "",
+    "x",
+    "\ud800",
+    "\x1b[2J",
+    "../..",
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": None},
+    "0" * 64,
+    "9" * 5000,
+]
+
+
+def spots(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(content, dict):
+        for name, part in content.items():
+            yield from spots(part, (*path, name))
+    elif isinstance(content, list):
+        for place, part in enumerate(content):
+            yield from spots(part, (*path, place))
+
+
+def replaced(content: Any, path: tuple[Any, ...], value: Any) -> Any:
+    if not path:
+        return value
+    copied = copy.copy(content)
+    copied[path[0]] = replaced(content[path[0]], path[1:], value)
+    return copied
+
+
+class Twist:
+    """Puts something weird into one place of one document, before hashes and signatures are made over it."""
+
+    def __init__(self, document: int, place: int, value: Any) -> None:
+        self.document, self.place, self.value = document, place, value
+        self.seen: list[str] = []
+
+    def __call__(self, document: str, content: Any) -> Any:
+        if document not in self.seen:
+            self.seen.append(document)
+        if self.seen.index(document) != self.document:
+            return content
+        paths = list(spots(content))
+        return replaced(content, paths[self.place % len(paths)], self.value)
+
+
+@given(document=st.integers(0, 22), place=st.integers(0, 60), value=st.sampled_from(WEIRD))
+@settings(max_examples=150)
+@example(document=1, place=5, value="\ud800")
+def test_whatever_was_signed_there_is_no_traceback(
+    document: int, place: int, value: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A publisher who holds every key may have signed anything: the verifier ends with findings."""
+    twist = Twist(document, place, value)
+    try:
+        files = World(twist).do(*USUAL, "supersede", "retract").dossier()
+    except (TypeError, ValueError, AttributeError):  # the builder itself, not what is tested
+        return
+    file = pack(files, tmp_path_factory.mktemp("twist") / "d.zip")
+    findings = verify_path(file)
+    assert findings
+    assert failures(findings)  # it is retracted, at least
+    shutil.rmtree(file.parent)
+
+
+@given(data=st.data())
+@settings(max_examples=60)
+def test_whatever_bytes_a_zip_has_there_is_no_traceback(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Bytes changed anywhere, its directory above all: a sentence or findings."""
+    file = tmp_path_factory.mktemp("zip") / "p.zip"
+    content = bytearray(pack(usual().package, file).read_bytes())
+    start = content.index(b"PK\x01\x02") if data.draw(st.booleans()) else 0
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(start, len(content) - 1))] = data.draw(st.integers(0, 255))
+    file.write_bytes(content[: data.draw(st.integers(len(content) // 2, len(content)))] if data.draw(st.booleans()) else content)
+    with contextlib.suppress(WrongUsage):
+        assert verify_path(file)
+    shutil.rmtree(file.parent)
+
+
+# --- The program ----------------------------------------------------------------------------------------------------------------
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "verify.py", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_it_runs_alone_in_a_dossier(tmp_path: Path) -> None:
+    """With nothing but the dossier, without site packages: 0, 1 and 2, a line each, and nothing is left behind."""
+    folder = put(usual().dossier(), tmp_path / "d")
+    before = sorted(folder.rglob("*"))
+    done = run(folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "Verified: nothing failed."
+    assert {line[:6] for line in done.stdout.splitlines()[:-1]} == {"ok    ", "note  "}
+    done = run(folder, ".", "--officer", OFFICER)
+    assert done.returncode == 0
+    assert sorted(folder.rglob("*")) == before
+    assert run(folder, "--officer", "0" * 64).returncode == 1
+    (folder / "ledger.json").write_text("[]")
+    done = run(folder)
+    assert done.returncode == 1
+    assert "FAIL  ledger.json" in done.stdout
+    for arguments in (("nowhere",), ("--officer", "me"), ("--what",)):
+        done = run(folder, *arguments)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert done.stdout == ""
+    assert len(run(folder, "nowhere").stderr.splitlines()) == 1
+
+
+def test_it_runs_alone_on_a_zip(tmp_path: Path) -> None:
+    """The dossier as it was sent, beside the file of the verifier."""
+    (tmp_path / "verify.py").write_bytes(Path(verify.__file__).read_bytes())
+    pack(usual().dossier(), tmp_path / "dossier.zip")
+    done = run(tmp_path, "dossier.zip", "--officer", OFFICER)
+    assert done.returncode == 0, done.stdout
+    pack(usual("retract").package, tmp_path / "package.zip")
+    done = run(tmp_path, "package.zip")
+    assert done.returncode == 1
+    assert "retracted" in done.stdout
+
+
+def test_main_returns_the_exit_code(package: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same inside one process."""
+    folder = put(package, tmp_path / "p")
+    assert verify.main([str(folder)]) == 0
+    assert capsys.readouterr().out.endswith("Verified: nothing failed.\n")
+    (folder / "data.csv").write_bytes(b"")
+    assert verify.main([str(folder)]) == 1
+    assert "NOT verified: 1 failed." in capsys.readouterr().out
+    assert verify.main([str(tmp_path / "é")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_it_needs_python_3_9_and_nothing_else() -> None:
+    """By its grammar and its imports."""
+    tree = ast.parse(Path(verify.__file__).read_text(encoding="utf-8"), feature_version=(3, 9))
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Match)
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_a_reader_who_has_enough(tmp_path: Path) -> None:
+    """A closed pipe is no traceback."""
+    folder = put(usual().dossier(), tmp_path / "d")
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "verify.py"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_a_signature_takes_milliseconds() -> None:
+    """A registry of thousands of signatures is checked in seconds."""
+    signature = SECRET.sign(MESSAGE)
+    begun = time.process_time()
+    for _ in range(20):
+        verify_signature(PUBLIC, MESSAGE, signature)
+    assert time.process_time() - begun < 2

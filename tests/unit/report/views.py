@@ -97,7 +97,9 @@ def sample_view(**changes: Any) -> PublicView:
             noise_column("income", "50000", "1", "survey top code", f"at most 28,699 (57.4% of the domain), {WORST}"),
             noise_column("mhi", "100", "0.1", "score by construction", f"at most 57.4 (57.4% of the domain), {WORST}"),
             noise_column("mdvis", "40", "1", "top code of visits in a year", f"at most 23 (57.5% of the domain), {WORST}"),
-            noise_column("outpdol", "1000", "0.01", "top code of dollars in a year", f"at most 574 (57.4% of the domain), {WORST}"),
+            noise_column(
+                "outpdol", "1000", "0.01", "top code of dollars in a year", f"at most 574 (57.4% of the domain), {WORST}"
+            ),
         ),
         formats=("parquet", "csv"),
         policy_hash="3f" * 32,
@@ -109,9 +111,7 @@ def sample_view(**changes: Any) -> PublicView:
 
 
 def _decimals() -> st.SearchStrategy[str]:
-    return st.builds(
-        lambda nano: f"{nano // 10**9}.{nano % 10**9:09d}".rstrip("0").removesuffix("."), st.integers(0, 10**13)
-    )
+    return st.builds(lambda nano: f"{nano // 10**9}.{nano % 10**9:09d}".rstrip("0").removesuffix("."), st.integers(0, 10**13))
 
 
 HOSTILE = st.sampled_from(
@@ -172,15 +172,11 @@ def public_views() -> st.SearchStrategy[PublicView]:
     several = st.lists(TEXTS, max_size=3).map(tuple)
     return st.builds(
         PublicView,
-        **{
-            field.name: TEXTS
-            for field in dataclasses.fields(PublicView)
-            if field.type == "str"
-        }
-        | {name: _decimals() | st.just("infinity") for name in ("epsilon", "series_epsilon", "cap", "population_spent")}
-        | {name: hashes for name in ("policy_hash", "candidate_hash", "head_hash")}
-        | {name: counts for name in ("rows_in", "rows_out", "cells_blanked")}
-        | {name: st.none() | st.integers(1, 10**6) for name in ("k", "anonymity_k")}
+        **{field.name: TEXTS for field in dataclasses.fields(PublicView) if field.type == "str"}
+        | dict.fromkeys(("epsilon", "series_epsilon", "cap", "population_spent"), _decimals() | st.just("infinity"))
+        | dict.fromkeys(("policy_hash", "candidate_hash", "head_hash"), hashes)
+        | dict.fromkeys(("rows_in", "rows_out", "cells_blanked"), counts)
+        | dict.fromkeys(("k", "anonymity_k"), st.none() | st.integers(1, 10**6))
         | {
             "definition": st.sampled_from(["dp", "idp"]),
             "scope": st.sampled_from(["centroid", "column", "table"]),

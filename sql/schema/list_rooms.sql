@@ -1,0 +1,2 @@
+-- The rooms in this file: schemas that somebody made.
+SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database() AND NOT internal AND schema_name <> 'main';

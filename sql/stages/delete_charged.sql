@@ -1,0 +1,1 @@
+DELETE FROM main.charged WHERE release = $release;

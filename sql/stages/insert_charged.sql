@@ -1,0 +1,1 @@
+INSERT INTO main.charged VALUES ($release, $people);

@@ -1,0 +1,1 @@
+SELECT release, people FROM main.charged ORDER BY release;

@@ -1,0 +1,522 @@
+"""The texts of a package: every public fact is in them, nothing else is, and no text of the view can become anything but text."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.report import public
+from release_pipeline.report.public import (
+    CARD_SCHEMA,
+    end_sentence,
+    escape_markdown,
+    render_card_html,
+    render_card_json,
+    render_datapackage,
+    render_note,
+    say,
+    show,
+    show_count,
+    show_name,
+)
+from release_pipeline.report.view import ColumnView, PublicView
+from tests.leaks import find_canaries
+from tests.unit.report.views import HOSTILE, TEXTS, public_views, sample_view
+
+HERE = Path(public.__file__).parent
+TEMPLATES = sorted((HERE / "templates").iterdir())
+HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
+VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
+VOID = {"meta", "link", "br", "hr", "img"}
+
+
+def render_package(view: PublicView) -> str:
+    """datapackage.json with two hashes."""
+    return render_datapackage(view, HASHES)
+
+
+RENDERERS: list[Callable[[PublicView], str]] = [render_card_json, render_card_html, render_note, render_package]
+
+
+class Page(HTMLParser):
+    """The tags with their attributes, the text, and what is open at the end."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, tuple[tuple[str, str | None], ...]]] = []
+        self.texts: list[str] = []
+        self.comments: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text on one line."""
+        return " ".join("".join(self.texts).split())
+
+
+def leaves(value: Any) -> Iterator[str | int | None]:
+    """Every text and number of a view or of a JSON value, without the keys."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from leaves(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from leaves(part)
+    else:
+        yield value
+
+
+def facts(view: PublicView) -> set[str | int]:
+    """Every text and number of a view."""
+    return {leaf for leaf in leaves(dataclasses.asdict(view)) if leaf is not None}
+
+
+def own_sentences() -> set[str]:
+    """Every text constant of the renderer."""
+    tree = ast.parse((HERE / "public.py").read_text(encoding="utf-8"))
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def words(text: str) -> set[str]:
+    """What is written in letters and digits."""
+    return set(re.findall(r"\w+", text))
+
+
+def own_words() -> set[str]:
+    """Every word of the renderer and of the templates, the style of the page left out."""
+    texts = [re.sub(r"<style>.*</style>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL) for file in TEMPLATES]
+    return words(" ".join([*own_sentences(), *texts]))
+
+
+VOCABULARY = own_words()
+
+
+def shown(leaf: str | int) -> set[str]:
+    """A fact as people may see it: a text in the prose, a name, a count."""
+    return {show(leaf), show_name(leaf), show(say(leaf))} if isinstance(leaf, str) else {show_count(leaf), str(leaf)}
+
+
+# the card
+
+
+@given(public_views())
+def test_the_card_keeps_its_schema(view: PublicView) -> None:
+    """Whatever the view says."""
+    VALIDATOR.validate(json.loads(render_card_json(view)))
+
+
+def test_the_schema_is_a_schema_and_explains_everything() -> None:
+    """2020-12; no object takes what it does not name; every property has its description, and is required."""
+    jsonschema.Draft202012Validator.check_schema(CARD_SCHEMA)
+    assert CARD_SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    waiting, objects = [CARD_SCHEMA], 0
+    while waiting:
+        part = waiting.pop()
+        if part.get("type") == "object":
+            objects += 1
+            assert part["additionalProperties"] is False
+            assert part["required"] == list(part["properties"])
+            assert all(inner.get("description") for inner in part["properties"].values()), part["properties"]
+            waiting += part["properties"].values()
+        waiting += [part["items"]] if "items" in part else []
+        waiting += part.get("$defs", {}).values()
+    assert objects > 10
+
+
+def spoil(card: dict[str, Any], path: tuple[str | int, ...], value: Any) -> None:
+    """Put a value where another was."""
+    *way, last = path
+    inner: Any = card
+    for step in way:
+        inner = inner[step]
+    inner[last] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("error",), "0.12"),
+        (("claim", "epsilon", "exact_loss"), "1.93"),
+        (("columns", 2, "scale"), "11"),
+        (("claim", "epsilon", "total"), 2),
+        (("claim", "epsilon", "total"), "two"),
+        (("k", "is_k_anonymity"), True),
+        (("k", "value"), 25.5),
+        (("registry_head", "event"), "41"),
+        (("registry_head", "hash"), "5c"),
+        (("rows", "out"), -1),
+        (("columns", 0, "type"), "date"),
+        (("supersedes",), 3),
+    ],
+)
+def test_the_schema_refuses(path: tuple[str | int, ...], value: Any) -> None:
+    """What is no part of a card, or of another type."""
+    card = json.loads(render_card_json(sample_view()))
+    spoil(card, path, value)
+    assert not VALIDATOR.is_valid(card)
+
+
+def test_the_schema_requires_every_part() -> None:
+    """No part may be left out."""
+    for name in json.loads(render_card_json(sample_view())):
+        card = json.loads(render_card_json(sample_view()))
+        del card[name]
+        assert not VALIDATOR.is_valid(card), name
+
+
+def test_what_the_demo_card_says() -> None:
+    """The facts that other programs rely on, by name."""
+    card = json.loads(render_card_json(sample_view(supersedes="rand-hie/1/r0")))
+    assert card["registry_head"] == {"event": 41, "hash": "5c" * 32}
+    assert card["supersedes"] == "rand-hie/1/r0"
+    assert card["claim"]["epsilon"]["total"] == "2"
+    assert {part["column"]: part["epsilon"] for part in card["claim"]["epsilon"]["columns"]} == dict.fromkeys(
+        ["income", "mhi", "mdvis", "outpdol"], "0.5"
+    )
+    assert all(part["of"] for part in (card["claim"]["epsilon"], *card["claim"]["epsilon"]["columns"], card["series"]))
+    assert card["claim"]["wider"] == [{"scope": "table", "bound": "not bounded", "why": public.CLUSTERS_SHOW}]
+    assert card["k"]["is_k_anonymity"] is False
+    assert "not k-anonymity" in card["k"]["why_not"]
+    assert (card["series"]["epsilon"], card["series"]["cap"], card["series"]["cap_unit"]) == ("2", "10", "epsilon, iDP, column")
+    assert list(card)[:3] == ["format", "release", "published"]
+    assert render_card_json(sample_view()).startswith('{\n  "format": "privacy-card/1",\n  "release"')
+
+
+def test_caveats_follow_the_definition() -> None:
+    """What is true of iDP alone is said of iDP alone, and of clusters where there are clusters."""
+    dp = sample_view(definition="dp", method="laplace", k=None, anonymity_k=None)
+    for renderer in (render_card_json, render_card_html, render_note):
+        text, other = (html.unescape(" ".join(renderer(view).split())) for view in (sample_view(), dp))
+        assert all(said in text for said in (public.INDIVIDUAL, public.WITHOUT_NOISE, public.K_IS_NOT, public.CLUSTERS_SHOW))
+        assert all(said in other for said in (public.NO_K, public.KEPT_SHOW, public.GIVEN))
+        assert not any(
+            said in other for said in (public.INDIVIDUAL, public.NOISE_STAYS_INSIDE, public.K_IS_NOT, public.CLUSTERS_SHOW)
+        )
+
+
+# every fact, and nothing else
+
+
+@given(public_views())
+def test_every_fact_is_in_the_card(view: PublicView) -> None:
+    """As it is, not reworded or rounded."""
+    assert facts(view) <= set(leaves(json.loads(render_card_json(view))))
+
+
+@given(public_views())
+def test_every_fact_is_on_the_page(view: PublicView) -> None:
+    """In words that people can read."""
+    text = Page(render_card_html(view)).text
+    for fact in facts(view):
+        assert any(" ".join(form.split()) in text for form in shown(fact)), fact
+
+
+@given(public_views())
+def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView) -> None:
+    """Leaf by leaf."""
+    ours = {*own_sentences(), None, False}
+    notes = {f"{public.NOISE} {public.NOISE_STAYS_INSIDE}"}
+    strangers = set(leaves(json.loads(render_card_json(view)))) - facts(view) - ours - notes
+    assert not strangers
+
+
+@given(public_views())
+def test_pages_hold_no_word_but_of_the_view_and_of_the_templates(view: PublicView) -> None:
+    """Word by word, numbers too."""
+    known = VOCABULARY | words(" ".join(form for fact in facts(view) for form in shown(fact)))
+    assert words(Page(render_card_html(view)).text) <= known
+    assert words(read_markdown(render_note(view))) <= known
+
+
+@given(public_views())
+def test_the_package_holds_nothing_but_the_view_and_hashes(view: PublicView) -> None:
+    """Word by word."""
+    spelled = " ".join(str(fact) for fact in facts(view)) + " " + re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower())
+    known = VOCABULARY | words(spelled) | {"ab" * 32, "cd" * 32, "12345", "6789", "datapackage"}
+    found = words(" ".join(str(leaf) for leaf in leaves(json.loads(render_package(view)))))
+    assert found <= known | {str(int(word)) for word in known if word.isdecimal()}
+
+
+def test_the_surroundings_do_not_get_in(tmp_path: Path) -> None:
+    """Neither the environment nor the folder, the user or the clock: a canary in each is found in no text."""
+    canary, folder = "Canary-Environment-4417", tmp_path / "Canary-Folder-9921"
+    folder.mkdir()
+    root = Path(public.__file__).parents[2]
+    program = (
+        f"import sys; sys.path.insert(0, {str(root)!r})\n"
+        "from tests.unit.report.views import sample_view\nfrom release_pipeline.report.public import *\n"
+        f"v, h = sample_view(), {HASHES!r}\n"
+        "print(render_card_json(v), render_card_html(v), render_note(v), render_datapackage(v, h), sep='')"
+    )
+    names = ("HOME", "USER", "LOGNAME", "TZ", "LANG", "RELEASE_PIPELINE_HOME", "HOSTNAME")
+    surroundings = os.environ | dict.fromkeys(names, canary) | {"PYTHONHASHSEED": "77"}
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=surroundings, capture_output=True, check=True)
+    assert done.stdout == "".join(renderer(sample_view()) for renderer in RENDERERS).encode() + b"\n"
+    assert find_canaries({"texts": done.stdout}, [canary, folder.name, str(root), str(Path.home().resolve()) * 3]) == []
+
+
+def test_it_sees_nothing_but_a_view() -> None:
+    """The module imports the standard library, Jinja2 and the view."""
+    tree = ast.parse((HERE / "public.py").read_text(encoding="utf-8"))
+    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    others = {name for name in imported if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert others == {"jinja2", "release_pipeline.report.view"}
+
+
+# the same every time, in exact figures
+
+
+@given(public_views())
+def test_the_same_view_gives_the_same_texts(view: PublicView) -> None:
+    """And all of them can be written as UTF-8, or are ASCII where programs read them."""
+    again = dataclasses.replace(view)
+    for renderer in RENDERERS:
+        text = renderer(view)
+        assert text == renderer(again)
+        assert text.encode("utf-8").endswith(b"\n")
+    assert render_card_json(view).isascii()
+    assert render_package(view).isascii()
+
+
+@given(public_views())
+def test_no_number_is_a_float(view: PublicView) -> None:
+    """Amounts are texts and counts are whole: nothing can come out as 0.30000000000000004."""
+
+    def refuse(text: str) -> None:
+        raise AssertionError(text)
+
+    for renderer in (render_card_json, render_package):
+        json.loads(renderer(view), parse_float=refuse, parse_constant=refuse)
+
+
+def test_decimals_are_exact() -> None:
+    """A tenth three times is three tenths, everywhere."""
+    column = ColumnView(
+        "a", "confidential", "noise", "number", "b", domain=("-0.1", "0.3"), grid="0.1", epsilon="0.3", noise="0.3"
+    )
+    view = sample_view(columns=(column,), epsilon="0.300000001")
+    for renderer in RENDERERS:
+        assert "0.3" in renderer(view)
+        assert not re.search(r"0\.30{5,}[1-9]|0\.29{5,}", renderer(view).replace("0.300000001", ""))
+    field = json.loads(render_package(view))["resources"][0]["schema"]["fields"][0]
+    assert field["constraints"] == {"minimum": "-0.1", "maximum": "0.3"}
+
+
+# hostile texts
+
+PLAIN = Page(render_card_html(sample_view()))
+
+
+@given(public_views())
+def test_no_text_becomes_markup(view: PublicView) -> None:
+    """The page has the tags and attributes of the template, closed in order, whatever the texts are."""
+    page = Page(render_card_html(view))
+    assert page.open == []
+    assert page.comments == []
+    assert set(page.tags) <= set(Page(" ".join(file.read_text() for file in TEMPLATES if file.suffix == ".html")).tags)
+    assert render_card_html(view).count("<style") == 1
+
+
+@given(TEXTS | HOSTILE)
+def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
+    """With the same text in every field there are the same tags as ever, and none of the unseen characters."""
+    columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
+    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
+    view = sample_view(**fields | {"definition": "idp"})
+    page = Page(render_card_html(view))
+    assert [tag for tag, _ in page.tags if tag != "span"] == [tag for tag, _ in PLAIN.tags if tag != "span"]
+    assert [attributes for _, attributes in page.tags] == [attributes for _, attributes in PLAIN.tags]
+    for rendered in (render_card_html(view), render_note(view)):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]", rendered)
+
+
+@given(TEXTS | HOSTILE)
+def test_hostile_texts_leave_the_note_as_it_is(text: str) -> None:
+    """In Markdown too: as many lines, headings, rows and cells as ever, and no HTML, code, link or picture."""
+    columns = tuple(dataclasses.replace(column, name=text, role=text, why=text, noise=text) for column in sample_view().columns)
+    fields = {field.name: text for field in dataclasses.fields(PublicView) if field.type == "str"} | {"columns": columns}
+    note, plain = render_note(sample_view(**fields | {"definition": "idp"})), render_note(sample_view())
+    assert [shape(line) for line in note.splitlines()] == [shape(line) for line in plain.splitlines()]
+    assert note.count("`") == plain.count("`")
+    assert not re.search(r"[<>]|(?<!\\)[\[\]]|://", note)
+
+
+def read_markdown(text: str) -> str:
+    """What a reader sees of it: each backslash and each entity stands for one character."""
+    return html.unescape(re.sub(r"\\(.)", r"\1", text))
+
+
+def shape(line: str) -> tuple[str, int]:
+    """What a line of Markdown is, and its cells."""
+    start = re.match(r"#+ |- |\||    |  |$|[^ ]", line)
+    assert start is not None, line
+    return (start[0] if start[0].strip("# -|") == "" else "text"), len(re.findall(r"\|", line))
+
+
+@given(st.text())
+def test_escaped_markdown_reads_back(text: str) -> None:
+    """Nothing is lost: without backslashes and entities it is the text again."""
+    assert read_markdown(escape_markdown(show(text))) == show(text)
+
+
+@given(st.text())
+def test_names_are_shown_character_by_character(text: str) -> None:
+    """Two names that differ are shown differently, unless one spells out the other's unseen character."""
+    if "[U+" not in text:
+        assert re.sub(r"\[U\+([0-9A-F]+)\]", lambda unseen: chr(int(unseen[1], 16)), show_name(text)) == text
+
+
+def test_sentences_end_once() -> None:
+    """A text of the view may have its full stop or not."""
+    assert [end_sentence(text) for text in ("a", "a.", "a. ", "a!", "")] == ["a.", "a.", "a.", "a!", "."]
+
+
+# the page
+
+
+def test_the_page_needs_nothing_else() -> None:
+    """No script, no address, nothing to load: the policy of the page itself would not let it."""
+    text = render_card_html(sample_view())
+    page = Page(text)
+    tags = {tag for tag, _ in page.tags}
+    assert not tags & {"script", "link", "img", "iframe", "object", "form", "a"}
+    assert not re.search(r"https?:|url\(|@import|src=|href=|\son\w+=", text)
+    assert ("html", (("lang", "en"),)) in page.tags
+    assert "default-src 'none'" in text
+    assert {"main", "header", "section", "footer", "table", "caption", "th", "dl"} <= tags
+    assert all(query in text for query in ("prefers-color-scheme: dark", "max-width: 40rem", "@media print", "size: A4"))
+
+
+def _colours(block: str) -> dict[str, str]:
+    return dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_colours_have_contrast() -> None:
+    """WCAG AAA for every text on both grounds, in light, dark and print: at least 7 to 1."""
+    palettes = [_colours(block) for block in re.findall(r":root \{(.*?)\}", render_card_html(sample_view()), re.DOTALL)]
+    assert len(palettes) == 3
+    for palette in palettes:
+        for ground in ("page", "panel"):
+            for ink in ("text", "soft", "mark", "warn"):
+                one, other = sorted((_luminance(palette[ground]), _luminance(palette[ink])))
+                assert (other + 0.05) / (one + 0.05) >= 7, (ground, ink, palette)
+
+
+# the note
+
+
+def test_the_note_tells_an_analyst_what_to_do() -> None:
+    """Columns, blanks, equal values, noise in a mean, a regression and a subgroup, and how to verify."""
+    note = render_note(sample_view(supersedes="rand-hie/1/r0"))
+    said = ("release-pipeline verify .", "sha256sum -c SHA256SUMS", "**A mean", "**A regression", "**A subgroup", "verify.py")
+    assert all(part in note for part in said)
+    assert "**Supersedes rand-hie/1/r0.**" in note
+    assert "√(25 / 5,638)" in note
+    assert "\n\n\n" not in note
+    assert all(f"| {column.name} |" in note for column in sample_view().columns)
+
+
+def test_the_note_of_a_method_without_clusters() -> None:
+    """It speaks of no cluster, and its noise is no mere bound."""
+    note = render_note(sample_view(definition="dp", method="laplace", k=None, wider=()))
+    assert not re.search(r"cluster(?!s, so there is no k|s: every| sensitivity|s of k)", note), note
+    assert "upper bound" not in note
+    assert "\n\n\n" not in note
+
+
+# the Data Package
+
+
+def test_the_structure_of_the_package() -> None:
+    """One resource for each format, with hash, bytes, media type, and the same schema."""
+    package = json.loads(render_package(sample_view()))
+    assert (package["profile"], package["name"], package["version"]) == ("data-package", "rand-hie/1/r1", "r1")
+    assert package["created"] == "2026-11-20T12:00:00+00:00"
+    parquet, csv = package["resources"]
+    assert parquet["schema"] == csv["schema"]
+    assert (csv["path"], csv["profile"], csv["format"], csv["mediatype"]) == (
+        "data.csv",
+        "tabular-data-resource",
+        "csv",
+        "text/csv",
+    )
+    assert (parquet["path"], parquet["type"], parquet["format"]) == ("data.parquet", "file", "parquet")
+    assert parquet["mediatype"] == "application/vnd.apache.parquet"
+    assert (csv["hash"], csv["bytes"]) == ("sha256:" + "ab" * 32, 12_345)
+    assert (parquet["hash"], parquet["bytes"]) == ("sha256:" + "cd" * 32, 6_789)
+    assert csv["schema"]["missingValues"] == [""]
+    fields = {field["name"]: field for field in csv["schema"]["fields"]}
+    assert list(fields) == ["site", "female", "income", "mhi", "mdvis", "outpdol"]
+    assert fields["site"]["constraints"] == {"enum": [1, 2, 3, 4, 5, 6]}
+    assert fields["income"]["constraints"] == {"minimum": 0, "maximum": 50_000}
+    assert {name: field["type"] for name, field in fields.items()} == {
+        "site": "integer",
+        "female": "integer",
+        **dict.fromkeys(["income", "mhi", "mdvis", "outpdol"], "number"),
+    }
+
+
+@given(public_views())
+def test_names_of_packages_keep_the_standard(view: PublicView) -> None:
+    """Lower-case letters, digits and -._/ alone; a moment or none."""
+    package = json.loads(render_package(view))
+    assert all(re.fullmatch(r"[-a-z0-9._/]+", part["name"]) for part in (package, *package["resources"]))
+    assert [resource["path"] for resource in package["resources"]] == [f"data.{form}" for form in view.formats]
+
+
+def test_what_the_standard_cannot_say_is_refused() -> None:
+    """Another format, type, bound, value or hash; and a file without its hash."""
+    column = sample_view().columns[2]
+    for change in (
+        {"type": "date"},
+        {"domain": ("low", "high")},
+        {"domain": ("0", "Infinity")},
+        {"type": "integer", "values": ("a",)},
+    ):
+        with pytest.raises(ValueError):
+            render_package(sample_view(columns=(dataclasses.replace(column, **change),)))
+    with pytest.raises(ValueError, match="format"):
+        render_datapackage(sample_view(formats=("xlsx",)), {"data.xlsx": ("ab" * 32, 1)})
+    with pytest.raises(ValueError, match="hex"):
+        render_datapackage(sample_view(formats=("csv",)), {"data.csv": ("secret", 1)})
+    with pytest.raises(KeyError):
+        render_datapackage(sample_view(), {"data.csv": HASHES["data.csv"]})
