@@ -67,12 +67,12 @@ def candidate_hash(folder: Path) -> str:
     return _digest(folder / SUMS)
 
 
-def is_whole(folder: Path) -> bool:
-    """Whether the folder holds exactly the files of its list of sums, each with its hash."""
+def is_whole(folder: Path, *, besides: Sequence[str] = ()) -> bool:
+    """Whether the folder holds exactly the files of its list of sums, each with its hash, `besides` some that are not in it."""
     if not (folder / SUMS).is_file():
         return False
     listed = [line.partition("  ") for line in (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()]
-    there = sorted(file.name for file in folder.iterdir() if file.name != SUMS)
+    there = sorted(file.name for file in folder.iterdir() if file.name not in (SUMS, *besides))
     return there == sorted(name for *_, name in listed) and all(_digest(folder / name) == digest for digest, _, name in listed)
 
 

@@ -140,6 +140,29 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     )
 
 
+def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What is known of every scope that is wider than the claim, in words: a bound from public facts, or that there is none."""
+    if plan.policy.protect.scope == "centroid":
+        yield "column", _column_bound(plan)
+    yield "table", describe_table(plan.policy).removeprefix("whole table: ")
+
+
+def not_covered_words(policy: Policy) -> Iterator[str]:
+    """What the claim does not protect, a sentence each."""
+    definition = DEFINITION[policy.protect.method]
+    yield (
+        "Groups of people, such as a family: the claim is about one record at a time."
+        if definition == "idp"
+        else ("Groups of people are covered with as many times epsilon as they have records.")
+    )
+    if not table_is_covered(policy):
+        yield "The table as a whole: equal values, and the columns kept beside them, show which records were ranked together."
+    if policy.kept_columns:
+        yield f"The columns that are released as they are: {', '.join(policy.kept_columns)}."
+    yield "How many records there are, and that they passed the declared checks: both are public."
+    yield "What follows about people from the statistics themselves, whether or not their record was used."
+
+
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan for a script."""
     policy = plan.policy

@@ -1,0 +1,122 @@
+"""What is told to the public of one release, from the policy, the registry's public facts and nothing else."""
+
+from __future__ import annotations
+
+from release_pipeline import __version__
+from release_pipeline.flow.reservation import open_account
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.plan import (
+    DEFINITION_NAME,
+    METHOD_NAME,
+    ColumnPlan,
+    describe_claim,
+    describe_scopes,
+    make_plan,
+    not_covered_words,
+)
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.consistency import choose_consistency
+from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+
+PAPERS = {
+    "laplace": "Dwork et al., Calibrating Noise to Sensitivity in Private Data Analysis, TCC 2006",
+    "dp-um": "Sanchez et al., Utility-preserving differentially private data releases via individual ranking microaggregation, "
+    "Information Fusion 30, 2016",
+    "idp-ls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
+    "Microaggregation, Transactions on Data Privacy 18, 2025 (Prop. 8)",
+    "idp-cbls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
+    "Microaggregation, Transactions on Data Privacy 18, 2025 (Prop. 9)",
+}
+
+
+def build_view(site: Site, registry: Registry, standing: Standing, policy: Policy, intent: Event) -> PublicView:
+    """The public view of a candidate that is being published; `intent` is the last event that its package names."""
+    protect, facts = policy.protect, standing.facts
+    definition = DEFINITION[protect.method]
+    rows_in = int(facts["rows_in"])
+    plan = make_plan(policy, rows=rows_in)
+    charges = list_charges(registry)
+    account = open_account(site, policy, charges)
+    series = [charge.loss.of(definition, protect.scope) for charge in charges if charge.id.policy == policy.policy]
+    standings = read_standings(registry.events)
+    before = standings.get(ReleaseId(standing.id.policy, standing.id.release, standing.id.revision - 1))
+    rule = policy.suppress
+    return PublicView(
+        release=str(standing.id),
+        policy=policy.policy,
+        steward=policy.steward,
+        population=policy.population,
+        published=intent.noted,
+        tool=f"release-pipeline {__version__}",
+        method=protect.method,
+        method_words=METHOD_NAME[protect.method],
+        paper=PAPERS[protect.method],
+        definition=definition,
+        definition_words=DEFINITION_NAME[definition],
+        neighbours="two tables are neighbours when one record is replaced; their number of records is public",
+        claim=describe_claim(policy),
+        epsilon=format_nano(protect.epsilon.nano * policy.records_per_person),
+        records_per_person=policy.records_per_person,
+        scope=protect.scope,
+        wider=tuple(describe_scopes(plan)),
+        k=protect.k,
+        k_words="records per cluster of one column; not k-anonymity" if protect.k else "the method makes no clusters",
+        anonymity_k=facts["anonymity_k"],
+        consistency=choose_consistency(protect.consistency, method=protect.method, scope=protect.scope),
+        series_epsilon="infinity" if None in series else format_nano(sum(part or 0 for part in series)),
+        cap=account.limit,
+        cap_unit=account.unit,
+        population_spent=account.spent,
+        rows_in=rows_in,
+        rows_out=int(facts["rows_out"]),
+        cells_blanked=int(facts["cells_blanked"]),
+        suppression=f"groups of released quasi-identifiers below {rule.quasi_groups_below} lose a cell, or else the record"
+        if rule
+        else "none",
+        not_protected=tuple(not_covered_words(policy)),
+        how_to_use=(),
+        columns=tuple(_column(policy, name, {part.name: part for part in plan.columns}) for name in _released(policy)),
+        formats=tuple(policy.publish.formats),
+        policy_hash=policy.canonical_hash(),
+        candidate_hash=str(standing.candidate_hash),
+        head_event=intent.number,
+        head_hash=intent.hash,
+        supersedes=str(before.id) if before is not None and before.package_hash is not None else None,
+    )
+
+
+def _released(policy: Policy) -> list[str]:
+    return [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
+
+
+def _column(policy: Policy, name: str, plans: dict[str, ColumnPlan]) -> ColumnView:
+    column = policy.columns[name]
+    if isinstance(column, NoiseColumn):
+        plan = plans[name]
+        bound = "at most " if plan.worst_case else ""
+        noise = "depends on the number of rows" if plan.noise is None else f"{bound}{plan.noise:.3g}"
+        low, high = (format(edge, "f") for edge in column.domain)
+        filled = None if isinstance(column.missing, str) else f"missing values were set to {column.missing.fill:f}"
+        return ColumnView(
+            name,
+            column.role,
+            "noise",
+            "number",
+            column.why,
+            domain=(low, high),
+            grid=format(column.grid, "f"),
+            epsilon=str(policy.column_epsilon[name]),
+            noise=noise,
+            missing=filled,
+        )
+    assert isinstance(column, KeepColumn)  # noqa: S101  only these two are released
+    filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else None
+    kind = "integer" if column.integers else "string"
+    values = tuple(str(value) for value in column.values)
+    return ColumnView(name, column.role, "keep", kind, column.why, values=values, missing=filled)
