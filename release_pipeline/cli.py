@@ -16,6 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from release_pipeline import __version__
+from release_pipeline.cli_trust import add_commands
 from release_pipeline.errors import DataRefused, OverCap, PolicyInvalid, ReleasePipelineError, WrongUsage
 
 if TYPE_CHECKING:
@@ -128,6 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     prune.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     _add_home(prune)
     prune.set_defaults(run=_prune)
+
+    add_commands(commands, _add_home)
 
     ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
     ui.add_argument("--port", type=_port, default=3000, help="default: 3000")

@@ -85,6 +85,20 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
     return latest.next
 
 
+def find_release(site: Site, text: str) -> ReleaseId:
+    """The release that POLICY/RELEASE, at its last revision, or POLICY/RELEASE/rN names; something must have happened to it."""
+    match = re.fullmatch(r"([a-z][a-z0-9-]*)/([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{0,5}))?", text)
+    if match is None:
+        raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE or POLICY/RELEASE/rN.")
+    with site.open_registry(read_only=True) as registry:
+        standings = read_standings(registry.events)
+    latest = latest_revision(standings, match[1], match[2])
+    wanted = ReleaseId(match[1], match[2], int(match[3])) if match[3] else latest
+    if wanted not in standings:
+        raise WrongUsage("the registry has no such release.", where=text, remedy="`release-pipeline status` lists them.")
+    return wanted
+
+
 def name_release(policy: Policy, text: str | None) -> str:
     """The release of a policy that is meant; the only one where none is named."""
     return _parse(policy, text)[0]

@@ -1,7 +1,7 @@
-"""From the approved candidate to the public package: verified from scratch, written whole or not at all, once.
+"""From the approved candidate to the public package: verified from scratch, written whole, once.
 
-Boundaries: the intent is an event, with the moment and the head of the chain that the package will name; the package is built from
-it, the same bytes every time; it takes its place; it is noted as published. Stopped anywhere, a rerun finishes it.
+Boundaries: the intent is an event, with the moment and the head of the chain that the package will name; the package is built
+from it, the same bytes every time; it takes its place; it is noted as published. Stopped anywhere, a rerun finishes it.
 """
 
 from __future__ import annotations

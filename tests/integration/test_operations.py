@@ -789,6 +789,21 @@ def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> Non
     assert list((scheduled.tiny.site.vault / "secrets").iterdir()) == []
 
 
+@pytest.mark.slow
+def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operated) -> None:
+    """Begun together in two processes: one makes the candidate, with one charge; the other serves it, or says that the release is
+    being made. They never fail both over each other's tables."""
+    command = [sys.executable, "-m", "release_pipeline.cli", "run", "people", "--release", "1", "--home"]
+    line = [*command, str(scheduled.tiny.home)]
+    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": environment()}
+    with subprocess.Popen(line, **pipes) as one, subprocess.Popen(line, **pipes) as other:
+        told = {process: process.communicate(timeout=2 * PATIENCE)[1] for process in (one, other)}
+    assert 0 in (one.returncode, other.returncode), list(told.values())
+    assert scheduled.tiny.standing().state == "candidate"
+    assert len(scheduled.tiny.charges()) == 1
+    assert all(process.returncode == 0 or "being made" in words for process, words in told.items()), list(told.values())
+
+
 def wait_for(happened: Callable[[], bool]) -> None:
     """Returns when it has happened; fails when it takes too long."""
     deadline = time.monotonic() + PATIENCE

@@ -24,7 +24,7 @@ from tests.unit.store.keepers import Kept
 
 ODD = (1, 3, 999_999_999, 1_000_000_007, 123_456_789_012_345_677, 2**53 + 1, 2**63 + 11)  # no float holds most of them
 IDP_COLUMN = {"definition": "idp", "scope": "column"}
-SAME_FILE = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every example is rolled back
+SAME_FILE = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # every example is rolled back
 
 
 class RollBack(Exception):
@@ -135,7 +135,7 @@ def test_charges_are_listed_in_order_and_by_population(opened: Callable[[], Any]
 
 
 @SAME_FILE
-@given(amounts=st.lists(st.sampled_from(ODD) | st.integers(1, 2**70), min_size=1, max_size=8))
+@given(amounts=st.lists(st.sampled_from(ODD) | st.integers(1, 2**70), min_size=1, max_size=6))
 def test_sums_are_exact(opened: Callable[[], Any], amounts: list[int]) -> None:
     """Of odd amounts as large as one likes: events, row and words have Python's own sum, as whole numbers."""
     with undone(opened) as registry:

@@ -304,7 +304,7 @@ def test_any_single_edit_is_found_on_opening(path: Path) -> None:
     with open_database(path) as held:  # the same database, so that every opening is quick
         rows = rows_of(held)
 
-        @settings(max_examples=150)
+        @settings(max_examples=100)
         @given(edits(rows))
         def check(edit: tuple[list[Row], list[tuple[int, str]]]) -> None:
             put_rows(held, *edit)
