@@ -199,7 +199,8 @@ def load_raw(
     connection: duckdb.DuckDBPyConnection, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None
 ) -> RawTable:
     """Create the table `raw` in this database from some columns of a source."""
-    create_macros(connection)
+    with source_errors(source.name):
+        create_macros(connection)
     source.load(connection, columns, release)
     return RawTable(connection, source.name)
 

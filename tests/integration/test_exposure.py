@@ -413,6 +413,18 @@ def test_persons_are_hashed_with_the_key_of_site_and_population(charged: Path, t
     assert len(set().union(*found)) == 180
 
 
+def test_a_person_with_several_records_is_one_person(tmp_path: Path) -> None:
+    """Kept once, and exposed to what all the records of a release cost together."""
+    rows = people_rows(range(60), "1")
+    more = [{**row, "income": "500", "rent": "50"} for row in rows[:20]]
+    parts = {"person": "{column: person, records_per_release: 2}", "protect": "{method: dp-um, epsilon: 2, k: 5}"}
+    tiny = make_site(tmp_path / "site", rows=[*rows, *more], **parts)
+    charge(tiny.flow())
+    found = hashes(tiny.site.vault / "folk.duckdb")["people/1/r1"]
+    assert found == sorted({hash_of(tiny.site, "folk", row["person"]) for row in rows})
+    assert read_exposure(tiny.site, account_of(tiny)) == Exposure({2 * EPSILON: 60})
+
+
 def canary_site(home: Path) -> TinySite:
     """A site whose people are canaries."""
     rows = [{**row, "person": f"{CANARY}-{i:06}"} for i, row in enumerate(make_rows(300, releases=["1"]))]

@@ -215,10 +215,17 @@ def test_other_rooms_stay_bit_for_bit_and_can_be_served(tiny: TinySite) -> None:
 
 
 def test_a_charged_release_without_noise_keeps_what_its_retry_needs(tiny: TinySite, aged: Path, tmp_path: Path) -> None:
-    """However old: it ends as it would have ended without the pruning, with the same secret and the same noise."""
+    """However old, and though an attempt with another source was refused: it ends as it would have ended without the pruning,
+    with the same secret and the same noise."""
     shutil.copytree(aged, tmp_path / "other")
     other = TinySite(tmp_path / "other")
-    much_later = NOW + timedelta(days=10_000)
+    source = (tiny.home / "people.csv").read_bytes()
+    tiny.write_rows(rows_of(UNDRAWN)[::-1])
+    with pytest.raises(Blocked, match="charged for other data"):
+        tiny.flow(UNDRAWN).run()
+    assert tiny.standing(UNDRAWN).state == "blocked"
+    (tiny.home / "people.csv").write_bytes(source)
+    much_later = datetime.now(UTC) + timedelta(days=10_000)
     pruned = {release.release for pruned in prune(tiny.site, now=much_later) for release in pruned.releases}
     assert pruned == {DONE, RECENT, REFUSED}
     for site in (tiny, other):
@@ -293,7 +300,9 @@ def test_exposure_stays(tiny: TinySite) -> None:
 
 @pytest.mark.parametrize("reason", ["no retain", "unreadable policy", "another policy of this name", "no policy"])
 def test_nothing_goes_under_a_policy_that_does_not_say_so(tiny: TinySite, reason: str) -> None:
-    """Without `retain`, or when the policy cannot be read or is not there: not a byte changes, however old the release."""
+    """Without `retain`, or when the policy cannot be read or is not there: not a byte changes, however old the release, and
+    whatever another policy says."""
+    tiny.write_policy(policy="others", retain="1 days")
     file = tiny.home / "policies" / "people.yaml"
     match reason:
         case "no retain":
