@@ -55,7 +55,7 @@ class ReleaseNotes(ReleaseRecord):
         if note is None:
             return None
         seal = note.pop("seal", "")
-        if not hmac.compare_digest(seal, self._seal(stage, note)):
+        if not hmac.compare_digest(str(seal).encode(), self._seal(stage, note).encode()):
             raise self._changed(f"the note of the stage '{stage}'")
         return note
 

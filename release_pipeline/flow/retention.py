@@ -27,6 +27,7 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
     """
     now = now or datetime.now(UTC)
     done: list[Pruned] = []
+    found: set[ReleaseId] = set()
     for file in sorted(site.vault.glob("*.duckdb")):  # every one: a policy's population may have been another
         due: dict[str, ReleaseId] = {}
 
@@ -35,15 +36,23 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
             return [] if dry_run else list(due)
 
         prune_rooms(file, choose)
+        found |= set(due.values())
         if due:
             done.append(Pruned(file.stem, tuple(sorted(due.values()))))
-        if due and not dry_run:
-            with site.open_registry() as registry:
-                for release in due.values():
-                    registry.add(PRUNED, release)
-            for release in due.values():
-                (site.vault / "refused" / f"{str(release).replace('/', '~')}.json").unlink(missing_ok=True)
+        if not dry_run:
+            _note(site, list(due.values()))
+    if not dry_run:  # emptied by somebody who was stopped before they could note it
+        _note(site, [known.id for known in _find_due(site, now) if known.drawn is not None and known.id not in found])
     return done
+
+
+def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
+    if releases:
+        with site.open_registry() as registry:
+            for release in releases:
+                registry.add(PRUNED, release)
+    for release in releases:
+        (site.vault / "refused" / f"{str(release).replace('/', '~')}.json").unlink(missing_ok=True)
 
 
 def _find_due(site: Site, now: datetime) -> list[Standing]:

@@ -182,7 +182,7 @@ class _Keeper:
             return None
         except ValueError:
             known, seal = (0, ""), ""
-        if not hmac.compare_digest(seal, self._seal(known)):
+        if not hmac.compare_digest(seal.encode(), self._seal(known).encode()):
             raise RegistryChanged(
                 "what the vault knows of the registry was changed.", where=str(self._file), remedy="Restore it from a backup."
             )

@@ -91,7 +91,7 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                 if event.release.revision > 1:
                     found[earlier] = dataclasses.replace(found.get(earlier, Standing(earlier)), replaced=event.release)
             case "reserved":
-                before = dataclasses.replace(before, charge=read_charge(event), policy_hash=told["policy_hash"])
+                before = dataclasses.replace(before, charge=read_charge(event), policy_hash=told["policy_hash"], pruned="")
             case "secret":
                 before = dataclasses.replace(before, secret=told["check"])
             case "drawn":

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.policies import note_policy
-from release_pipeline.flow.reading import release_filter
+from release_pipeline.flow.reading import refuse, release_filter
 from release_pipeline.flow.reservation import open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, move, read_standings
@@ -19,7 +19,7 @@ from release_pipeline.policy.calendar import Upcoming, find_upcoming
 from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
 from release_pipeline.policy.plan import count_of
-from release_pipeline.stages.checks import match_header
+from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.source import find_source, open_raw
@@ -47,6 +47,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
     try:
         policy = site.policy(policy_name)
         with site.open_registry() as registry:
+            seen = any(event.kind == POLICY and event.content["policy"] == policy.policy for event in registry.events)
             note_policy(site, registry, policy)
             events = registry.events
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
@@ -58,7 +59,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
         name = upcoming.release
         if policy.every and end_of(policy.every, name) > now:
             return Tick(reason=f"the {policy.every} {name} has not ended yet.")
-        if why == ARRIVAL and upcoming.due is not None and upcoming.due > now:
+        if (seen or why == ARRIVAL) and upcoming.due is not None and upcoming.due > now:  # not even if the same tick comes twice
             return Tick(reason=f"release {name} is due {words_of(upcoming.due)}.")
         arrived, least = count_arrived(site, policy, name), policy.gates.min_rows or 1
         if arrived < least:
@@ -121,7 +122,8 @@ def next_release(policy: Policy, events: tuple[Event, ...], now: datetime) -> Up
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
     """How many records of a release the source has by now."""
     source = find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared)
-    names, _ = match_header(source.header, policy)
+    names, checks = match_header(source.header, policy)
+    refuse(source.name, [check for check in checks if not readable_without(check, policy)])
     column = policy.source.release_column or next(name for name in policy.columns if name in names)
     wanted = release_filter(policy, names, None if policy.releases == "once" else release)
     with open_raw(source, {column: names[column]}, release=wanted) as table:
@@ -141,7 +143,8 @@ def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[Standing]:
     """Releases that were opened and not begun."""
     standings = read_standings(events)
     mine = [standing for known, standing in standings.items() if known.policy == policy.policy]
-    return [standing for standing in mine if standing.state == "open" and standing.replaced is None]
+    left = [standing for standing in mine if standing.state == "open" and standing.replaced is None]
+    return [standing for standing in left if policy.every or standing.id.release in policy.release_names]
 
 
 def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str) -> Tick:

@@ -35,7 +35,7 @@ def find_upcoming(policy: Policy, opened: Mapping[str, datetime], *, seen: datet
     if not left:
         return None
     dates = [seen or now, *(opened[name] for name in policy.release_names if name in opened)]
-    anchor = max((date for date in dates if date <= now), default=now)  # a clock that was ahead must not stop the series
+    anchor = max(min(date, now) for date in dates)  # a clock that was ahead must not stop the series
     return Upcoming(left[0], None if policy.cron is None else policy.cron.next_after(anchor))
 
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreBusy, StoreError
 
 WAIT_SECONDS = 30.0
+_STILLBORN_SECONDS = 10.0
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -133,6 +134,9 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
             return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.IOException as caught:
             if "lock" not in str(caught).lower():
+                if not read_only and _is_stillborn(path):
+                    path.unlink()
+                    continue
                 raise StoreError("the database cannot be opened.", where=str(path)) from None
             if time.monotonic() > deadline:
                 raise StoreBusy(
@@ -142,6 +146,15 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
             raise StoreError("the database cannot be opened.", where=str(path)) from None
         time.sleep(pause)
         pause = min(pause * 1.5, 0.5)
+
+
+def _is_stillborn(path: Path) -> bool:
+    """Whether a process died while it made this file, some time ago: it is empty."""
+    try:
+        known = path.stat()
+    except OSError:
+        return False
+    return known.st_size == 0 and time.time() - known.st_mtime > _STILLBORN_SECONDS
 
 
 def _blank(caught: BaseException) -> None:

@@ -207,7 +207,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keep
             raise _changed(path, f"event {place} was changed") from None
         if not right:
             raise _changed(path, f"event {place} was changed, or one before it is missing")
-        if not hmac.compare_digest(seal, keeper.seal(digest)):
+        if not hmac.compare_digest(str(seal).encode(), keeper.seal(digest).encode()):
             raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
         events.append(event)
     if last != [(len(events), events[-1].hash if events else BEGIN)]:

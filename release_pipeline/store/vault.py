@@ -138,33 +138,41 @@ def prune_rooms(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) ->
     """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
     what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
-    The file is replaced while its lock is held. Stopped anywhere, the old or the new one is there, whole.
+    The work is done in copies, and the file replaced while its lock is held: stopped anywhere, the old or the new one is there,
+    whole, and the next call begins anew.
     """
-    partial = file.with_name(f".{file.name}.pruned")
-    for left in file.parent.glob(f"{partial.name}*"):
-        left.unlink()
-    new = f"new_{secrets.token_hex(8)}"  # no database is called like this
-    with _ROOMS, open_database(file) as locked:  # the lock, until the new file is in its place
+    first, second = (file.with_name(f".{file.name}.{step}") for step in ("without", "pruned"))
+    with _ROOMS, open_database(file) as locked:
+        for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
+            left.unlink()
         _remove_spilled(file)
         rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
         chosen = [room for room in choose(rooms) if room in rooms]
         if not chosen:
             return []
-        for room in chosen:
-            locked.execute(statement("schema/drop_release_schema", room=room))
-        locked.execute(statement("schema/checkpoint"))
-        before = _count_everything(locked)
-        locked.execute(statement("schema/attach_copy", copy=new), {"file": str(partial)})
-        [(old,)] = locked.execute(statement("schema/select_database")).fetchall()
-        locked.execute(statement("schema/copy_vault", vault=old, copy=new))
-        locked.execute(statement("schema/detach_copy", copy=new))
-        with open_database(partial, read_only=True) as copied:
-            if _count_everything(copied) != before:
+        _copy_database(locked, first)
+        with open_database(first) as copied:
+            for room in chosen:
+                copied.execute(statement("schema/drop_release_schema", room=room))
+            left_over = _count_everything(copied)
+            _copy_database(copied, second)  # once more: what was dropped is still in the pages of the first
+        with open_database(second, read_only=True) as copied:
+            if _count_everything(copied) != left_over:
                 raise StoreError("the copy without the removed tables is not complete; nothing was replaced.", where=str(file))
-        sync(partial)
-        partial.replace(file)
+        locked.execute(statement("schema/checkpoint"))
+        sync(second)
+        second.replace(file)
+        first.unlink()
         sync(file.parent)
     return chosen
+
+
+def _copy_database(connection: duckdb.DuckDBPyConnection, into: Path) -> None:
+    [(old,)] = connection.execute(statement("schema/select_database")).fetchall()
+    new = f"new_{secrets.token_hex(8)}"  # no database is called like this
+    connection.execute(statement("schema/attach_copy", copy=new), {"file": str(into)})
+    connection.execute(statement("schema/copy_vault", vault=old, copy=new))
+    connection.execute(statement("schema/detach_copy", copy=new))
 
 
 def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], int]:

@@ -715,7 +715,7 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
     with open_room(tiny.site.vault, flow.policy.population, flow.id.room) as room:
         note = room.note("audited") or {}
         failed = [("expected error of income", 0.5, 0.2)]
-        flow._write_note(room, "audited", note["version"], [], internal=note["internal"], gates=failed)  # sealed, as the audit would
+        flow._write_note(room, "audited", note["version"], [], internal=note["internal"], gates=failed)  # sealed
     with pytest.raises(Blocked, match=r"over the limit 0\.2"):
         flow.freeze()
     assert not tiny.folder().exists()
