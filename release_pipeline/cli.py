@@ -310,7 +310,7 @@ def _run(options: argparse.Namespace) -> int:
     progress(f"{release}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
     from release_pipeline.dagster_app.launch import run_release
 
-    run_release(site, release.policy, release.release)
+    run_release(site, release.policy, release.release, progress=progress)
     progress("served as it is: the noise of this release was drawn before, and nothing is charged" if before else "done")
     [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
     print(f"{line.release}: {line.state}, {line.rows or 0:,} rows, {line.claim}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.operations import releases_name
-from release_pipeline.dagster_app.runs import free_dead_runs, process_tags
+from release_pipeline.dagster_app.runs import free_dead_runs, list_runs, process_tags
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.files import locked
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.timetable import note_policies
 from release_pipeline.policy.load import read_text
@@ -33,10 +34,22 @@ class RecordsUnreadable(ReleasePipelineError):
     """Dagster's own records of a site cannot be opened."""
 
 
-def run_release(site: Site, policy: str, release: str) -> None:
-    """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
-    with _instance(site) as instance:
+def run_release(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
+    """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason.
+
+    One after the other: it waits for another command of this site, and is refused while the daemon makes this release.
+    """
+    with (
+        locked(site.dagster_home, waiting=lambda: progress("waiting for another run of this site")),
+        _instance(site) as instance,
+    ):
         free_dead_runs(instance)
+        for other in list_runs(instance, job_name(policy), partition=release, unfinished=True):
+            raise RunFailed(
+                f"it is being made by another run ({other.run_id[:8]}).",
+                where=f"{policy}/{release}",
+                remedy="Wait for it; `release-pipeline status` and the UI say how far it is.",
+            )
         if (known := site.policy(policy)).every:
             instance.add_dynamic_partitions(releases_name(known), [release])
         job = build_defs(site.home).resolve_job_def(job_name(policy))

@@ -11,7 +11,7 @@ import dagster as dg
 from release_pipeline.dagster_app.runs import free_dead_runs, list_runs
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
-from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.opening import list_noted_runs, open_release
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.timetable import TIMETABLE, HasRun, Tick, arrival, describe_late, note_policies, tick
@@ -102,12 +102,13 @@ def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
         jobs = {job_name(policy.policy) for policy in policies}
         try:
             note_policies(here)
-            noted = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
-            for run in noted:
+            ended = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
+            noted = list_noted_runs(here)
+            for run in (run for run in ended if run.run_id not in noted):
                 _note_failed(here, run, "the run was cancelled, killed, or broke off.")
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
-        except StoreBusy as busy:
-            return dg.SkipReason(str(busy))
+        except ReleasePipelineError as error:
+            return dg.SkipReason(str(error))
         told = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
         events = [] if told == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
         words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
@@ -141,7 +142,10 @@ def build_prune() -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
 def on_time_check(policy: Policy, candidate: dg.AssetKey, site: Site) -> Iterator[dg.AssetCheckResult]:
     """The check of a timetable, when a release has just been made."""
     if policy.cron is not None:
-        late = describe_late(site, policy)
+        try:
+            late = describe_late(site, policy)
+        except ReleasePipelineError as error:  # the candidate is made: nothing more may fail
+            late = str(error)
         metadata = {"found": late or "nothing is late"}
         yield dg.AssetCheckResult(check_name=ON_TIME, asset_key=candidate, passed=not late, metadata=metadata)
 

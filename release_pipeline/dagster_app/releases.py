@@ -186,8 +186,8 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
 @contextmanager
 def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
-    context.instance.add_run_tags(context.run.run_id, process_tags())
-    with readable_failures():
+    context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
+    with readable_failures(last=context.op_execution_context.retry_number >= RETRIES):
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
         with flow.noting_refusals():
             yield flow
@@ -216,14 +216,17 @@ def check_result(
 
 
 @contextmanager
-def readable_failures() -> Iterator[None]:
-    """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells."""
+def readable_failures(*, last: bool) -> Iterator[None]:
+    """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells. What another
+    process is working with is tried again, unless this was the last time."""
     try:
         yield
     except GateFailed:
         raise
     except StoreBusy as busy:
-        raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from dg.Failure(str(busy))
+        if last:
+            raise dg.Failure(str(busy), allow_retries=False) from None
+        raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from None
     except ReleasePipelineError as error:
         details = " ".join(getattr(error, "findings", ()) or getattr(error, "problems", ()))
         kind = dg.Failure if isinstance(error, StoreError) else Refused

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import dagster as dg
 
-PROCESS, HOST = "release-pipeline/process", "release-pipeline/host"
+PROCESS, HOST, RUN = "release-pipeline/process", "release-pipeline/host", "release-pipeline/run"
 IN_PROGRESS = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -25,9 +25,10 @@ IN_PROGRESS = [
 GONE = "The process of this run is gone: it was killed, or the machine went down."
 
 
-def process_tags() -> dict[str, str]:
-    """The tags of a run of this process."""
-    return {PROCESS: _identify(os.getpid()), HOST: socket.gethostname()}
+def process_tags(run_id: str | None = None) -> dict[str, str]:
+    """The tags of a run of this process; with the run's id once it is known, for whoever executes it anew copies its tags."""
+    mine = {PROCESS: _identify(os.getpid()), HOST: socket.gethostname()}
+    return mine if run_id is None else {**mine, RUN: run_id}
 
 
 def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
@@ -37,7 +38,8 @@ def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     for run in instance.get_runs(filters):
         said = run.tags.get(PROCESS, "")
         process = re.fullmatch(r"[^:]*:([0-9]{1,9}):[^:]*", said)
-        if process is None or _identify(int(process[1])) == said:
+        copied = run.tags.get(RUN) != run.run_id and (RUN in run.tags or "dagster/parent_run_id" in run.tags)
+        if copied or process is None or _identify(int(process[1])) == said:
             continue
         now = instance.get_run_by_id(run.run_id)  # it may have ended well in between, and a report would overwrite that
         if now is not None and now.status in IN_PROGRESS:

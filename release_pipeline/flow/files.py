@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,20 @@ def make_private_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died."""
+def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.
+
+    `waiting` is called once if somebody else is in there.
+    """
     make_private_folder(folder)
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting is not None:
+                waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)

@@ -12,7 +12,7 @@ from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import OPENED, Standing, latest_revision, move, read_standings
+from release_pipeline.flow.states import FAILED, OPENED, Standing, latest_revision, move, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
@@ -97,6 +97,12 @@ def find_release(site: Site, text: str) -> ReleaseId:
     if wanted not in standings:
         raise WrongUsage("the registry has no such release.", where=text, remedy="`release-pipeline status` lists them.")
     return wanted
+
+
+def list_noted_runs(site: Site) -> set[str]:
+    """The runs of which the registry knows that they failed."""
+    with site.open_registry(read_only=True) as registry:
+        return {event.content["run"] for event in registry.events if event.kind == FAILED}
 
 
 def name_release(policy: Policy, text: str | None) -> str:

@@ -47,7 +47,6 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
     try:
         policy = site.policy(policy_name)
         with site.open_registry() as registry:
-            seen = any(event.kind == POLICY and event.content["policy"] == policy.policy for event in registry.events)
             note_policy(site, registry, policy)
             events = registry.events
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
@@ -59,7 +58,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
         name = upcoming.release
         if policy.every and end_of(policy.every, name) > now:
             return Tick(reason=f"the {policy.every} {name} has not ended yet.")
-        if (seen or why == ARRIVAL) and upcoming.due is not None and upcoming.due > now:  # not even if the same tick comes twice
+        if why == ARRIVAL and upcoming.due is not None and upcoming.due > now:
             return Tick(reason=f"release {name} is due {words_of(upcoming.due)}.")
         arrived, least = count_arrived(site, policy, name), policy.gates.min_rows or 1
         if arrived < least:

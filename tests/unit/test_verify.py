@@ -952,9 +952,32 @@ def test_verify_statement_as_a_library() -> None:
     ):
         with pytest.raises(Fault):
             verify_statement(other, keys)
-    for strange in (None, {}, {"keys": {}}, {"keys": {**keys["keys"], "otto": {"key": public_text("otto"), "role": "officer"}}}):
+    for strange in (
+        None,
+        {},
+        {"keys": {}},
+        {**keys, "more": {}},
+        {"keys": {**keys["keys"], "Ben": keys["keys"]["ben"]}},
+        {"keys": {**keys["keys"], "otto": {"key": public_text("otto"), "role": "officer"}}},
+    ):
         with pytest.raises(Fault):
             verify_statement(signed, strange)
+
+
+def test_a_signature_has_one_text_and_a_statement_seven_parts() -> None:
+    """Base64 with other unused bits is refused, and so is a part more, though it is signed."""
+    world = World()
+    signed = world.sign("ben", "approve", RELEASE, "0" * 64)
+    text = signed["signature"]
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for unused in range(1, 16):
+        other = text[:85] + alphabet[alphabet.index(text[85]) ^ unused] + text[86:]
+        assert base64.b64decode(other, validate=True) == base64.b64decode(text)
+        with pytest.raises(Fault, match="another form"):
+            verify_statement({**signed, "signature": other}, world.keys())
+    world.twist = lambda document, content: {**content, "more": ""} if document.startswith("statement") else content
+    with pytest.raises(Fault, match="other parts"):
+        verify_statement(world.sign("ben", "approve", RELEASE, "0" * 64), plain("keys", World().keys()))
 
 
 # --- Hostile input --------------------------------------------------------------------------------------------------------------
@@ -1080,6 +1103,8 @@ JSON_TRICKS = {
     "twice": b'{"release": "rand-hie/2/r1", "release": "rand-hie/2/r1", "registry_head": {"event": 10, "hash": "HASH"}}',
     "nan": b'{"release": "rand-hie/2/r1", "epsilon": NaN, "registry_head": {"event": 10, "hash": "HASH"}}',
     "infinity": b'{"release": "rand-hie/2/r1", "epsilon": 1e999, "registry_head": {"event": 10, "hash": "HASH"}}',
+    "too long": b'"' + b"9" * 5_000_000 + b'"',
+    "longer than any hash": b"1" + b"0" * 40,
     "long": b'{"release": "rand-hie/2/r1", "n": ' + b"9" * 100_000 + b', "registry_head": {"event": 10, "hash": "HASH"}}',
     "deep": b"[" * 200_000,
     "deep and closed": b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
@@ -1097,6 +1122,29 @@ def test_json_with_tricks(dossier: Files, trick: str, name: str, tmp_path: Path)
     path = name if name in dossier else f"package/{name}"
     content = JSON_TRICKS[trick].replace(b"HASH", json.loads(usual().lines[9])["hash"].encode())
     assert any(path in words for words in judge(seal({**dossier, path: content}), tmp_path / "d"))
+
+
+@pytest.mark.parametrize("trick", sorted({*JSON_TRICKS} - {"deep and closed", "true", "surrogate"}))
+def test_json_with_tricks_is_none(trick: str) -> None:
+    """As a text and as bytes; what stands beside is not believed either."""
+    with pytest.raises(Fault, match="not valid JSON"):
+        verify.read_json(JSON_TRICKS[trick])
+    if trick != "latin-1":
+        with pytest.raises(Fault, match="not valid JSON"):
+            verify.read_json(JSON_TRICKS[trick].decode())
+
+
+def test_folders_in_folders(package: Files, tmp_path: Path) -> None:
+    """Deeper than any package is a failure, however deep."""
+    assert verify._is_plain("a/" * 7 + "b")
+    assert not verify._is_plain("a/" * 8 + "b")
+    folder = put(package, tmp_path / "p")
+    (folder / ("a/" * 300)).mkdir(parents=True)
+    assert any("a/a/a" in words for words in failures(verify_path(folder)))
+    deepest = folder / ("a/" * 300)
+    for path in [deepest, *deepest.parents][:300]:
+        path.rmdir()
+    assert failures(verify_path(folder)) == []
 
 
 WEIRD = [
