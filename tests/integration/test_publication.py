@@ -1,0 +1,268 @@
+"""From keys to the public package: who may sign what, what voids a signature, and that publishing happens once."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
+from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
+from release_pipeline.flow.publish import package_folder, package_hash, publish
+from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.trust import distrust, trust_key
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import verify_path
+from tests.integration.sites import TinySite, make_site
+
+PEOPLE = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "dora": "reviewer", "robot": "service"}
+RELEASE = ReleaseId("people", "1")
+PASSPHRASE = "correct horse battery"  # noqa: S105
+INTENT, BUILT, PLACED, NOTED = (
+    "the intent is noted",
+    "the package is built",
+    "the package is in its place",
+    "published is noted",
+)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PrivateKey]:
+    """Everybody's key, and a stranger's."""
+    folder = tmp_path_factory.mktemp("keys")
+    for name in (*PEOPLE, "stranger"):
+        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
+    return {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in (*PEOPLE, "stranger")}
+
+
+@pytest.fixture(scope="module")
+def candidate(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with a list of trusted keys, an approved policy, and a candidate that nobody has reviewed."""
+    tiny = make_site(tmp_path_factory.mktemp("candidate") / "site")
+    for name, role in PEOPLE.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    tiny.flow().run()
+    return tiny.home
+
+
+@pytest.fixture
+def tiny(candidate: Path, tmp_path: Path) -> TinySite:
+    """A copy of it."""
+    shutil.copytree(candidate, tmp_path / "site")
+    return TinySite(tmp_path / "site")
+
+
+def review(tiny: TinySite, keys: dict[str, PrivateKey], *names: str) -> None:
+    """Approvals of the candidate."""
+    for name in names:
+        approve_candidate(tiny.site, RELEASE, key=keys[name])
+
+
+def test_the_whole_path_ends_in_a_package_that_a_stranger_verifies(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Two reviewers, the service's key: a folder whose every file is listed, signed, and traced to the officer."""
+    review(tiny, keys, "ben", "cleo")
+    assert tiny.standing().state == "approved"
+    folder = publish(tiny.site, RELEASE, key=keys["robot"])
+    assert folder == tiny.home / "releases" / "people" / "1" / "r1"
+    findings = verify_path(folder, keys["olga"].public.fingerprint)
+    assert [finding.words for finding in findings if finding.level == "FAIL"] == []
+    standing = tiny.standing()
+    assert (standing.state, standing.package_hash) == ("published", package_hash(folder))
+    assert (folder / "data.csv").read_bytes() == (tiny.folder() / "data.csv").read_bytes()
+    kinds = [event.kind for event in tiny.events() if event.release == RELEASE]
+    assert kinds[-4:] == ["approved", "approved", "publishing", "published"]
+
+
+def test_publishing_twice_changes_nothing(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """The second only verifies; when a byte of the package was changed it is refused."""
+    review(tiny, keys, "ben", "cleo")
+    folder = publish(tiny.site, RELEASE, key=keys["robot"])
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    events = len(tiny.events())
+    assert publish(tiny.site, RELEASE, key=keys["robot"]) == folder
+    assert ({file.name: file.read_bytes() for file in folder.iterdir()}, len(tiny.events())) == (before, events)
+    (folder / "data.csv").write_bytes(before["data.csv"] + b" ")
+    with pytest.raises(Blocked, match="not what was published"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+@pytest.mark.parametrize("boundary", [INTENT, BUILT, PLACED, NOTED])
+def test_stopped_at_every_boundary_a_rerun_finishes_it(tiny: TinySite, keys: dict[str, PrivateKey], boundary: str) -> None:
+    """Published once, with the same bytes as undisturbed, and nothing is left lying about."""
+    review(tiny, keys, "ben", "cleo")
+    passed: list[str] = []
+
+    def stop(at: str) -> None:
+        passed.append(at)
+        if at == boundary:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=stop))
+    assert passed == [INTENT, BUILT, PLACED, NOTED][: len(passed)]
+    interrupted = package_folder(tiny.site, RELEASE)
+    before = package_hash(interrupted) if interrupted.exists() else None
+    folder = publish(tiny.site, RELEASE, key=keys["robot"])
+    assert before in (None, package_hash(folder))
+    assert [path.name for path in folder.parent.iterdir()] == ["r1"]
+    assert [event.kind for event in tiny.events()].count("published") == 1
+
+
+def test_one_reviewer_counts_once_and_no_steward_reviews(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Twice the same person is one; the steward, the officer, the service and a stranger are refused."""
+    review(tiny, keys, "ben", "ben")
+    assert tiny.standing().approvers == ["ben"]
+    for name in ("ana", "olga", "robot", "stranger"):
+        with pytest.raises(NotSigned):
+            review(tiny, keys, name)
+    with pytest.raises(Blocked, match="cannot become publishing"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+@pytest.mark.parametrize("name", ["ben", "ana", "stranger"])
+def test_only_service_and_officer_publish(tiny: TinySite, keys: dict[str, PrivateKey], name: str) -> None:
+    """Anybody else is refused before anything is written."""
+    review(tiny, keys, "ben", "cleo")
+    with pytest.raises(NotSigned):
+        publish(tiny.site, RELEASE, key=keys[name])
+    assert (tiny.standing().state, package_folder(tiny.site, RELEASE).exists()) == ("approved", False)
+
+
+def test_a_changed_candidate_voids_its_approvals(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """A byte more in the data: not published, and no further approval."""
+    review(tiny, keys, "ben", "cleo")
+    data = tiny.folder() / "data.csv"
+    data.write_bytes(data.read_bytes() + b" ")
+    with pytest.raises(Blocked, match="not what was frozen"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    with pytest.raises(Blocked, match="not what was frozen"):
+        review(tiny, keys, "dora")
+
+
+@pytest.mark.parametrize("what", ["policy", "populations"])
+def test_a_run_needs_what_the_officer_approved(tiny: TinySite, keys: dict[str, PrivateKey], what: str) -> None:
+    """A changed policy or cap stops the next run until the officer approves it as it is."""
+    if what == "policy":
+        tiny.write_policy(protect="{method: idp-cbls, epsilon: 3, k: 5}")
+    else:
+        tiny.write_cap("epsilon: 11, definition: idp, scope: column")
+    with pytest.raises(Blocked, match="not approved by the privacy officer as it is now"):
+        tiny.flow("2").run()
+    assert len(tiny.charges()) == 1
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    assert tiny.flow("2").run().stage == "candidate"
+
+
+def test_what_was_made_without_an_officer_is_never_published(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """A site may run before it has an officer; an approval of the policy after the charge comes too late."""
+    tiny = make_site(tmp_path / "site")
+    tiny.flow().run()
+    for name, role in PEOPLE.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    review(tiny, keys, "ben", "cleo")
+    with pytest.raises(Blocked, match="not approved by the privacy officer before the charge"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_a_rejected_candidate_is_not_published(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Whoever approved it before; and it is not run again: a correction is the next revision."""
+    review(tiny, keys, "ben", "cleo")
+    reject_candidate(tiny.site, RELEASE, key=keys["dora"], why="income looks wrong")
+    assert (tiny.standing().state, tiny.standing().reason) == ("rejected", "rejected by dora: income looks wrong")
+    with pytest.raises(Blocked, match="cannot become publishing"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    with pytest.raises(Blocked, match=r"people/1/r2"):
+        tiny.flow().run()
+
+
+def test_a_reviewer_who_is_taken_off_the_list_counts_no_more(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Their approval was valid when it was given, and is not when it counts."""
+    review(tiny, keys, "ben", "cleo")
+    distrust(tiny.site, "cleo", key=keys["olga"])
+    with pytest.raises(ReleasePipelineError):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert not package_folder(tiny.site, RELEASE).exists()
+
+
+def test_embargo_and_a_clock_set_back_hold_the_package(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """Not before its time, and not by a clock that is behind what the registry has seen."""
+    tiny = make_site(tmp_path / "site", publish='{formats: [csv], not_before: "2027-01-15T09:30Z"}')
+    for name, role in PEOPLE.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    tiny.flow().run()
+    review(tiny, keys, "ben", "cleo")
+    for now, words in (
+        (datetime(2027, 1, 15, 9, 29, tzinfo=UTC), "under embargo until 2027-01-15 09:30 UTC"),
+        (datetime.now(UTC) - timedelta(days=1), "clock is behind"),
+    ):
+        with pytest.raises(Blocked, match=words):
+            publish(tiny.site, RELEASE, key=keys["robot"], now=now)
+    folder = publish(tiny.site, RELEASE, key=keys["robot"], now=datetime(2027, 1, 15, 9, 30, tzinfo=UTC))
+    assert not (folder / "data.parquet").exists()
+
+
+@pytest.mark.parametrize("file", ["trusted-keys.yaml", "trusted-keys.sig", "site.yaml"])
+def test_a_changed_list_or_pin_stops_everything(tiny: TinySite, keys: dict[str, PrivateKey], file: str) -> None:
+    """A role changed in the list, another signature, a removed pin: nothing runs, nothing is approved or published."""
+    path = tiny.home / file
+    changed = {"trusted-keys.yaml": ("role: steward", "role: reviewer"), "trusted-keys.sig": ('"kind"', '"king"')}
+    old, new = changed.get(file, (path.read_text(), ""))
+    path.write_text(path.read_text().replace(old, new))
+    for step in (
+        lambda: review(tiny, keys, "ben"),
+        lambda: tiny.flow("2").run(),
+        lambda: approve_policy(tiny.site, "people", key=keys["olga"]),
+    ):
+        with pytest.raises(ReleasePipelineError):
+            step()
+
+
+def test_the_list_is_the_officers(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Nobody else adds; there is one officer; one key is one person."""
+    with pytest.raises(NotSigned, match="only the officer's key"):
+        trust_key(tiny.site, "eve", "reviewer", keys["stranger"].public, key=keys["ben"])
+    with pytest.raises(WrongUsage, match="olga is the officer"):
+        trust_key(tiny.site, "eve", "officer", keys["stranger"].public, key=keys["olga"])
+    with pytest.raises(WrongUsage, match="one key, one person"):
+        trust_key(tiny.site, "eve", "reviewer", keys["ben"].public, key=keys["olga"])
+
+
+def test_a_key_file_is_encrypted_and_private(tmp_path: Path) -> None:
+    """0600, not readable with another passphrase, never overwritten; a short passphrase is refused."""
+    make_key(tmp_path / "ben.key", passphrase=PASSPHRASE)
+    assert (tmp_path / "ben.key").stat().st_mode & 0o777 == 0o600
+    assert b"ENCRYPTED" in (tmp_path / "ben.key").read_bytes()
+    for wrong in (
+        lambda: read_key(tmp_path / "ben.key", passphrase=PASSPHRASE + "!"),
+        lambda: make_key(tmp_path / "ben.key", passphrase=PASSPHRASE),
+    ):
+        with pytest.raises(WrongUsage):
+            wrong()
+    with pytest.raises(WrongUsage, match="at least 8"):
+        make_key(tmp_path / "eve.key", passphrase=PASSPHRASE[:7])
+
+
+def test_the_verifier_runs_alone_on_a_package(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """With nothing but Python: exit code 0, and 1 as soon as a byte is another."""
+    review(tiny, keys, "ben", "cleo")
+    folder = publish(tiny.site, RELEASE, key=keys["robot"])
+    alone = tmp_path / "verify.py"
+    shutil.copyfile(Path(__file__).parents[2] / "release_pipeline" / "verify.py", alone)
+    command = [sys.executable, "-I", "-S", str(alone), str(folder)]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    card = folder / "privacy-card.json"
+    card.write_text(card.read_text().replace("idp-cbls", "idp-cblz", 1))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "privacy-card.json" in done.stdout) == (1, True)
