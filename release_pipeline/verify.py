@@ -612,7 +612,8 @@ class _History:
     """The events of a chain, each signed one verified with the list of keys that was trusted when it happened."""
 
     def __init__(self, report: _Report, events: list[Event]) -> None:
-        self.events, self.signed, self.keys_hashes = events, list[tuple[int, Statement]](), list[tuple[int, str]]()
+        self.events, self.signed = events, list[tuple[int, Statement]]()
+        self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
         self._keys: dict[str, Key] = {}
         self._published, self._stewards = dict[str, str](), dict[str, str]()
@@ -644,8 +645,9 @@ class _History:
         """What is signed in the event, if it says what the event does."""
         content, kind, subject, keys = event.content, SIGNED_EVENTS[event.kind], event.release, self._keys
         if event.kind == "trusted":
-            keys, subject, digest = read_keys(content.get("keys")), "trusted-keys", _get(content, "hash", _HEX)
-            if (_sha256(canonical_json(content["keys"])), _officer(keys)) != (digest, content.get("officer")):
+            document, subject, digest = {"keys": content.get("keys")}, "trusted-keys", _get(content, "hash", _HEX)
+            keys = read_keys(document)
+            if (_sha256(canonical_json(document)), _officer(keys)) != (digest, content.get("officer")):
                 raise Fault("the hash or the officer of the trusted keys is not what it tells")
         elif event.kind in ("approved", "rejected"):
             what, subject, digest = _get(content, "what", str), _get(content, "subject", str), _get(content, "hash", _HEX)
@@ -659,7 +661,7 @@ class _History:
             raise Fault(f"'{signed.name}' is the steward of the policy and may not judge the candidate")
         if event.kind == "trusted":
             self._keys = keys
-            self.keys_hashes.append((event.number, digest))
+            self.lists.append((event.number, digest, keys))
         elif event.kind == "published":
             self._published[event.release] = digest
         return signed
@@ -736,10 +738,14 @@ def _check_head(report: _Report, events: list[Event], package: _Package) -> None
 
 
 def _check_lists_of_keys(history: _History, tree: _Tree, package: _Package) -> None:
-    then = [digest for number, digest in history.keys_hashes if number <= package.head[0]]
-    if tree.under("package").digest(KEYS) not in then[-1:]:
+    """The package's list was trusted at its head, or became so before it was noted as published; the dossier's was once."""
+    published = max(history.find("package", package.release, package.hash), default=0)
+    hashes = [(number, digest) for number, digest, _ in history.lists]
+    then = [digest for number, digest in hashes if number <= package.head[0]][-1:]
+    then += [digest for number, digest in hashes if package.head[0] < number < published]
+    if tree.under("package").digest(KEYS) not in then:
         raise Fault(f"package/{KEYS} is not the list that was trusted when the package was made")
-    if tree.digest(KEYS) not in [digest for _, digest in history.keys_hashes]:
+    if tree.digest(KEYS) not in [digest for _, digest in hashes]:
         raise Fault("no event trusted this list")
 
 
@@ -759,24 +765,26 @@ def _check_charge(report: _Report, history: _History, tree: _Tree, package: _Pac
             raise Fault(f"the officer did not approve it before the charge (event {number})")
         report("ok", f"{EVENTS}: the policy ({digest[:12]}) was approved in event {approved[-1]}, before the charge in {number}")
     with report.about(POPULATIONS):
-        approvals = history.find("populations", "populations")
-        before = [signed.hash for at, signed in approvals.items() if at < number]
-        if not before or tree.digest(POPULATIONS) not in [signed.hash for signed in approvals.values()]:
+        approvals, digest = history.find("populations", "populations"), tree.digest(POPULATIONS)
+        before = {signed.hash for at, signed in approvals.items() if at < number}
+        if not before or digest not in [signed.hash for signed in approvals.values()]:
             raise Fault(f"the officer did not approve it, or no caps before the charge (event {number})")
-        same = tree.digest(POPULATIONS) == before[-1]
-        if same:
-            _check_declared_cap(_get(_get(tree.json(POPULATIONS), population, dict), "cap", dict), content)
-        words = "the caps of the charge" if same else "other caps held at the charge, so that its own cannot be compared"
+        same = _is_declared(_get(tree.json(POPULATIONS), population, dict).get("cap"), content)
+        if before == {digest} and not same:
+            raise Fault("the cap that the charge notes is not the one declared here")
+        words = "the cap of the charge is declared in it" if same else "other caps held at the charge, which cannot be compared"
         report("ok" if same else "note", f"{POPULATIONS}: approved by the officer; {words}")
     _check_cap(report, history, charges[0], population)
     return policy
 
 
-def _check_declared_cap(cap: Any, charge: Mapping[str, Any]) -> None:
-    definition = {"dp": "DP", "idp": "iDP"}.get(str(cap.get("definition")))
-    unit, most = ("releases", "releases") if "releases" in cap else (f"epsilon, {definition}, {cap.get('scope')}", "epsilon")
-    if (unit, _amount(str(cap.get(most)))) != (charge.get("unit"), _amount(charge.get("cap"))):
-        raise Fault("the cap that the charge notes is not the one declared here")
+def _is_declared(cap: Any, charge: Mapping[str, Any]) -> bool:
+    """Whether the cap that a charge notes is this one of populations.json."""
+    if isinstance(cap, dict) and "releases" in cap:
+        return (charge.get("unit"), charge.get("cap")) == ("releases", str(cap["releases"]))
+    definition = {"dp": "DP", "idp": "iDP"}.get(_get(cap, "definition", str))
+    unit = f"epsilon, {definition}, {_get(cap, 'scope', str)}"
+    return (charge.get("unit"), _amount(charge.get("cap"))) == (unit, _amount(str(cap.get("epsilon"))))
 
 
 def _check_cap(report: _Report, history: _History, charge: Event, population: str) -> None:
@@ -812,12 +820,15 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
     if policy is None:
         raise Fault("how many reviewers must approve it cannot be told")
     needed = _get(_get(policy, "review", dict), "reviewers", int)
-    rejected = max(history.find("reject", release, candidate), default=0)
-    judged = history.find("approve", release, candidate)
-    people = {signed.signer: signed.name for at, signed in judged.items() if rejected < at <= head}
+    rejected = min(history.find("reject", release), default=0)
+    if rejected:
+        raise Fault(f"it was rejected in event {rejected}, so it should never have been published")
+    trusted = next((keys for number, _, keys in reversed(history.lists) if number <= head), {})
+    reviewers = {key.fingerprint for key in trusted.values() if key.role == "reviewer"}  # those who left since do not count
+    judged = [signed for at, signed in history.find("approve", release, candidate).items() if at <= head]
+    people = {signed.signer: signed.name for signed in judged if signed.signer in reviewers}
     if len(people) < max(needed, 1):
-        after = f"after the rejection in event {rejected} and " if rejected else ""
-        raise Fault(f"{len(people)} reviewers approved it {after}before it was published, and the policy asks for {needed}")
+        raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
     words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
     report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
 

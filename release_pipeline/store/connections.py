@@ -6,6 +6,7 @@ DuckDB's exceptions quote lines and cells, so none of them leaves this folder: t
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import time
@@ -20,7 +21,8 @@ import pyarrow as pa
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreBusy, StoreError
 
 WAIT_SECONDS = 30.0
-_STILLBORN_SECONDS = 10.0
+_STILLBORN_SECONDS = 0.3
+_HEADERS = 3 * 4096  # bytes
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -134,10 +136,11 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
             return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.IOException as caught:
             if "lock" not in str(caught).lower():
-                if not read_only and _is_stillborn(path):
+                if read_only or not is_unfinished(path):
+                    raise StoreError("the database cannot be opened.", where=str(path)) from None
+                if _is_stillborn(path):
                     path.unlink()
                     continue
-                raise StoreError("the database cannot be opened.", where=str(path)) from None
             if time.monotonic() > deadline:
                 raise StoreBusy(
                     "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
@@ -148,13 +151,24 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
         pause = min(pause * 1.5, 0.5)
 
 
+def is_unfinished(path: Path) -> bool:
+    """Whether a database file has less than the headers that DuckDB begins one with: nothing can have been stored in it."""
+    return path.is_file() and path.stat().st_size < _HEADERS
+
+
 def _is_stillborn(path: Path) -> bool:
-    """Whether a process died while it made this file, some time ago: it is empty."""
+    """Whether a process died while it made this file: it is unfinished, has been for a moment, and nobody has it
+    locked."""
+    if time.time() - path.stat().st_mtime < _STILLBORN_SECONDS:
+        return False
+    handle = os.open(path, os.O_RDWR)
     try:
-        known = path.stat()
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
-    return known.st_size == 0 and time.time() - known.st_mtime > _STILLBORN_SECONDS
+    finally:
+        os.close(handle)
+    return is_unfinished(path)
 
 
 def _blank(caught: BaseException) -> None:

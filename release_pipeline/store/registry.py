@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import duckdb
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.connections import open_database, transaction
+from release_pipeline.store.connections import is_unfinished, open_database, transaction
 from release_pipeline.store.sql import statement
 
 _TABLES = ("events", "head", "budgets")
@@ -139,7 +139,7 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Ite
     the threads of one a lock of ours, for there two transactions would both see the cap not reached.
     """
     with _ONE_AT_A_TIME:
-        if read_only and not path.exists():
+        if read_only and (not path.exists() or is_unfinished(path)):  # somebody is making it, or died doing so
             _check_head(path, [], keeper)
             yield Registry(None, [], keeper)
             return
@@ -158,6 +158,8 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Ite
                 registry = Registry(None if read_only else connection, events, keeper)
                 known = len(events)
                 yield registry
+            if not read_only and len(registry.events) == known and keeper.read() != (known, _last_hash(events)):
+                keeper.write(known, _last_hash(events))  # whoever wrote the last event was stopped before this
             if len(registry.events) > known:
                 number, digest = len(registry.events), registry.events[-1].hash
                 if connection.execute(statement("ledger/select_head")).fetchall() != [(number, digest)]:
@@ -210,9 +212,13 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keep
         if not hmac.compare_digest(str(seal).encode(), keeper.seal(digest).encode()):
             raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
         events.append(event)
-    if last != [(len(events), events[-1].hash if events else BEGIN)]:
+    if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
     return events
+
+
+def _last_hash(events: list[Event]) -> str:
+    return events[-1].hash if events else BEGIN
 
 
 def _check_head(path: Path, events: list[Event], keeper: Keeper) -> None:

@@ -746,9 +746,9 @@ def test_revision_with_the_changed_source(begun: TinySite) -> None:
 
 
 def test_revision_gives_an_undrawn_one_up(begun: TinySite) -> None:
-    """The secret of r1 is gone at once; r1 is neither run nor drawn any more, not by a flow that was opened before, nor with the
-    secret copied back; both charges stand."""
-    flow, secret = flow_of(begun), secret_of(begun).read_bytes()
+    """The secret of r1 is gone at once; r1 is not even ingested any more, let alone drawn, by a flow that was opened before, nor
+    with the secret copied back; both charges stand."""
+    flow, secret = flow_of(begun, at="ingested"), secret_of(begun).read_bytes()
     revise(begun)
     assert not secret_of(begun).exists()
     for left in (None, secret):

@@ -291,7 +291,8 @@ class World:
         keys, by = self.keys(), by or self.officer()
         hash = digest(canonical(keys))
         signed = self.sign(by, "trusted-keys", "trusted-keys", hash)
-        self.note("trusted", None, hash=hash, officer=digest(raw(by)), keys=keys, signed=signed)
+        listed = keys.get("keys") if isinstance(keys, dict) else keys
+        self.note("trusted", None, hash=hash, officer=digest(raw(by)), keys=listed, signed=signed)
 
     def do_policy(self) -> None:
         text, names = self.policy_text, {name: self.policy[name] for name in ("policy", "population")}
@@ -460,6 +461,7 @@ def test_a_dossier_passes(dossier: Files, tmp_path: Path) -> None:
     ):
         findings = verify_path(str(path), [OFFICER])
         assert failures(findings) == []
+        assert sum(OFFICER in finding.words for finding in findings) == 1
         notes = [finding.words for finding in findings if finding.level == "note"]
         assert any(digest(b"a,b\n1,2\n") in words for words in notes)
         loose = next(words for words in notes if "the word of who sent it" in words)
@@ -511,17 +513,38 @@ def test_the_officer_may_sign_a_package(tmp_path: Path) -> None:
 
 
 def test_lists_of_keys_change_over_time(tmp_path: Path) -> None:
-    """A reviewer who left had the right to approve when he did; a later approval of his is none."""
+    """Who left before the publication, or before his approval, does not count; who left afterwards does."""
 
     def leave(world: World) -> None:
         del world.people["ben"]
         world.do_trust()
 
-    left_after = with_steps({"cara": ["cara", leave]})
+    left_after = with_steps({"published": ["published", leave]})
     assert judge(left_after.dossier(), tmp_path / "d", OFFICER) == []
+    left_between = with_steps({"published": [leave, "published"]})  # the package names the intent, and was signed
+    assert judge(left_between.dossier(), tmp_path / "d", OFFICER) == []
+    found = judge(with_steps({"cara": ["cara", leave]}).dossier(), tmp_path / "d")
+    assert len(found) == 1
+    assert "1 reviewers approved" in found[0]
     found = judge(with_steps({"candidate": ["candidate", leave]}).dossier(), tmp_path / "d")
     assert any("event 9 (approved)" in words and "ben" in words for words in found)
     assert any("1 reviewers approved" in words for words in found)
+
+
+def test_a_publication_that_was_stopped_and_finished_under_a_new_list(tmp_path: Path) -> None:
+    """The intent came first, then somebody was added; the package carries the new list."""
+
+    def join(world: World) -> None:
+        world.people["eve"] = "reviewer"
+        world.do_trust()
+
+    def package_of_the_intent(world: World) -> None:
+        later = world.lines.pop()
+        world.do_package()
+        world.lines.append(later)
+
+    world = with_steps({"package": [join, package_of_the_intent]})
+    assert judge(world.dossier(), tmp_path / "d", OFFICER) == []
 
 
 def test_an_office_may_change_hands_if_both_are_known(tmp_path: Path) -> None:
@@ -658,6 +681,10 @@ def reject(name: str) -> Callable[[World], None]:
     return lambda world: world.approve(name, "reject", RELEASE, world.candidate_hash, "rejected")
 
 
+def reject_other(name: str) -> Callable[[World], None]:
+    return lambda world: world.approve(name, "reject", RELEASE, "5" * 64, "rejected")
+
+
 def approve_as_another(name: str, claimed: str) -> Callable[[World], None]:
     """Signs with the own key under the name of another."""
 
@@ -689,6 +716,14 @@ def lenient_policy(world: World) -> None:
 
 def other_data(world: World) -> None:
     world.data = {**world.data, "data.csv": b"a,b\n1,3\n"}
+
+
+def other_cap(world: World) -> None:
+    world.populations["participants"]["cap"]["epsilon"] = 9
+
+
+def cap_of_releases(world: World) -> None:
+    world.populations["participants"]["cap"] = {"releases": 4}
 
 
 def charge(**content: Any) -> Callable[[World], None]:
@@ -724,8 +759,11 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
         "policy",
     ),
     "approved only after it was published": ({"cara": [], "published": ["published", "cara"]}, "1 reviewers approved"),
-    "rejected after the approvals": ({"publishing": [reject("dan"), "publishing"]}, "0 reviewers approved"),
-    "rejected between them": ({"cara": [reject("dan"), "cara"]}, "1 reviewers approved"),
+    "rejected after the approvals": ({"publishing": [reject("dan"), "publishing"]}, "it was rejected in event 10"),
+    "rejected between them": ({"cara": [reject("dan"), "cara"]}, "it was rejected in event 9"),
+    "rejected before them": ({"ben": [reject("dan"), "ben"]}, "it was rejected in event 8"),
+    "rejected after it was published": ({"published": ["published", reject("dan")]}, "it was rejected in event 12"),
+    "another candidate of it was rejected": ({"candidate": ["candidate", reject_other("dan")]}, "it was rejected in event 8"),
     "the policy approved only after the charge": (
         {"approve-policy": [], "reserve": ["reserve", "approve-policy"]},
         "did not approve it before the charge",
@@ -747,14 +785,15 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"approve-populations": [lambda world: world.do_approve_populations("ana")]},
         "may not sign",
     ),
-    "caps approved that are not those of the charge": (
-        {
-            "approve-populations": [
-                lambda world: world.populations["participants"]["cap"].update(epsilon=9),
-                "approve-populations",
-            ]
-        },
-        "is not the one declared here",
+    "caps approved that are not those of the charge": ({"policy": [other_cap, "policy"]}, "is not the one declared here"),
+    "caps approved in another unit": ({"policy": [cap_of_releases, "policy"]}, "is not the one declared here"),
+    "no cap in the approved caps": (
+        {"policy": [lambda world: world.populations["participants"].clear(), "policy"]},
+        "'definition'",
+    ),
+    "no such population in the approved caps": (
+        {"policy": [lambda world: world.populations.clear(), "policy"]},
+        "'participants'",
     ),
     "charged twice": ({"reserve": ["reserve", charge(spent="6")]}, "charged 2 times"),
     "never charged": ({"reserve": []}, "charged 0 times"),
@@ -769,6 +808,9 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "an unbounded loss": ({"reserve": [charge(spent="4", loss={**LOSS, "idp_column": None})]}, "'idp_column' is missing"),
     "another cap than the declared": ({"reserve": [charge(spent="4", cap="9")]}, "is not the one declared here"),
     "a cap in another unit": ({"reserve": [charge(spent="2", unit="releases")]}, "is not the one declared here"),
+    "a cap that is no number": ({"reserve": [charge(spent="4", cap="much")]}, "not a decimal number"),
+    "a cap with more digits than there are": ({"reserve": [charge(spent="4", cap="4.5000000000")]}, "not a decimal number"),
+    "what is spent is no text": ({"reserve": [charge(spent=4)]}, "not a decimal number"),
     "a cap in no unit": ({"reserve": [charge(spent="4", unit="euro")]}, "unknown unit"),
     "charged to another population": ({"reserve": [charge(spent="2", population="others")]}, "population"),
     "other data than the candidate's": ({"package": [other_data, "package"]}, "it lists other data than the package"),
@@ -786,7 +828,10 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"published": [], "package": ["package", "published", "package"]},
         "events at the end",
     ),
-    "published with other content too": ({"published": ["published", other_data, "package", "published"]}, "published"),
+    "published with other content too": (
+        {"published": ["published", other_data, "package", "published"]},
+        "published with other content too",
+    ),
     "trusted by a stranger": ({"trust": [lambda world: world.do_trust("eve")]}, "event 1 (trusted)"),
     "trusted by a reviewer": ({"trust": [lambda world: world.do_trust("ben")]}, "event 1 (trusted)"),
     "one key under two names": ({"trust": [two_names_one_key, "trust"]}, "one key stands there under two names"),
@@ -962,6 +1007,50 @@ def test_verify_statement_as_a_library() -> None:
     ):
         with pytest.raises(Fault):
             verify_statement(signed, strange)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ("Otto", {"key": public_text("otto"), "role": "steward"}),
+        ("", {"key": public_text("otto"), "role": "steward"}),
+        ("otto", {"key": public_text("otto").replace("ed25519", "rsa"), "role": "steward"}),
+        ("otto", {"key": "ed25519:" + base64.b64encode(bytes(31)).decode(), "role": "steward"}),
+        ("otto", {"key": public_text("otto"), "role": "auditor"}),
+        ("otto", {"key": public_text("otto"), "role": "steward", "since": "2026"}),
+        ("otto", {"key": public_text("otto")}),
+        ("otto", public_text("otto")),
+        ("otto", {"key": public_text("ben"), "role": "steward"}),
+        ("otto", {"key": public_text("otto"), "role": "officer"}),
+    ],
+)
+def test_a_list_of_keys_is_plain(entry: tuple[str, Any]) -> None:
+    """A name, an Ed25519 key and a known role each; one officer; no key twice; and then nothing in it is believed."""
+    keys = World().keys()
+    assert len(verify.read_keys(keys)) == len(PEOPLE)
+    fine = {**keys["keys"], "otto": {"key": public_text("otto"), "role": "steward"}}
+    assert len(verify.read_keys({"keys": fine})) == len(PEOPLE) + 1
+    with pytest.raises(Fault):
+        verify.read_keys({"keys": {**keys["keys"], entry[0]: entry[1]}})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("at", "yesterday"), ("at", f"{TIME}\n"), ("hash", "A" * 64), ("hash", "0" * 63), ("signer", "0"), ("name", "Ben")],
+)
+def test_a_statement_has_its_shape(name: str, value: str) -> None:
+    """Even when it is signed so."""
+    world = World(lambda document, content: {**content, name: value} if document.startswith("statement") else content)
+    with pytest.raises(Fault, match=f"'{name}'"):
+        verify_statement(world.sign("ben", "approve", RELEASE, "0" * 64), world.keys())
+
+
+def test_a_card_names_its_release_and_the_head(tmp_path: Path) -> None:
+    """In the shape that they have, even when it is signed otherwise."""
+    wrong = [{"release": "../../etc"}, {"release": "rand-hie/2"}, {"release": None}, {"registry_head": None}]
+    for change in [*wrong, {"registry_head": {"event": 10, "hash": "x"}}, {"registry_head": {"event": True, "hash": "0" * 64}}]:
+        twist = lambda document, content, change=change: {**content, **change} if document == "card" else content  # noqa: E731
+        assert any("privacy-card.json: '" in words for words in judge(World(twist).do(*USUAL).package, tmp_path / "p"))
 
 
 def test_a_signature_has_one_text_and_a_statement_seven_parts() -> None:
