@@ -94,7 +94,7 @@ class ReleaseNotes(ReleaseRecord):
 
     def _check_records(self, room: ReleaseRoom, clusters: Mapping[str, Any]) -> None:
         """Refuse when the records in the vault are no longer those that the clusters were made of."""
-        if self._previous(room, "validated")["version"] != clusters["input"]:
+        if self._previous(room, "validated", check=True)["version"] != clusters["input"]:
             raise Blocked(
                 "the records were validated anew since, and they are others.",
                 where=str(self.id),
