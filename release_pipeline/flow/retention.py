@@ -42,7 +42,7 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
         if not dry_run:
             _note(site, list(due.values()))
     if not dry_run:  # emptied by somebody who was stopped before they could note it
-        _note(site, [known.id for known in _find_due(site, now) if known.drawn is not None and known.id not in found])
+        _note(site, [known.id for known in _find_due(site, now) if known.id not in found])
     return done
 
 
@@ -67,6 +67,6 @@ def _is_due(policy: Policy, standing: Standing, now: datetime) -> bool:
     """Whether this release was left alone for as long as its policy retains it, and no retry needs what is in its room."""
     undrawn = standing.charge is not None and standing.drawn is None and standing.replaced is None
     unfinished = standing.state in ("drawn", "reserved") and standing.replaced is None
-    if policy.retain is None or (standing.pruned and standing.drawn) or undrawn or unfinished:
+    if policy.retain is None or standing.pruned >= standing.since or undrawn or unfinished:
         return False
     return now - datetime.fromisoformat(standing.since) >= timedelta(days=policy.retain)
