@@ -21,7 +21,6 @@ import pyarrow as pa
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreBusy, StoreError
 
 WAIT_SECONDS = 30.0
-_STILLBORN_SECONDS = 0.3
 _HEADERS = 3 * 4096  # bytes
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -133,14 +132,15 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
     deadline, pause = time.monotonic() + wait, 0.02
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+            if read_only or (path.exists() and not is_unfinished(path)):
+                return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+            with _folder_locked(path.parent):  # DuckDB would truncate what another process has just made
+                if is_unfinished(path):  # whoever began it died: who makes one has this lock
+                    path.unlink()
+                return duckdb.connect(str(path), config=_CONFIG)
         except duckdb.IOException as caught:
             if "lock" not in str(caught).lower():
-                if read_only or not is_unfinished(path):
-                    raise StoreError("the database cannot be opened.", where=str(path)) from None
-                if _is_stillborn(path):
-                    path.unlink()
-                    continue
+                raise StoreError("the database cannot be opened.", where=str(path)) from None
             if time.monotonic() > deadline:
                 raise StoreBusy(
                     "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
@@ -151,24 +151,19 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
         pause = min(pause * 1.5, 0.5)
 
 
+@contextmanager
+def _folder_locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def is_unfinished(path: Path) -> bool:
     """Whether a database file has less than the headers that DuckDB begins one with: nothing can have been stored in it."""
     return path.is_file() and path.stat().st_size < _HEADERS
-
-
-def _is_stillborn(path: Path) -> bool:
-    """Whether a process died while it made this file: it is unfinished, has been for a moment, and nobody has it
-    locked."""
-    if time.time() - path.stat().st_mtime < _STILLBORN_SECONDS:
-        return False
-    handle = os.open(path, os.O_RDWR)
-    try:
-        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-    return is_unfinished(path)
 
 
 def _blank(caught: BaseException) -> None:

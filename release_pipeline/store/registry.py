@@ -139,8 +139,9 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Ite
     the threads of one a lock of ours, for there two transactions would both see the cap not reached.
     """
     with _ONE_AT_A_TIME:
+        known_head, records = keeper.read(), keeper.has_records()  # first: another process may be making all of it just now
         if read_only and (not path.exists() or is_unfinished(path)):  # somebody is making it, or died doing so
-            _check_head(path, [], keeper)
+            _compare_head(path, [], known_head, records=records)
             yield Registry(None, [], keeper)
             return
         with open_database(path, read_only=read_only) as connection:
@@ -222,9 +223,12 @@ def _last_hash(events: list[Event]) -> str:
 
 
 def _check_head(path: Path, events: list[Event], keeper: Keeper) -> None:
-    known = keeper.read()
+    _compare_head(path, events, keeper.read(), records=keeper.has_records())
+
+
+def _compare_head(path: Path, events: list[Event], known: tuple[int, str] | None, *, records: bool) -> None:
     if known is None:
-        if events or keeper.has_records():
+        if events or records:
             raise _changed(path, "the vault does not say which event was the last (registry.head), and there were some")
         return
     number, digest = known
