@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -133,7 +132,7 @@ def read_key(file: Path, *, passphrase: str) -> PrivateKey:
     except FileNotFoundError:
         raise WrongUsage("there is no such key.", where=str(file), remedy="`release-pipeline key new NAME` makes one.") from None
     except OSError as error:
-        raise WrongUsage(f"the key cannot be read: {os.strerror(error.errno or 0)}.", where=str(file)) from None
+        raise WrongUsage(f"the key cannot be read: {error.strerror}.", where=str(file)) from None
     except (ValueError, TypeError):
         raise WrongUsage("this is not a key, or the passphrase is not its.", where=str(file)) from None
     if not isinstance(key, Ed25519PrivateKey):

@@ -416,7 +416,7 @@ COMMANDS = [
     ("no-policy-named", "mask people.csv -o out.csv --unaccounted", 2, "--policy"),
     ("no-output-named", "mask people.csv --policy people.yaml --unaccounted", 2, "-o/--output"),
     ("unknown-option", f"{MASK} -o out.csv --force", 2, "unrecognized arguments: --force"),
-    ("unknown-command", "publish people.csv", 2, "invalid choice: 'publish'"),
+    ("unknown-command", "dance people.csv", 2, "invalid choice: 'dance'"),
     ("mask-policy-missing", "mask people.csv --policy nowhere.yaml --unaccounted -o out.csv", 2, "there is no such file"),
     ("mask-policy-directory", "mask people.csv --policy folder --unaccounted -o out.csv", 2, "folder: this is a directory"),
     ("mask-policy-is-the-data", "mask people.csv --policy people.csv --unaccounted -o out.csv", 1, "a policy is a mapping"),
