@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from release_pipeline import __version__
 from release_pipeline.cli_trust import add_commands
-from release_pipeline.errors import DataRefused, OverCap, PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import OverCap, PolicyInvalid, ReleasePipelineError, WrongUsage
 
 if TYPE_CHECKING:
     from release_pipeline.flow.site import Site
@@ -400,8 +400,7 @@ def _positive(text: str) -> int:
 
 def _print_error(error: ReleasePipelineError) -> None:
     print(f"{PROGRAM}: {error}", file=sys.stderr)
-    details = error.problems if isinstance(error, PolicyInvalid) else error.findings if isinstance(error, DataRefused) else ()
-    for detail in details:
+    for detail in error.details:
         print(f"  {detail}", file=sys.stderr)
 
 

@@ -15,6 +15,7 @@ class ReleasePipelineError(Exception):
     """
 
     exit_code = 1
+    details: tuple[str, ...] = ()  # one sentence each, where there are several reasons
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         self.what = what
@@ -25,6 +26,11 @@ class ReleasePipelineError(Exception):
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text} {self.remedy}" if self.remedy else text
+
+    @property
+    def in_full(self) -> str:
+        """Everything in one line, for those who see nothing else of it."""
+        return " ".join((str(self), *self.details))
 
 
 class InvalidArgument(ReleasePipelineError, ValueError):
@@ -57,7 +63,7 @@ class DataRefused(ReleasePipelineError):
     """The data are readable and do not meet the policy. `findings` has one sentence per reason."""
 
     def __init__(self, what: str, *, findings: tuple[str, ...], where: str = "", remedy: str = "") -> None:
-        self.findings = findings
+        self.findings = self.details = findings
         super().__init__(what, where=where, remedy=remedy)
 
 
@@ -65,7 +71,7 @@ class PolicyInvalid(ReleasePipelineError):
     """A policy file has errors; `problems` has all of them, each with its place."""
 
     def __init__(self, what: str, *, problems: tuple[str, ...], where: str = "", remedy: str = "") -> None:
-        self.problems = problems
+        self.problems = self.details = problems
         super().__init__(what, where=where, remedy=remedy)
 
 

@@ -110,7 +110,11 @@ class WrongUsage(ValueError):
 
 
 class Fault(Exception):
-    """Something is not as it must be; the words say what."""
+    """Something is not as it must be; `what` says what, in words."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(what)
 
 
 def _printable(words: str) -> str:
@@ -881,7 +885,7 @@ def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | N
             else:
                 raise WrongUsage(f"{path}: this is neither a package nor a dossier: there is no {SUMS} in it.")
     except Fault as fault:
-        report("FAIL", f"{path}: {fault}")
+        report("FAIL", f"{path}: {fault.what}")
     return report.findings
 
 

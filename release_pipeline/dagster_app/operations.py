@@ -81,8 +81,8 @@ def note_failure(context: dg.HookContext) -> None:
         failed = context.op_exception
         words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
         if run is not None:
-            refused = isinstance(failed, Refused)
-            _note_failed(context.resources.site.open(), run, f"{context.step_key}: {words}", refused=refused)
+            blocked = isinstance(failed, Refused)
+            _note_failed(context.resources.site.open(), run, f"{context.step_key}: {words}", told_elsewhere=blocked)
     except Exception as error:
         context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
 
@@ -105,7 +105,8 @@ def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
             ended = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
             noted = list_noted_runs(here)
             for run in (run for run in ended if run.run_id not in noted):
-                _note_failed(here, run, "the run was cancelled, killed, or broke off.")
+                overtaken = _ended_well_since(instance, run)
+                _note_failed(here, run, "the run was cancelled, killed, or broke off.", told_elsewhere=overtaken)
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
         except ReleasePipelineError as error:
             return dg.SkipReason(str(error))
@@ -188,13 +189,19 @@ def _describe_running(instance: dg.DagsterInstance, policy: Policy) -> str:
     return ""
 
 
-def _note_failed(site: Site, run: dg.DagsterRun, words: str, *, refused: bool = False) -> None:
+def _ended_well_since(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether the last run of the same release is another one, and ended well."""
+    last = next(list_runs(instance, run.job_name, partition=run.tags.get("dagster/partition")), run)
+    return last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
+
+
+def _note_failed(site: Site, run: dg.DagsterRun, words: str, *, told_elsewhere: bool) -> None:
     partition = run.tags.get("dagster/partition")
     policy = next((known for known in site.read_policies()[0] if job_name(known.policy) == run.job_name), None)
     if policy is None or partition is None:
         return
     try:
-        open_release(site, policy.policy, partition).note_failed(words, run=run.run_id, refused=refused)
+        open_release(site, policy.policy, partition).note_failed(words, run=run.run_id, told_elsewhere=told_elsewhere)
     except StoreBusy:
         raise
     except ReleasePipelineError:

@@ -49,7 +49,7 @@ def build_policy_asset(file: Path) -> Any:
         try:
             policy = check_name(load_policy(file), file)
         except ReleasePipelineError as error:
-            errors = "\n".join(getattr(error, "problems", ()) or (str(error),))
+            errors = "\n".join(error.details or (str(error),))
             yield dg.AssetCheckResult(check_name="policy_is_valid", asset_key=key, passed=False, metadata={"errors": errors})
             return
         plan = "\n".join(describe_plan(make_plan(policy)))

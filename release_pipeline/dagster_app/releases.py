@@ -228,9 +228,8 @@ def readable_failures(*, last: bool) -> Iterator[None]:
             raise dg.Failure(str(busy), allow_retries=False) from None
         raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from None
     except ReleasePipelineError as error:
-        details = " ".join(getattr(error, "findings", ()) or getattr(error, "problems", ()))
         kind = dg.Failure if isinstance(error, StoreError) else Refused
-        raise kind(f"{error} {details}".strip(), allow_retries=False) from None
+        raise kind(error.in_full, allow_retries=False) from None
     except dg.Failure:
         raise
     except Exception as error:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from release_pipeline.errors import Blocked, DataRefused, NotPassed, ReleasePipelineError, StoreError
+from release_pipeline.errors import Blocked, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
@@ -35,10 +35,9 @@ class ReleaseNotes(ReleaseRecord):
         except (NotPassed, StoreError):
             raise
         except ReleasePipelineError as refused:
-            findings = refused.findings if isinstance(refused, DataRefused) else ()
             place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
             remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
-            self.note_blocked(" ".join((*place, refused.what, *findings, *remedy)))
+            self.note_blocked(" ".join((*place, refused.what, *refused.details, *remedy)))
             raise
 
     def _write_note(self, room: ReleaseRoom, stage: str, version: str, tables: Sequence[str], **content: Any) -> dict[str, Any]:

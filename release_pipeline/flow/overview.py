@@ -116,7 +116,7 @@ def _line(site: Site, known: Standing, remark: str = "") -> Line:
         shown, remark = "damaged", " (the candidate's folder is not what was frozen)"
     if known.replaced is not None:
         remark += f" (given up for {known.replaced})"
-    if known.failed and known.candidate_hash is None:
+    if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
     claim = str(known.facts.get("claim", "")) or (f"opened: {known.why}" if known.state == "open" and known.why else "")
     return Line(str(known.id), shown, words + remark * bool(words), known.facts.get("rows_out"), claim + remark, known.since)

@@ -12,7 +12,7 @@ from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision, open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, OUT, Standing, move, standing_of
+from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, OUT, SERVED, Standing, move, standing_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, depends_on_records, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim
@@ -64,12 +64,12 @@ class ReleaseRecord:
             if standing.candidate_hash is None and (standing.state, standing.reason) != ("blocked", reason):
                 move(registry, self.id, BLOCKED, reason=reason, policy_hash=self._hash)
 
-    def note_failed(self, reason: str, *, run: str, refused: bool = False) -> None:
-        """A run failed, noted once for each: refused, which its block tells better, or killed, or broken. The state
-        of the release stays what it was."""
+    def note_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
+        """A run failed, noted once for each; the state of the release stays what it was. `told_elsewhere`: status need not tell
+        it, for a block says it better, or a later run ended well."""
         with self.site.open_registry() as registry:
             if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
-                registry.add(FAILED, self.id, reason=reason, run=run, refused=refused)
+                registry.add(FAILED, self.id, reason=reason, run=run, told_elsewhere=told_elsewhere)
 
     def note_drawn(self, masked: str) -> None:
         """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
@@ -88,9 +88,14 @@ class ReleaseRecord:
         self.probe.passed("the secret is forgotten")
 
     def note_candidate(self, digest: str, facts: Mapping[str, Any]) -> None:
-        """Note the candidate with its hash and its public facts, unless that is known."""
+        """Note the candidate with its hash and its public facts, unless that is known; then, that a run which broke off after it
+        was made is not the last any more."""
         with self.site.open_registry() as registry:
-            if standing_of(registry, self.id).candidate_hash != digest:
+            standing = standing_of(registry, self.id)
+            if standing.candidate_hash == digest:
+                if standing.failed:
+                    registry.add(SERVED, self.id)
+            else:
                 told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
                 move(registry, self.id, CANDIDATE, candidate_hash=digest, policy_hash=self._hash, facts=told)
 

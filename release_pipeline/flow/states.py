@@ -19,7 +19,7 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"
 APPROVED, REJECTED = "approved", "rejected"
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
-FAILED, PRUNED = "failed", "pruned"
+FAILED, SERVED, PRUNED = "failed", "served", "pruned"
 POLICY = "policy"  # a policy that was seen for the first time, or changed
 
 MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in
@@ -111,8 +111,10 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                 before = dataclasses.replace(before, package_hash=told["package_hash"])
             case "superseded":
                 before = dataclasses.replace(before, successor=told["successor"])
-            case "failed" if not told.get("refused"):
+            case "failed" if not told.get("told_elsewhere"):
                 before = dataclasses.replace(before, failed=told["reason"])
+            case "served":
+                before = dataclasses.replace(before, failed="")
             case "pruned":
                 before = dataclasses.replace(before, pruned=event.noted)
             case _:

@@ -67,7 +67,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
         with site.open_registry() as registry:
             return _open(site, policy, registry, name, why)
     except ReleasePipelineError as error:
-        return Tick(reason=str(error))
+        return Tick(reason=error.in_full)
 
 
 def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tuple[Tick, str]:
@@ -79,7 +79,7 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tu
     try:
         stamp = _stamp(site, site.policy(policy_name), datetime.now(UTC))
     except ReleasePipelineError as error:
-        return Tick(reason=str(error)), ""
+        return Tick(reason=error.in_full), ""
     if stamp != seen:
         return Tick(reason="the source is new or was changed; the next look tells whether it stays as it is."), stamp
     if judged:

@@ -175,7 +175,7 @@ def spoil_registry(site: Site) -> None:
     """Put something else in the place of the registry."""
     site.registry.unlink(missing_ok=True)
     site.registry.with_name(f"{site.registry.name}.wal").unlink(missing_ok=True)
-    site.registry.write_bytes(b"no database " * 400)
+    site.registry.write_bytes(b"no database " * 4_000)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from release_pipeline.flow.states import (
     POLICY,
     PRUNED,
     SECRET,
+    SERVED,
     Standing,
     latest_revision,
     read_standings,
@@ -131,8 +132,8 @@ def test_failed_changes_no_state(count: int) -> None:
     assert after == dataclasses.replace(before, failed="killed")
 
 
-@pytest.mark.parametrize("kind", [*PROGRESS, BLOCKED])
-def test_failed_is_cleared_by_progress_and_by_a_refusal(kind: str) -> None:
+@pytest.mark.parametrize("kind", [*PROGRESS, BLOCKED, SERVED])
+def test_failed_is_cleared_by_what_came_of_the_next_run(kind: str) -> None:
     """What came of the next run counts; and a run may break off again."""
     assert standing(OPENED, FAILED, kind).failed == ""
     assert standing(OPENED, FAILED, kind, FAILED).failed == "killed"
@@ -153,7 +154,7 @@ def test_an_event_of_another_kind_changes_nothing() -> None:
 def test_a_refused_run_is_told_by_its_block_alone() -> None:
     """It did not break off."""
     events = events_of(OPENED, BLOCKED, FAILED)
-    events[2] = dataclasses.replace(events[2], content={"reason": "refused", "run": "a run", "refused": True})
+    events[2] = dataclasses.replace(events[2], content={"reason": "refused", "run": "a run", "told_elsewhere": True})
     assert read_standings(events)[ONE] == standing(OPENED, BLOCKED)
 
 
