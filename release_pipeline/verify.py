@@ -136,7 +136,7 @@ class _Report:
         try:
             yield
         except Fault as fault:
-            self("FAIL", f"{name}: {fault}")
+            self("FAIL", f"{name}: {fault.what}")
 
     def judge_officer(self, fingerprint: str, where: str) -> None:
         """Once for each: the officer must be one who was named; if none was, a person must compare."""
@@ -608,7 +608,7 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
             release = f"{named[0]}/{named[1]}/r{named[2]}" if isinstance(named, list) and len(named) == 3 else ""
             events.append(Event(number, kind, release, _get(content, "content", dict), digest))
         except Fault as fault:
-            raise Fault(f"event {number} was changed, or events before it are missing: {fault}") from None
+            raise Fault(f"event {number} was changed, or events before it are missing: {fault.what}") from None
     return events
 
 
