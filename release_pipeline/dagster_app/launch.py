@@ -14,10 +14,9 @@ import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.operations import releases_name
-from release_pipeline.dagster_app.runs import free_dead_runs, list_runs, process_tags
+from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.files import locked
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.timetable import note_policies
 from release_pipeline.policy.load import read_text
@@ -40,11 +39,12 @@ def run_release(site: Site, policy: str, release: str, *, progress: Callable[[st
     One after the other: it waits for another command of this site, and is refused while the daemon makes this release.
     """
     with (
-        locked(site.dagster_home, waiting=lambda: progress("waiting for another run of this site")),
+        site.running_alone(waiting=lambda: progress("waiting for another run of this site")),
         _instance(site) as instance,
     ):
         free_dead_runs(instance)
-        for other in list_runs(instance, job_name(policy), partition=release, unfinished=True):
+        other = find_run(instance, job_name(policy), partition=release, unfinished=True)
+        if other is not None:
             raise RunFailed(
                 f"it is being made by another run ({other.run_id[:8]}).",
                 where=f"{policy}/{release}",

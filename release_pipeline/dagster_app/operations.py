@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from release_pipeline.dagster_app.runs import free_dead_runs, list_runs
+from release_pipeline.dagster_app.runs import find_run, free_dead_runs
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.flow.opening import list_noted_runs, open_release
@@ -179,20 +179,21 @@ def releases_name(policy: Policy) -> str:
 
 
 def _has_run(instance: dg.DagsterInstance) -> HasRun:
-    return lambda release: any(list_runs(instance, job_name(release.policy), partition=release.release))
+    return lambda release: find_run(instance, job_name(release.policy), partition=release.release) is not None
 
 
 def _describe_running(instance: dg.DagsterInstance, policy: Policy) -> str:
     """Which release of the policy is being made, in words; empty if none."""
-    for run in list_runs(instance, job_name(policy.policy), unfinished=True):
-        return f"release {run.tags.get('dagster/partition', '?')} is being made (run {run.run_id[:8]}); one after the other."
-    return ""
+    run = find_run(instance, job_name(policy.policy), unfinished=True)
+    if run is None:
+        return ""
+    return f"release {run.tags.get('dagster/partition', '?')} is being made (run {run.run_id[:8]}); one after the other."
 
 
 def _ended_well_since(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     """Whether the last run of the same release is another one, and ended well."""
-    last = next(list_runs(instance, run.job_name, partition=run.tags.get("dagster/partition")), run)
-    return last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
+    last = find_run(instance, run.job_name, partition=run.tags.get("dagster/partition"))
+    return last is not None and last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
 
 
 def _note_failed(site: Site, run: dg.DagsterRun, words: str, *, told_elsewhere: bool) -> None:

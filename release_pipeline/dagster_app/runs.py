@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -49,12 +48,13 @@ def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     return dead
 
 
-def list_runs(
+def find_run(
     instance: dg.DagsterInstance, job: str, *, partition: str | None = None, unfinished: bool = False
-) -> Iterator[dg.DagsterRun]:
-    """The runs of a job, of one release or all, finished or not."""
+) -> dg.DagsterRun | None:
+    """The last run of a job, of one release or any, if there is one."""
     tags = {} if partition is None else {"dagster/partition": partition}
-    yield from instance.get_runs(dg.RunsFilter(job_name=job, tags=tags, statuses=IN_PROGRESS if unfinished else []))
+    wanted = dg.RunsFilter(job_name=job, tags=tags, statuses=IN_PROGRESS if unfinished else [])
+    return next(iter(instance.get_runs(wanted, limit=1)), None)
 
 
 def _identify(pid: int) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from release_pipeline.flow.files import make_private_folder, write_table
-from release_pipeline.store.connections import sync
+from release_pipeline.flow.files import write_table
+from release_pipeline.store.folders import make_private_folder, sync
 
 SUMS = "SHA256SUMS"
 

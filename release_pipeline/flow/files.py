@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,36 +15,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.store.connections import sync
+from release_pipeline.store.folders import sync
 
 PRIVATE = 0o600
-
-
-def make_private_folder(folder: Path) -> None:
-    """`folder` and whatever is missing above it, for the owner alone."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(mode=0o700, exist_ok=True)
-
-
-@contextmanager
-def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.
-
-    `waiting` is called once if somebody else is in there.
-    """
-    make_private_folder(folder)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if waiting is not None:
-                waiting()
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:

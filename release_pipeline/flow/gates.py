@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from release_pipeline.errors import Blocked, GateFailed
-from release_pipeline.flow.files import make_private_folder, write_private_json
+from release_pipeline.flow.files import write_private_json
 from release_pipeline.flow.notes import ReleaseNotes
-from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.states import Standing
 from release_pipeline.stages.audit import judge_expected_errors
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.store.folders import make_private_folder
+from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseRoom
 
+Standings: TypeAlias = Mapping[ReleaseId, Standing]
 
-def check_history(flow: ReleaseNotes, room: ReleaseRoom) -> None:
+
+def check_history(flow: ReleaseNotes, room: ReleaseRoom, standings: Standings) -> None:
     """Refuse when vault and registry do not know of the same releases: one of them is an older copy."""
-    with flow.site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events)
     for name in room.charged():
         if all(str(known.id) != name or known.charge is None for known in standings.values()):
             raise Blocked(
@@ -26,15 +30,13 @@ def check_history(flow: ReleaseNotes, room: ReleaseRoom) -> None:
             )
 
 
-def check_differencing(flow: ReleaseNotes, room: ReleaseRoom) -> None:
+def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standings) -> None:
     """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
     left: who has both could subtract them. Compared with every charged release, which includes the one before it. Refused too
     when that cannot be told of a release whose noise is drawn."""
     below = flow.policy.differencing_below
     if below <= 1:
         return
-    with flow.site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events)
     known_people = room.charged()
     others = [
         known
@@ -81,7 +83,7 @@ def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> dict[s
     if failed:
         folder = flow.site.vault / "refused"
         make_private_folder(folder)
-        file = folder / f"{str(flow.id).replace('/', '~')}.json"
+        file = folder / f"{flow.id.file_name}.json"
         write_private_json(file, {"release": str(flow.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
         words = tuple(gate.words for gate in failed)
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy="No noise was drawn.")

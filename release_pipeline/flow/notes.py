@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -106,14 +106,8 @@ class ReleaseNotes(ReleaseRecord):
     def _source(self) -> SourceDoor:
         return find_source(self.policy.source, folder=self.site.home, values=self.site.environment, expected=self.policy.declared)
 
-    @contextmanager
-    def _room(self) -> Iterator[ReleaseRoom]:
-        with open_room(self.site.vault, self.policy.population, self.id.room) as room:
-            yield room
-
-    @property
-    def _partition(self) -> str | None:
-        return None if self.policy.releases == "once" else self.id.release
+    def _room(self) -> AbstractContextManager[ReleaseRoom]:
+        return open_room(self.site.vault, self.policy.population, self.id.room)
 
     @property
     def _context(self) -> tuple[Context, ...]:

@@ -7,20 +7,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
-from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.admission import admit
 from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, open_account, refuse_over_cap
+from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import FAILED, OPENED, Standing, latest_revision, move, read_standings
+from release_pipeline.flow.states import FAILED, OPENED, Standing, latest_revision, list_standings, move, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
-from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import locked_vault
 
 LONGEST_REASON = 200
+_RELEASE = r"([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{0,5}))?"  # its name, and perhaps its revision
 
 
 def open_release(
@@ -38,8 +37,7 @@ def open_release(
     """
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
-    with site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events)
+    standings = list_standings(site)
     latest = latest_revision(standings, policy.policy, name)
     if revision is None or revision == latest.revision:
         return ReleaseFlow(site, policy, latest, progress, probe or PLAIN)
@@ -73,11 +71,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
                 where=str(latest),
                 remedy="Run it without --revise.",
             )
-        check_may_run(site, registry, policy)
-        account = open_account(site, policy, list_charges(registry))
-        loss = release_loss(policy, records=policy.gates.min_rows or 0)
-        if not account.admits(loss):
-            raise refuse_over_cap(account, loss, latest.next, least=depends_on_records(policy))
+        admit(site, registry, policy, latest.next)
         note_policy(site, registry, policy)
         move(registry, latest.next, OPENED, why=why.strip())
     if standing.drawn is None:
@@ -87,11 +81,10 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
 
 def find_release(site: Site, text: str) -> ReleaseId:
     """The release that POLICY/RELEASE, at its last revision, or POLICY/RELEASE/rN names; something must have happened to it."""
-    match = re.fullmatch(r"([a-z][a-z0-9-]*)/([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{0,5}))?", text)
+    match = re.fullmatch(rf"([a-z][a-z0-9-]*)/{_RELEASE}", text)
     if match is None:
         raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE or POLICY/RELEASE/rN.")
-    with site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events)
+    standings = list_standings(site)
     latest = latest_revision(standings, match[1], match[2])
     wanted = ReleaseId(match[1], match[2], int(match[3])) if match[3] else latest
     if wanted not in standings:
@@ -115,7 +108,7 @@ def _parse(policy: Policy, text: str | None) -> tuple[str, int | None]:
     names = policy.release_names
     if text is None and len(names) == 1:
         return names[0], None
-    match = re.fullmatch(rf"(?:{re.escape(policy.policy)}/)?([A-Za-z0-9._-]+?)(?:/r([1-9][0-9]{{0,5}}))?", text or "")
+    match = re.fullmatch(rf"(?:{re.escape(policy.policy)}/)?{_RELEASE}", text or "")
     name = match[1] if match else text
     if policy.every and name is not None:
         _check_period(policy, name)

@@ -12,7 +12,7 @@ from typing import Any
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.states import Standing, list_standings, read_standings
 from release_pipeline.flow.timetable import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.populations import load_populations
@@ -71,8 +71,7 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
 
 def describe_candidates(site: Site) -> Iterator[str]:
     """A table of all candidates with figures of their evidence: internal, unless the data are public as the demo's."""
-    with site.open_registry(read_only=True) as registry:
-        standings = sorted(read_standings(registry.events).items())
+    standings = sorted(list_standings(site).items())
     states = [standing for _, standing in standings if standing.state == "candidate"]
     if not states:
         return

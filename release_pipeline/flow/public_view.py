@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline import __version__
-from release_pipeline.flow.reservation import open_account
+from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy

@@ -17,19 +17,19 @@ from typing import Any
 
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.approvals import find_approval, valid_approvers
 from release_pipeline.flow.candidate import SUMS, candidate_hash, is_whole
-from release_pipeline.flow.files import locked
 from release_pipeline.flow.keys import PrivateKey
 from release_pipeline.flow.policies import policy_of, populations_hash
 from release_pipeline.flow.public_view import build_view
-from release_pipeline.flow.reservation import PLAIN, Probe, open_account
+from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, standing_of
 from release_pipeline.flow.trust import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.report.public import render_card_html, render_card_json, render_datapackage, render_note
-from release_pipeline.store.connections import sync
+from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 

@@ -7,14 +7,27 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.admission import admit, open_account
 from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.policies import note_policy
-from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision, open_account, refuse_over_cap
+from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import BLOCKED, CANDIDATE, DRAWN, FAILED, OPENED, OUT, SERVED, Standing, move, standing_of
+from release_pipeline.flow.states import (
+    BLOCKED,
+    CANDIDATE,
+    DRAWN,
+    FAILED,
+    OPENED,
+    OUT,
+    SERVED,
+    Standing,
+    list_standings,
+    move,
+    standing_of,
+)
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Loss, depends_on_records, release_loss, table_is_covered
+from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.privacy.methods import DEFINITION
@@ -48,11 +61,10 @@ class ReleaseRecord:
                 raise Blocked(f"it is {standing.state}.", where=str(self.id), remedy=next_revision(self.id))
             if standing.replaced is not None and standing.drawn is None:
                 raise Blocked(f"it was given up for {standing.replaced}.", where=str(self.id), remedy="Run that one.")
-            check_may_run(self.site, registry, self.policy)
-            account = open_account(self.site, self.policy, list_charges(registry))
-            loss = release_loss(self.policy, records=self.policy.gates.min_rows or 0)  # the fewest that the policy lets through
-            if standing.charge is None and not account.admits(loss):
-                raise refuse_over_cap(account, loss, self.id, least=depends_on_records(self.policy))
+            if standing.charge is None:
+                admit(self.site, registry, self.policy, self.id)
+            else:
+                check_may_run(self.site, registry, self.policy)
             note_policy(self.site, registry, self.policy)
             if not standing.since:
                 move(registry, self.id, OPENED, why="by hand")
@@ -144,8 +156,7 @@ class ReleaseRecord:
         return is_whole(folder) and self._standing().candidate_hash == candidate_hash(folder)
 
     def _standing(self) -> Standing:
-        with self.site.open_registry(read_only=True) as registry:
-            return standing_of(registry, self.id)
+        return list_standings(self.site).get(self.id, Standing(self.id))
 
     @property
     def _hash(self) -> str:

@@ -33,6 +33,7 @@ from release_pipeline.flow.reading import (
     release_filter,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
+from release_pipeline.flow.states import list_standings
 from release_pipeline.policy.model import KeepColumn, NoiseColumn, Person
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.consistency import choose_consistency
@@ -93,7 +94,7 @@ class ReleaseFlow(ReleaseNotes):
         needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
         with self._room() as room:
-            raw = room.ingest(source, needed, release=release_filter(policy, names, self._partition))
+            raw = room.ingest(source, needed, release=release_filter(policy, names, self.id.release))
             records = raw.count_records()
             room.forget(["validated"])
             told = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
@@ -169,8 +170,9 @@ class ReleaseFlow(ReleaseNotes):
             drawn = self._find_note(room, "masked")
             if drawn is not None:
                 return self._serve(room, drawn, note, "microaggregated")
-            check_history(self, room)
-            check_differencing(self, room)
+            standings = list_standings(self.site)
+            check_history(self, room, standings)
+            check_differencing(self, room, standings)
             expected = expect_errors(self, room, note["content"])
             wanted = Reservation(policy, self.id, note["records"], note["version"])
             secret = reserve(self.site, wanted, self.probe)

@@ -11,20 +11,18 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from release_pipeline.errors import Blocked, OverCap, SecretLost
-from release_pipeline.flow.approvals import check_may_run
-from release_pipeline.flow.files import locked
+from release_pipeline.errors import Blocked, SecretLost
+from release_pipeline.flow.admission import admit
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import SECRET, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, release_loss
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store.connections import sync
-from release_pipeline.store.ledger import RESERVED, Charge, add_charge, list_charges
+from release_pipeline.store.folders import locked, sync
+from release_pipeline.store.ledger import RESERVED, Charge, add_charge
 from release_pipeline.store.registry import Registry, ReleaseId
 
 
@@ -114,22 +112,6 @@ def forget_secret(site: Site, release: ReleaseId) -> None:
         sync(file.parent)
 
 
-def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Account:
-    """The account of the policy's population with these of its charges."""
-    mine = tuple(charge.loss for charge in charges if charge.population == policy.population)
-    return Account(policy.population, site.population(policy), mine)
-
-
-def refuse_over_cap(account: Account, loss: Loss, release: ReleaseId, *, least: bool = False) -> OverCap:
-    """The refusal in words: what is left, and what this release would take; `least`: with the fewest records, more with more."""
-    return OverCap(
-        f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
-        f"{account.spent} is spent), and this release would take {'at least ' * least}{account.words(account.of(loss))}.",
-        where=str(release),
-        remedy="The cap is the privacy officer's: populations.yaml.",
-    )
-
-
 def next_revision(release: ReleaseId) -> str:
     """What to do when a release can only be made anew: the revision that a fresh charge opens, and the command."""
     return (
@@ -168,11 +150,7 @@ def _refuse_other(standing: Standing, wanted: Reservation) -> None:
 def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
-    check_may_run(site, registry, policy)
-    loss = release_loss(policy, records=wanted.records)
-    account = open_account(site, policy, list_charges(registry))
-    if not account.admits(loss):
-        raise refuse_over_cap(account, loss, release)
+    account, loss = admit(site, registry, policy, release, records=wanted.records)
     check_move(registry, release, RESERVED)
     charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss)
     add_charge(registry, charge, account)
@@ -183,7 +161,7 @@ def _check_value(secret: bytes) -> str:
 
 
 def _secret_file(site: Site, release: ReleaseId) -> Path:
-    return site.vault / "secrets" / str(release).replace("/", "~")
+    return site.vault / "secrets" / release.file_name
 
 
 def _sweep(site: Site, standings: Mapping[ReleaseId, Standing], *, keep: ReleaseId) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PRUNED, Standing, read_standings
+from release_pipeline.flow.states import PRUNED, Standing, list_standings
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import prune_rooms
@@ -52,13 +52,12 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
             for release in releases:
                 registry.add(PRUNED, release)
     for release in releases:
-        (site.vault / "refused" / f"{str(release).replace('/', '~')}.json").unlink(missing_ok=True)
+        (site.vault / "refused" / f"{release.file_name}.json").unlink(missing_ok=True)
 
 
 def _find_due(site: Site, now: datetime) -> list[Standing]:
     """The releases whose rooms may go, as they stand at this moment."""
-    with site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events)
+    standings = list_standings(site)
     policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
     return [known for known in standings.values() if (policy := policies.get(known.id.policy)) and _is_due(policy, known, now)]
 

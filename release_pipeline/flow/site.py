@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
 from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.policy.text import EMPTY, read_yaml
-from release_pipeline.store.connections import sync
+from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.registry import Registry, RegistryChanged, open_registry
 from release_pipeline.store.vault import make_vault
 
@@ -57,6 +57,10 @@ class Site:
     def dagster_home(self) -> Path:
         """Dagster's own records of this site."""
         return self.home / "dagster"
+
+    def running_alone(self, *, waiting: Callable[[], None]) -> AbstractContextManager[None]:
+        """No other command runs a release of this site meanwhile; `waiting` is called if one does."""
+        return locked(self.dagster_home, waiting=waiting)
 
     @property
     def releases(self) -> Path:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.site import Site
 from release_pipeline.store.ledger import RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -140,6 +141,12 @@ def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
 def standing_of(registry: Registry, release: ReleaseId) -> Standing:
     """One release, whether or not anything happened to it."""
     return read_standings(registry.events).get(release, Standing(release))
+
+
+def list_standings(site: Site) -> dict[ReleaseId, Standing]:
+    """Every release of a site that something happened to, as of now."""
+    with site.open_registry(read_only=True) as registry:
+        return read_standings(registry.events)
 
 
 def latest_revision(standings: Iterable[ReleaseId], policy: str, release: str) -> ReleaseId:

@@ -8,19 +8,16 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.admission import admit
 from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.reading import refuse, release_filter
-from release_pipeline.flow.reservation import open_account, refuse_over_cap
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, move, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, find_upcoming
-from release_pipeline.policy.loss import depends_on_records, release_loss
 from release_pipeline.policy.periods import end_of
 from release_pipeline.policy.plan import count_of
 from release_pipeline.stages.checks import match_header, readable_without
-from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.source import find_source, open_raw
 
@@ -124,7 +121,7 @@ def count_arrived(site: Site, policy: Policy, release: str) -> int:
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
     column = policy.source.release_column or next(name for name in policy.columns if name in names)
-    wanted = release_filter(policy, names, None if policy.releases == "once" else release)
+    wanted = release_filter(policy, names, release)
     with open_raw(source, {column: names[column]}, release=wanted) as table:
         return table.count_records()
 
@@ -151,11 +148,7 @@ def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str) -
     release = latest_revision(standings, policy.policy, name)
     if release in standings:  # by somebody else, between two looks
         return Tick(reason=f"{release} was opened meanwhile.")
-    check_may_run(site, registry, policy)
-    account = open_account(site, policy, list_charges(registry))
-    loss = release_loss(policy, records=policy.gates.min_rows or 0)
-    if not account.admits(loss):
-        return Tick(reason=str(refuse_over_cap(account, loss, release, least=depends_on_records(policy))))
+    admit(site, registry, policy, release)
     move(registry, release, OPENED, why=why)
     return Tick(release, why)
 

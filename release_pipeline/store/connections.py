@@ -6,7 +6,6 @@ DuckDB's exceptions quote lines and cells, so none of them leaves this folder: t
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
@@ -19,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import ReleasePipelineError, SourceError, StoreBusy, StoreError
+from release_pipeline.store.folders import locked
 
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
@@ -97,15 +97,6 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.commit()
 
 
-def sync(path: Path) -> None:
-    """What was written to a file, or to a folder's list of files, is on the disk after this."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
 def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = StoreError, remedy: str = "") -> Iterator[None]:
     """Turn exceptions of DuckDB and Arrow, which quote the data, into words of our own with at most a line number."""
@@ -134,7 +125,7 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
         try:
             if read_only or (path.exists() and not is_unfinished(path)):
                 return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
-            with _folder_locked(path.parent):  # DuckDB would truncate what another process has just made
+            with locked(path.parent):  # DuckDB would truncate what another process has just made
                 if is_unfinished(path):  # whoever began it died: who makes one has this lock
                     path.unlink()
                 return duckdb.connect(str(path), config=_CONFIG)
@@ -149,16 +140,6 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
             raise StoreError("the database cannot be opened.", where=str(path)) from None
         time.sleep(pause)
         pause = min(pause * 1.5, 0.5)
-
-
-@contextmanager
-def _folder_locked(folder: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def is_unfinished(path: Path) -> bool:

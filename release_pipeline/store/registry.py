@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,6 +48,11 @@ class ReleaseId:
     def room(self) -> str:
         """Its schema in the vault. DuckDB's names ignore case and these do not, so a hash tells A from a."""
         return f"{self} {hashlib.sha256(str(self).encode()).hexdigest()[:12]}"
+
+    @property
+    def file_name(self) -> str:
+        """It as the name of one file."""
+        return str(self).replace("/", "~")
 
     @property
     def next(self) -> ReleaseId:
@@ -146,8 +151,8 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Ite
             return
         with open_database(path, read_only=read_only) as connection:
             begun = _check_tables(path, connection)
-            if not read_only:
-                if not begun and keeper.read() is None and not keeper.has_records():
+            if not (begun or read_only):
+                if keeper.read() is None and not keeper.has_records():
                     keeper.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
                 with transaction(connection):
                     for name in _TABLES:
@@ -159,13 +164,13 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Ite
                 registry = Registry(None if read_only else connection, events, keeper)
                 known = len(events)
                 yield registry
-            if not read_only and len(registry.events) == known and keeper.read() != (known, _last_hash(events)):
-                keeper.write(known, _last_hash(events))  # whoever wrote the last event was stopped before this
-            if len(registry.events) > known:
-                number, digest = len(registry.events), registry.events[-1].hash
-                if connection.execute(statement("ledger/select_head")).fetchall() != [(number, digest)]:
-                    raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
-                keeper.write(number, digest)  # still under the lock, so that it never goes back
+            if read_only:
+                return
+            head = (len(registry.events), _last_hash(registry.events))
+            if head[0] > known and connection.execute(statement("ledger/select_head")).fetchall() != [head]:
+                raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
+            if keeper.read() != head:  # as after an event, or when whoever wrote the last one was stopped before this
+                keeper.write(*head)  # still under the lock, so that it never goes back
 
 
 def canonical_json(content: Any) -> str:
@@ -218,7 +223,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keep
     return events
 
 
-def _last_hash(events: list[Event]) -> str:
+def _last_hash(events: Sequence[Event]) -> str:
     return events[-1].hash if events else BEGIN
 
 

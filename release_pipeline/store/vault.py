@@ -15,7 +15,8 @@ import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.connections import open_database, sync, transaction
+from release_pipeline.store.connections import open_database, transaction
+from release_pipeline.store.folders import sync
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement

@@ -26,6 +26,7 @@ from release_pipeline.flow.overview import describe_status
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import list_standings
 from release_pipeline.policy.loss import Account
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import open_room
@@ -166,10 +167,10 @@ def test_guard_lets_the_waves_pass_until_it_asks_for_more_people(demo: Site, wav
             expected = held_by_hand(waves, wave, below)
             if expected:
                 with pytest.raises(GateFailed) as held:
-                    check_differencing(asked, room)
+                    check_differencing(asked, room, list_standings(asked.site))
                 assert list(held.value.findings) == expected
             else:
-                check_differencing(asked, room)
+                check_differencing(asked, room, list_standings(asked.site))
 
 
 # the guard on small sites

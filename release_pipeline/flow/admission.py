@@ -1,0 +1,40 @@
+"""Whether a release may begin: its policy and caps approved where the site asks for that, and room under the cap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from release_pipeline.errors import OverCap
+from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.site import Site
+from release_pipeline.policy import Policy
+from release_pipeline.policy.loss import Account, Loss, depends_on_records, release_loss
+from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.registry import Registry, ReleaseId
+
+
+def admit(
+    site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None
+) -> tuple[Account, Loss]:
+    """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
+
+    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse.
+    """
+    check_may_run(site, registry, policy)
+    account = open_account(site, policy, list_charges(registry))
+    loss = release_loss(policy, records=(policy.gates.min_rows or 0) if records is None else records)
+    if not account.admits(loss):
+        least = "at least " * (records is None and depends_on_records(policy))
+        raise OverCap(
+            f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
+            f"{account.spent} is spent), and this release would take {least}{account.words(account.of(loss))}.",
+            where=str(release),
+            remedy="The cap is the privacy officer's: populations.yaml.",
+        )
+    return account, loss
+
+
+def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Account:
+    """The account of the policy's population with these of its charges."""
+    mine = tuple(charge.loss for charge in charges if charge.population == policy.population)
+    return Account(policy.population, site.population(policy), mine)

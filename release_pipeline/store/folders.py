@@ -1,0 +1,45 @@
+"""Folders: private ones, one process at a time in one, and what is on the disk for good."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def make_private_folder(folder: Path) -> None:
+    """`folder` and whatever is missing above it, for the owner alone."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.
+
+    `waiting` is called once if somebody else is in there.
+    """
+    make_private_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting is not None:
+                waiting()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """What was written to a file, or to a folder's list of files, is on the disk after this."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
