@@ -129,12 +129,13 @@ def _reject(options: argparse.Namespace) -> int:
 
 def _publish(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import find_release
-    from release_pipeline.flow.publish import package_hash, publish
+    from release_pipeline.flow.publish import publish
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.sums import hash_of
 
     site = find_site(options.home)
     folder = publish(site, find_release(site, options.target), key=_key(options))
-    print(f"{folder}\npackage {package_hash(folder)}")
+    print(f"{folder}\npackage {hash_of(folder)}")
     return 0
 
 

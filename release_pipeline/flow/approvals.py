@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.keys import NotSigned, PrivateKey
 from release_pipeline.flow.policies import note_policy, policy_of, populations_hash
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, REJECTED, Standing, check_move, move, standing_of
+from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust import Trust, need_trust, read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import Event, Registry, ReleaseId
-
-LONGEST_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: s
     with site.open_registry() as registry:
         trust, standing, policy = _reviewed(site, registry, release, key)
         digest, needed = str(standing.candidate_hash), policy.review.reviewers
-        signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=_line(why))
+        signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=check_line(why))
         name = trust.find(key.public).name
         if name not in standing.approvers:
             told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
@@ -65,7 +64,7 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
     with site.open_registry() as registry:
         trust, standing, _ = _reviewed(site, registry, release, key)
         digest = str(standing.candidate_hash)
-        signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=_line(why))
+        signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=check_line(why))
         name = trust.find(key.public).name
         reason = f"rejected by {name}: {why.strip()}"
         told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
@@ -112,7 +111,10 @@ def valid_approvers(registry: Registry, trust: Trust, standing: Standing, stewar
     for event in registry.events:
         told = event.content
         if event.kind == APPROVED and event.release == standing.id and told["hash"] == standing.candidate_hash:
-            member = trust.check(told["signed"], kind="approve", subject=str(standing.id), digest=str(standing.candidate_hash))
+            try:
+                member = trust.check(told["signed"], kind="approve", subject=str(standing.id), digest=told["hash"])
+            except NotSigned:  # by somebody who is off the list since
+                continue
             found |= {member.name} - {steward}
     return sorted(found)
 
@@ -131,7 +133,7 @@ def _reviewed(site: Site, registry: Registry, release: ReleaseId, key: PrivateKe
     standing = standing_of(registry, release)
     check_move(registry, release, REJECTED)
     folder = site.candidate(str(release))
-    if not is_whole(folder) or candidate_hash(folder) != standing.candidate_hash:
+    if not is_whole(folder, standing.candidate_hash):
         raise Blocked(
             "the candidate's folder is not what was frozen.", where=str(release), remedy=f"Find out who changed {folder}."
         )
@@ -140,9 +142,3 @@ def _reviewed(site: Site, registry: Registry, release: ReleaseId, key: PrivateKe
     if member.name == policy.steward:
         raise NotSigned(f"{member.name} is the steward of the policy, and no steward reviews.", where=str(release))
     return trust, standing, policy
-
-
-def _line(text: str) -> str:
-    if len(text) > LONGEST_REASON or not (text or " ").isprintable():
-        raise WrongUsage(f"a reason is one line of at most {LONGEST_REASON} characters.", where="--why")
-    return text.strip()

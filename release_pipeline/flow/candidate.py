@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import shutil
@@ -13,9 +12,8 @@ from typing import Any
 import pyarrow as pa
 
 from release_pipeline.flow.files import write_table
+from release_pipeline.flow.sums import write_sums
 from release_pipeline.store.folders import make_private_folder, sync
-
-SUMS = "SHA256SUMS"
 
 
 def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any]) -> str:
@@ -34,15 +32,14 @@ def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapp
         for form in formats:
             write_table(partial / f"data.{form}", table, format=form)
         (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        sums = "".join(f"{_digest(file)}  {file.name}\n" for file in sorted(partial.iterdir()))
-        (partial / SUMS).write_text(sums, encoding="utf-8")
+        digest = write_sums(partial)
         for file in partial.iterdir():
             file.chmod(0o600)
             sync(file)
         _put_in_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return candidate_hash(folder)
+    return digest
 
 
 def _put_in_place(partial: Path, folder: Path) -> None:
@@ -60,22 +57,3 @@ def _put_in_place(partial: Path, folder: Path) -> None:
         raise
     sync(folder.parent)
     shutil.rmtree(before, ignore_errors=True)
-
-
-def candidate_hash(folder: Path) -> str:
-    """The hash of a candidate: SHA-256 of its list of sums, which cover every other file."""
-    return _digest(folder / SUMS)
-
-
-def is_whole(folder: Path, *, besides: Sequence[str] = ()) -> bool:
-    """Whether the folder holds exactly the files of its list of sums, each with its hash, `besides` some that are not in it."""
-    if not (folder / SUMS).is_file():
-        return False
-    listed = [line.partition("  ") for line in (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()]
-    there = sorted(file.name for file in folder.iterdir() if file.name not in (SUMS, *besides))
-    return there == sorted(name for *_, name in listed) and all(_digest(folder / name) == digest for digest, _, name in listed)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

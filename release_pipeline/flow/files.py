@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.policy import Policy
 from release_pipeline.store.folders import sync
 
 PRIVATE = 0o600
@@ -67,6 +68,24 @@ def write_text(path: Path, text: str) -> None:
     """`text` as a file."""
     with _appearing(path) as partial:
         partial.write_text(text, encoding="utf-8")
+
+
+def write_public_text(path: Path, text: str) -> None:
+    """`text` as a file for everybody."""
+    with _appearing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+        partial.chmod(0o644)
+
+
+def read_table(path: Path, *, format: str, policy: Policy) -> pa.Table:
+    """A table of ours, in one of the two formats: every kept column as text in CSV, every other as a number."""
+    if format == "parquet":
+        return pyarrow.parquet.read_table(path)
+    kinds = dict.fromkeys(policy.kept_columns, pa.string()) | dict.fromkeys(policy.noise_columns, pa.float64())
+    options = pyarrow.csv.ConvertOptions(
+        column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
+    )
+    return pyarrow.csv.read_csv(path, convert_options=options)
 
 
 def write_table(path: Path, table: pa.Table, *, format: str) -> None:

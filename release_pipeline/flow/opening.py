@@ -13,6 +13,7 @@ from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import FAILED, OPENED, Standing, latest_revision, list_standings, move, read_standings
+from release_pipeline.flow.texts import check_line
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
 from release_pipeline.store.registry import ReleaseId
@@ -54,10 +55,8 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
 
     Only what was charged can be revised. The secret of an unfinished one before is forgotten: its noise is never drawn.
     """
-    if not why.strip() or len(why) > LONGEST_REASON or not why.isprintable():
-        raise WrongUsage(
-            f"a reason is one line of at most {LONGEST_REASON} characters.", where="--revise", remedy="It stays in the registry."
-        )
+    if not (why := check_line(why, where="--revise", longest=LONGEST_REASON)):
+        raise WrongUsage("a revision needs its reason.", where="--revise", remedy="It stays in the registry.")
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
     with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # nobody masks the one before meanwhile
@@ -73,7 +72,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
             )
         admit(site, registry, policy, latest.next)
         note_policy(site, registry, policy)
-        move(registry, latest.next, OPENED, why=why.strip())
+        move(registry, latest.next, OPENED, why=why)
     if standing.drawn is None:
         forget_secret(site, latest)
     return latest.next

@@ -10,16 +10,15 @@ from itertools import pairwise
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
+from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.timetable import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.populations import load_populations
-from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.store.registry import CLOCK_SLACK, Event, ReleaseId
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
-_CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _lines_of(
 
 def _line(site: Site, known: Standing, remark: str = "") -> Line:
     shown, folder, words = known.state, site.candidate(str(known.id)), known.reason
-    if shown == "candidate" and not (folder.is_dir() and is_whole(folder) and candidate_hash(folder) == known.candidate_hash):
+    if shown == "candidate" and not is_whole(folder, known.candidate_hash):
         shown, remark = "damaged", " (the candidate's folder is not what was frozen)"
     if known.replaced is not None:
         remark += f" (given up for {known.replaced})"
@@ -124,7 +123,7 @@ def _line(site: Site, known: Standing, remark: str = "") -> Line:
 def _find_broken_clock(events: tuple[Event, ...]) -> Iterator[str]:
     """Where the clock was set back between two events: nothing of a release depends on it, but its dates do."""
     for before, after in pairwise(events):
-        if (before.moment - after.moment).total_seconds() > _CLOCK_SLACK:
+        if (before.moment - after.moment).total_seconds() > CLOCK_SLACK:
             yield f"the clock was set back: event {after.number} is dated {after.noted}, and the one before it {before.noted}."
-    if events and (events[-1].moment - datetime.now(UTC)).total_seconds() > _CLOCK_SLACK:
+    if events and (events[-1].moment - datetime.now(UTC)).total_seconds() > CLOCK_SLACK:
         yield f"the clock is behind the registry, whose last event is dated {events[-1].noted}."

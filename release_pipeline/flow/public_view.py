@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from release_pipeline import __version__
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.site import Site
@@ -21,8 +23,8 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.store.ledger import list_charges
-from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.ledger import read_charge
+from release_pipeline.store.registry import Event, ReleaseId
 
 PAPERS = {
     "laplace": "Dwork et al., Calibrating Noise to Sensitivity in Private Data Analysis, TCC 2006",
@@ -35,17 +37,16 @@ PAPERS = {
 }
 
 
-def build_view(site: Site, registry: Registry, standing: Standing, policy: Policy, intent: Event) -> PublicView:
-    """The public view of a candidate that is being published; `intent` is the last event that its package names."""
+def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: Policy) -> PublicView:
+    """The public view of a candidate that is being published, as of the last of these events, which its package names."""
+    intent = events[-1]
     protect, facts = policy.protect, standing.facts
     definition = DEFINITION[protect.method]
     rows_in = int(facts["rows_in"])
     plan = make_plan(policy, rows=rows_in)
-    charges = list_charges(registry)
+    charges = [charge for event in events if (charge := read_charge(event)) is not None]
     account = open_account(site, policy, charges)
     series = [charge.loss.of(definition, protect.scope) for charge in charges if charge.id.policy == policy.policy]
-    standings = read_standings(registry.events)
-    before = standings.get(ReleaseId(standing.id.policy, standing.id.release, standing.id.revision - 1))
     rule = policy.suppress
     return PublicView(
         release=str(standing.id),
@@ -80,15 +81,44 @@ def build_view(site: Site, registry: Registry, standing: Standing, policy: Polic
         if rule
         else "none",
         not_protected=tuple(not_covered_words(policy)),
-        how_to_use=(),
+        how_to_use=tuple(_how_to_use(policy)),
         columns=tuple(_column(policy, name, {part.name: part for part in plan.columns}) for name in _released(policy)),
         formats=tuple(policy.publish.formats),
         policy_hash=policy.canonical_hash(),
         candidate_hash=str(standing.candidate_hash),
         head_event=intent.number,
         head_hash=intent.hash,
-        supersedes=str(before.id) if before is not None and before.package_hash is not None else None,
+        supersedes=_find_published_before(events, standing.id),
     )
+
+
+def _how_to_use(policy: Policy) -> Iterator[str]:
+    """What an analyst must know to draw right conclusions, from the policy alone."""
+    if policy.protect.k:
+        yield (
+            f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
+            "not as one person's."
+        )
+        yield "Grouping takes away the spread within the groups, above all at the ends of a column: do not read extremes from it."
+    else:
+        yield "Treat a masked value as one that was measured with the noise named here, not as one person's."
+    yield "Prefer means, quantiles and models over many records. Links between masked columns come out weaker than they are."
+    if policy.suppress is not None:
+        yield "Blank cells protect small groups: they are not missing at random."
+    if policy.releases != "once":
+        yield "Rows of two releases do not belong together: each is in a random order of its own."
+    yield "Whatever you compute from these data costs no further privacy. Whoever combines releases adds up their epsilons."
+
+
+def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str | None:
+    """The last earlier revision that is published, if there is one."""
+    mine = [
+        known
+        for known in read_standings(events).values()
+        if (known.id.policy, known.id.release) == (release.policy, release.release)
+    ]
+    before = [known.id for known in mine if known.id.revision < release.revision and known.state in ("published", "superseded")]
+    return str(max(before)) if before else None
 
 
 def _released(policy: Policy) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.admission import admit, open_account
 from release_pipeline.flow.approvals import check_may_run
-from release_pipeline.flow.candidate import candidate_hash, is_whole
 from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision
 from release_pipeline.flow.site import Site
@@ -26,6 +25,7 @@ from release_pipeline.flow.states import (
     move,
     standing_of,
 )
+from release_pipeline.flow.sums import is_whole
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim
@@ -152,8 +152,7 @@ class ReleaseRecord:
 
     def candidate_is_whole(self) -> bool:
         """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
-        folder = self.site.candidate(str(self.id))
-        return is_whole(folder) and self._standing().candidate_hash == candidate_hash(folder)
+        return is_whole(self.site.candidate(str(self.id)), self._standing().candidate_hash)
 
     def _standing(self) -> Standing:
         return list_standings(self.site).get(self.id, Standing(self.id))

@@ -67,6 +67,14 @@ class Site:
         """The public side: published packages."""
         return self.home / "releases"
 
+    def package(self, release: str) -> Path:
+        """Where the package of a release is, or would be (release: policy/partition/rN)."""
+        return self.releases / release
+
+    def publishing_alone(self) -> AbstractContextManager[None]:
+        """Nobody else publishes, retracts or supersedes on this site meanwhile."""
+        return locked(self.vault / "publishing")
+
     def candidate(self, release: str) -> Path:
         """The frozen folder of a candidate (release: policy/partition/rN)."""
         return self.vault / "candidates" / release

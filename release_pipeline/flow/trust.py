@@ -35,7 +35,8 @@ MAY = {  # who may sign what
     "supersede": ("officer",),
 }
 TRUSTED = "trusted"
-FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"
+FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"  # of the site
+KEYS, KEYS_SIGNATURE = "trusted-keys.json", "trusted-keys.sig"  # of packages and dossiers, so that verifying needs no YAML
 
 
 @dataclass(frozen=True, slots=True)

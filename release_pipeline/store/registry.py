@@ -26,6 +26,7 @@ from release_pipeline.store.connections import is_unfinished, open_database, tra
 from release_pipeline.store.sql import statement
 
 _TABLES = ("events", "head", "budgets")
+CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
 BEGIN = ""  # what the first event names as the hash before it
 
 

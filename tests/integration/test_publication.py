@@ -13,8 +13,9 @@ import pytest
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
 from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
-from release_pipeline.flow.publish import package_folder, package_hash, publish
+from release_pipeline.flow.publish import publish
 from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust import distrust, trust_key
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
@@ -74,7 +75,7 @@ def test_the_whole_path_ends_in_a_package_that_a_stranger_verifies(tiny: TinySit
     findings = verify_path(folder, keys["olga"].public.fingerprint)
     assert [finding.words for finding in findings if finding.level == "FAIL"] == []
     standing = tiny.standing()
-    assert (standing.state, standing.package_hash) == ("published", package_hash(folder))
+    assert (standing.state, standing.package_hash) == ("published", hash_of(folder))
     assert (folder / "data.csv").read_bytes() == (tiny.folder() / "data.csv").read_bytes()
     kinds = [event.kind for event in tiny.events() if event.release == RELEASE]
     assert kinds[-4:] == ["approved", "approved", "publishing", "published"]
@@ -107,10 +108,10 @@ def test_stopped_at_every_boundary_a_rerun_finishes_it(tiny: TinySite, keys: dic
     with pytest.raises(KeyboardInterrupt):
         publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=stop))
     assert passed == [INTENT, BUILT, PLACED, NOTED][: len(passed)]
-    interrupted = package_folder(tiny.site, RELEASE)
-    before = package_hash(interrupted) if interrupted.exists() else None
+    interrupted = tiny.site.package(str(RELEASE))
+    before = hash_of(interrupted) if interrupted.exists() else None
     folder = publish(tiny.site, RELEASE, key=keys["robot"])
-    assert before in (None, package_hash(folder))
+    assert before in (None, hash_of(folder))
     assert [path.name for path in folder.parent.iterdir()] == ["r1"]
     assert [event.kind for event in tiny.events()].count("published") == 1
 
@@ -132,7 +133,7 @@ def test_only_service_and_officer_publish(tiny: TinySite, keys: dict[str, Privat
     review(tiny, keys, "ben", "cleo")
     with pytest.raises(NotSigned):
         publish(tiny.site, RELEASE, key=keys[name])
-    assert (tiny.standing().state, package_folder(tiny.site, RELEASE).exists()) == ("approved", False)
+    assert (tiny.standing().state, tiny.site.package(str(RELEASE)).exists()) == ("approved", False)
 
 
 def test_a_changed_candidate_voids_its_approvals(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
@@ -191,7 +192,7 @@ def test_a_reviewer_who_is_taken_off_the_list_counts_no_more(tiny: TinySite, key
     distrust(tiny.site, "cleo", key=keys["olga"])
     with pytest.raises(ReleasePipelineError):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert not package_folder(tiny.site, RELEASE).exists()
+    assert not tiny.site.package(str(RELEASE)).exists()
 
 
 def test_embargo_and_a_clock_set_back_hold_the_package(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.flow import candidate
-from release_pipeline.flow.candidate import candidate_hash, freeze, is_whole
+from release_pipeline.flow.candidate import freeze
+from release_pipeline.flow.sums import hash_of, is_whole
 
 TABLE = pa.table({"town": ["north", 'sö,"u\nth'], "income": [1.5, 2.0], "sex": pa.array([None, 1], pa.int64())})
 EVIDENCE: dict[str, Any] = {"facts": {"epsilon": 2.0}, "columns": {}}
@@ -24,10 +25,10 @@ def test_frozen_folder_has_the_formats_and_hashes_of_everything(tmp_path: Path) 
     folder = tmp_path / "candidates" / "people" / "1" / "r1"
     digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
     assert sorted(file.name for file in folder.iterdir()) == ["SHA256SUMS", "data.csv", "evidence.json"]
-    assert digest == candidate_hash(folder) == hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest()
+    assert digest == hash_of(folder) == hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest()
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     assert {stat.S_IMODE(one.stat().st_mode) for one in (folder, *list(folder.parents)[:3])} == {0o700}
-    assert is_whole(folder)
+    assert is_whole(folder, digest)
 
 
 def test_same_content_same_bytes(tmp_path: Path) -> None:
@@ -62,14 +63,14 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_every_change_is_found(tmp_path: Path, change: str) -> None:
     """Changed, added, removed or renamed files: the folder is not whole, and nothing raises."""
     folder = tmp_path / "r1"
-    freeze(folder, TABLE, ("parquet", "csv"), EVIDENCE)
+    digest = freeze(folder, TABLE, ("parquet", "csv"), EVIDENCE)
     CHANGES[change](folder)
-    assert is_whole(folder) is False
+    assert is_whole(folder, digest) is False
 
 
 def test_gone_folder_is_not_whole(tmp_path: Path) -> None:
     """Nothing there is an answer too."""
-    assert is_whole(tmp_path / "r1") is False
+    assert is_whole(tmp_path / "r1", None) is False
 
 
 def test_failed_freeze_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,20 +81,20 @@ def test_failed_freeze_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("disk full")
 
-    for target in ("write_table", "sync", "_digest"):
+    for target in ("write_table", "sync", "write_sums"):
         with monkeypatch.context() as patch:
             patch.setattr(candidate, target, fail)
             with pytest.raises(OSError, match="disk full"):
                 freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
         assert [one.name for one in tmp_path.iterdir()] == ["r1"]
-        assert candidate_hash(folder) == digest
-        assert is_whole(folder)
+        assert hash_of(folder) == digest
+        assert is_whole(folder, digest)
 
 
 def test_earlier_candidate_is_there_until_the_new_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the last step fails there is still a candidate: the one before or the new one."""
     folder = tmp_path / "r1"
-    freeze(folder, TABLE, ("csv",), EVIDENCE)
+    digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
     replace = Path.replace
 
     def fail(self: Path, target: Path) -> Path:
@@ -106,7 +107,7 @@ def test_earlier_candidate_is_there_until_the_new_one_is(tmp_path: Path, monkeyp
         with pytest.raises(OSError, match="interrupted"):
             freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
     assert folder.is_dir()
-    assert is_whole(folder)
+    assert is_whole(folder, digest)
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["earlier", "none"])
@@ -118,8 +119,8 @@ def test_what_a_killed_attempt_left_is_removed(tmp_path: Path, there: bool) -> N
     for name in (".r1.0badcafe", ".r10.0badcafe", ".r2.before"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "data.csv").write_text("half of it")
-    freeze(folder, TABLE, ("csv",), EVIDENCE)
-    assert is_whole(folder)
+    digest = freeze(folder, TABLE, ("csv",), EVIDENCE)
+    assert is_whole(folder, digest)
     assert sorted(one.name for one in tmp_path.iterdir()) == [".r10.0badcafe", ".r2.before", "r1"]
 
 
@@ -139,10 +140,11 @@ def test_killed_between_the_renames_the_earlier_candidate_comes_back(tmp_path: P
         patch.setattr(Path, "replace", fail)
         with pytest.raises(OSError, match="interrupted"):
             freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
-    assert (is_whole(folder), candidate_hash(folder)) == (True, digest)
+    assert (is_whole(folder, digest), hash_of(folder)) == (True, digest)
     folder.rename(aside)
-    assert freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE) != digest
-    assert is_whole(folder)
+    later = freeze(folder, TABLE.slice(1), ("csv",), EVIDENCE)
+    assert later != digest
+    assert is_whole(folder, later)
     assert [one.name for one in tmp_path.iterdir()] == ["r1"]
 
 
@@ -150,4 +152,4 @@ def test_copied_folder_is_as_good(tmp_path: Path) -> None:
     """The hash is of the content, not of times or places."""
     digest = freeze(tmp_path / "r1", TABLE, ("csv",), EVIDENCE)
     shutil.copytree(tmp_path / "r1", tmp_path / "copy")
-    assert candidate_hash(tmp_path / "copy") == digest
+    assert hash_of(tmp_path / "copy") == digest

@@ -1,0 +1,85 @@
+"""The public package of a release: a folder with data, card, note, keys and sums, that a stranger can verify."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
+from release_pipeline.flow.sums import hash_of_file, is_whole, write_sums
+from release_pipeline.flow.trust import KEYS, KEYS_SIGNATURE, Trust
+from release_pipeline.report.public import render_card_html, render_card_json, render_datapackage, render_note
+from release_pipeline.report.view import PublicView
+from release_pipeline.store.folders import sync
+
+SIGNATURE = "SHA256SUMS.sig"
+CARD = "privacy-card.json"
+TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
+Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package
+
+
+@contextmanager
+def building(
+    folder: Path, *, candidate: Path, view: PublicView, trust: Trust, sign: Sign
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Build the package beside `folder`, and put it there when the block ends; gives its hash and the signed statement about it.
+
+    The data are the candidate's, byte for byte. The same view, list of keys and signature give the same bytes. What an attempt
+    that was stopped has left is replaced.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f".{folder.name}.*"):
+        shutil.rmtree(left)
+    partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    partial.mkdir()
+    try:
+        data = [f"data.{form}" for form in view.formats]
+        for name in data:
+            shutil.copyfile(candidate / name, partial / name)
+        known = {name: (hash_of_file(partial / name), (partial / name).stat().st_size) for name in data}
+        texts = {
+            CARD: render_card_json(view),
+            "privacy-card.html": render_card_html(view),
+            "RELEASE_NOTE.md": render_note(view),
+            "datapackage.json": render_datapackage(view, known),
+            KEYS: trust.text,
+            KEYS_SIGNATURE: write_statement(trust.signed),
+        }
+        for name, text in texts.items():
+            (partial / name).write_text(text, encoding="utf-8")
+        digest = write_sums(partial)
+        signed = sign(digest)
+        (partial / SIGNATURE).write_text(write_statement(signed), encoding="utf-8")
+        for file in partial.iterdir():
+            file.chmod(0o644)
+            sync(file)
+        partial.chmod(0o755)
+        yield digest, signed
+        if folder.exists():  # put there by an attempt that was stopped before it could note that
+            shutil.rmtree(folder)
+        partial.replace(folder)
+        sync(folder.parent)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def package_is_whole(folder: Path, standing: Standing) -> bool:
+    """Whether a package is what was published, beside the tombstones, and without the data if it was retracted."""
+    gone = [file.name for file in folder.glob("data.*")] if standing.state == RETRACTED else []
+    data = () if standing.state != RETRACTED else ("data.csv", "data.parquet")
+    return not gone and is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=data)
+
+
+def tombstone_files() -> list[str]:
+    """What may be in a package and not in its list of sums, for it came later."""
+    return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md")]
+
+
+def write_statement(signed: Any) -> str:
+    """A signed statement as the text of a file."""
+    return json.dumps(signed, indent=2, sort_keys=True) + "\n"

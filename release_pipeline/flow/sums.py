@@ -1,0 +1,38 @@
+"""A folder with a list of sums: SHA256SUMS names every other file with its hash, and its own hash is that of the folder."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from pathlib import Path
+
+SUMS = "SHA256SUMS"
+
+
+def write_sums(folder: Path) -> str:
+    """List the files of a folder with their hashes, as `sha256sum -c` reads it, and give the hash of the list."""
+    text = "".join(f"{hash_of_file(file)}  {file.name}\n" for file in sorted(folder.iterdir()))
+    (folder / SUMS).write_text(text, encoding="utf-8")
+    return hash_of(folder)
+
+
+def hash_of(folder: Path) -> str:
+    """The hash of a candidate or package: of its list of sums, which cover every other file."""
+    return hash_of_file(folder / SUMS)
+
+
+def is_whole(folder: Path, digest: str | None, *, besides: Collection[str] = (), without: Collection[str] = ()) -> bool:
+    """Whether the folder has that hash, and exactly the files of its list, each with its hash; `besides` some that are not in
+    it, and `without` some that are."""
+    if not (folder / SUMS).is_file() or hash_of(folder) != digest:
+        return False
+    lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
+    listed = {name: known for known, _, name in (line.partition("  ") for line in lines) if name not in without}
+    there = {file.name for file in folder.iterdir() if file.name not in (SUMS, *besides)}
+    return there == set(listed) and all(hash_of_file(folder / name) == known for name, known in listed.items())
+
+
+def hash_of_file(file: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,95 @@
+"""What can still happen to a published package: it is retracted, or superseded by a later revision. Both are for good.
+
+The officer's signed statement is an event first, and then a tombstone in the package. Stopped in between, a rerun finishes it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.files import write_public_text
+from release_pipeline.flow.keys import PrivateKey
+from release_pipeline.flow.package import TOMBSTONES, write_statement
+from release_pipeline.flow.reservation import PLAIN, Probe
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, Standing, check_move, move, standing_of
+from release_pipeline.flow.texts import check_line
+from release_pipeline.flow.trust import need_trust
+from release_pipeline.store.folders import sync
+from release_pipeline.store.registry import Registry, ReleaseId
+
+
+def retract(site: Site, release: ReleaseId, *, key: PrivateKey, why: str, probe: Probe = PLAIN) -> Path:
+    """The officer takes a published release back, with the reason: its data leave the package, a tombstone stays."""
+    if not why.strip():
+        raise WrongUsage("a retraction needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
+    return _withdraw(site, release, RETRACTED, "retract", key=key, told={"reason": check_line(why)}, why=why, probe=probe)
+
+
+def supersede(
+    site: Site, release: ReleaseId, successor: ReleaseId, *, key: PrivateKey, why: str = "", probe: Probe = PLAIN
+) -> Path:
+    """The officer refers the readers of a published release to a later revision, whose card names it in turn."""
+    with site.open_registry(read_only=True) as registry:
+        later = standing_of(registry, successor)
+    if (successor.policy, successor.release) != (release.policy, release.release) or successor.revision <= release.revision:
+        raise WrongUsage("only a later revision of the same release can supersede it.", where=str(successor))
+    if later.state != PUBLISHED:
+        raise Blocked(f"it is {later.state}, not published.", where=str(successor), remedy="Publish it first.")
+    words = f"{successor}: {why}" if why.strip() else str(successor)
+    return _withdraw(site, release, SUPERSEDED, "supersede", key=key, told={"successor": str(successor)}, why=words, probe=probe)
+
+
+def _withdraw(
+    site: Site, release: ReleaseId, state: str, kind: str, *, key: PrivateKey, told: dict[str, str], why: str, probe: Probe
+) -> Path:
+    """The event, unless there is one already, and the tombstone that it asks for."""
+    with site.publishing_alone():
+        with site.open_registry() as registry:
+            trust = need_trust(site, registry)
+            standing = standing_of(registry, release)
+            signed = trust.sign(key, kind=kind, subject=str(release), digest=str(standing.package_hash), why=check_line(why))
+            if standing.state != state:
+                check_move(registry, release, state)
+                move(registry, release, state, **told, hash=standing.package_hash, signed=signed)
+            signed = _find_signed(registry, release, state)
+        probe.passed(f"{state} is noted")
+        folder = site.package(str(release))
+        if not folder.is_dir():
+            raise Blocked(
+                "its package is not there.", where=str(release), remedy=f"It was in {folder}; the registry has noted it."
+            )
+        _bury(folder, state, signed, probe)
+    return folder
+
+
+def _find_signed(registry: Registry, release: ReleaseId, state: str) -> Any:
+    return next(event.content["signed"] for event in registry.events if (event.kind, event.release) == (state, release))
+
+
+def _bury(folder: Path, state: str, signed: Any, probe: Probe) -> None:
+    """The tombstone for machines, for people, and then the data away if it is a retraction."""
+    name, told = TOMBSTONES[state], signed["statement"]
+    write_public_text(folder / f"{name}.json", write_statement(signed))
+    probe.passed("the tombstone is signed")
+    if state == RETRACTED:
+        words = "The data were removed from this package. Do not use copies of them."
+    else:
+        words = f"Use the later release instead: ../{told['why'].partition(':')[0].rpartition('/')[2]}/"
+    title = f"# {told['subject']} was {state}\n\n"
+    write_public_text(
+        folder / f"{name}.md", f"{title}On {told['at']}, by {told['name']}: {told['why']}\n\n{words}\n\nSigned in {name}.json.\n"
+    )
+    probe.passed("the tombstone is written")
+    if state == RETRACTED:
+        for file in folder.glob("data.*"):
+            file.unlink()
+        sync(folder)
+    probe.passed(f"{state} is done")
+
+
+def describe_withdrawal(standing: Standing) -> str:
+    """What became of a published release, in words; empty if nothing."""
+    return f"superseded by {standing.successor}" if standing.successor else standing.reason if standing.state == RETRACTED else ""
