@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ AddHome = Callable[[argparse.ArgumentParser], None]
 
 
 def add_commands(commands: Any, add_home: AddHome) -> None:
-    """Add `key`, `trust`, `approve`, `reject` and `publish`."""
+    """Add `key`, `trust`, `approve`, `reject`, `publish`, `retract`, `supersede`, `dossier` and `verify`."""
     key = commands.add_parser("key", help="make a key of your own", description="Keys belong to people: keep yours to yourself.")
     actions = key.add_subparsers(title="actions", metavar="ACTION", required=True)
     new = actions.add_parser("new", help="an encrypted private key NAME.key, and NAME.pub to give away")
@@ -68,6 +69,53 @@ def add_commands(commands: Any, add_home: AddHome) -> None:
     _add_key(publish, "the key of the service, or of the officer")
     add_home(publish)
     publish.set_defaults(run=_publish)
+
+    retract = commands.add_parser(
+        "retract",
+        help="take a published release back, for good: its data leave the package, and a tombstone tells why",
+    )
+    retract.add_argument("target", metavar="RELEASE")
+    retract.add_argument("--why", required=True, help="the reason, signed with it, and published")
+    _add_key(retract, "the officer's key")
+    add_home(retract)
+    retract.set_defaults(run=_retract)
+
+    supersede = commands.add_parser(
+        "supersede", help="refer the readers of a published release to a later revision of it, for good"
+    )
+    supersede.add_argument("target", metavar="RELEASE", help="the one that is superseded")
+    supersede.add_argument("--by", required=True, metavar="RELEASE", help="the later revision, published")
+    supersede.add_argument("--why", default="", help="a remark, signed with it, and published")
+    _add_key(supersede, "the officer's key")
+    add_home(supersede)
+    supersede.set_defaults(run=_supersede)
+
+    dossier = commands.add_parser(
+        "dossier",
+        help="everything about a published release and its series in one zip, for an auditor",
+        description="Confidential: the evidence in it describes the data. `verify` checks it, and so does the verify.py inside.",
+    )
+    dossier.add_argument("target", metavar="RELEASE")
+    dossier.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
+    dossier.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+    add_home(dossier)
+    dossier.set_defaults(run=_dossier)
+
+    verify = commands.add_parser(
+        "verify",
+        help="check a package, a dossier or a whole site, offline, and say in words what was checked",
+        description="PATH is a package (a folder or a zip of it), a dossier, or a site (its folder or its registry.duckdb).",
+    )
+    verify.add_argument("path", type=Path, metavar="PATH")
+    verify.add_argument(
+        "--officer",
+        action="append",
+        default=[],
+        metavar="FINGERPRINT",
+        help="the officer's fingerprint, as you got it in another way; again for an earlier officer's",
+    )
+    verify.add_argument("--json", action="store_true", help="the findings as JSON")
+    verify.set_defaults(run=_verify)
 
 
 def _key_new(options: argparse.Namespace) -> int:
@@ -137,6 +185,54 @@ def _publish(options: argparse.Namespace) -> int:
     folder = publish(site, find_release(site, options.target), key=_key(options))
     print(f"{folder}\npackage {hash_of(folder)}")
     return 0
+
+
+def _retract(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.withdrawal import retract
+
+    site = find_site(options.home)
+    folder = retract(site, find_release(site, options.target), key=_key(options), why=options.why)
+    print(f"{folder}: retracted; its data are gone, RETRACTED.md says why")
+    return 0
+
+
+def _supersede(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.withdrawal import supersede
+
+    site = find_site(options.home)
+    old, new = find_release(site, options.target), find_release(site, options.by)
+    folder = supersede(site, old, new, key=_key(options), why=options.why)
+    print(f"{folder}: superseded by {new}; SUPERSEDED.md says so")
+    return 0
+
+
+def _dossier(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.dossier import write_dossier
+    from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    file = write_dossier(site, find_release(site, options.target), options.output, overwrite=options.overwrite)
+    print(f"{file}: confidential; check it with: release-pipeline verify {file} --officer {site.officer}")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.verification import verify
+
+    findings = verify(options.path, options.officer)
+    failed = sum(finding.level == "FAIL" for finding in findings)
+    if options.json:
+        print(json.dumps([{"level": finding.level, "words": finding.words} for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(finding)
+        print(f"NOT verified: {failed} failed." if failed else "Verified: nothing failed.")
+    return int(failed > 0)
 
 
 def _add_key(command: argparse.ArgumentParser, whose: str) -> None:

@@ -106,7 +106,11 @@ class Finding:
 
 
 class WrongUsage(ValueError):
-    """The path or the fingerprint that was given cannot be meant; the sentence says why."""
+    """The path or the fingerprint that was given cannot be meant; `what` says why."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(what)
 
 
 class Fault(Exception):
@@ -889,6 +893,17 @@ def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | N
     return report.findings
 
 
+def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] | None = None) -> list[Finding]:
+    """What was checked of a chain of events on its own, a line each as in a dossier's events.jsonl, and what was found."""
+    report = _Report([officer] if isinstance(officer, str) else list(officer or ()))
+    with report.about(EVENTS):
+        history, before = _History(report, verify_chain(lines)), len(report.findings)
+        if not any(finding.level == "FAIL" for finding in report.findings[:before]):
+            words = f"{len(history.events)} events, each with the hash of the one before it"
+            report("ok", f"{EVENTS}: {words}; {len(history.signed)} signed statements, each by a key that was trusted then")
+    return report.findings
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the findings, a line each; give the exit code."""
     parser = argparse.ArgumentParser(prog="verify.py", description="Check a published package or an auditor's dossier, offline.")
@@ -899,7 +914,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         findings = verify_path(wanted.path, wanted.officer)
     except WrongUsage as error:
-        lines, code, where = [_printable(str(error))], 2, sys.stderr
+        lines, code, where = [_printable(error.what)], 2, sys.stderr
     else:
         failed = sum(finding.level == "FAIL" for finding in findings)
         end = f"NOT verified: {failed} failed." if failed else "Verified: nothing failed."

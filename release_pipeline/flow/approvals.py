@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.keys import NotSigned, PrivateKey
-from release_pipeline.flow.policies import note_policy, policy_of, populations_hash
+from release_pipeline.flow.policies import note_policy, policy_of, populations_hash, populations_text
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, REJECTED, Standing, check_move, move, standing_of
 from release_pipeline.flow.sums import is_whole
@@ -40,8 +40,8 @@ def approve_populations(site: Site, *, key: PrivateKey) -> Given:
     """The officer approves populations.yaml as it is now."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
-        digest = populations_hash(site)
-        return _approve_file(registry, trust, key, what="populations", subject="populations", digest=digest)
+        told = {"subject": "populations", "digest": populations_hash(site), "text": populations_text(site)}
+        return _approve_file(registry, trust, key, what="populations", **told)
 
 
 def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Given:
@@ -119,11 +119,13 @@ def valid_approvers(registry: Registry, trust: Trust, standing: Standing, stewar
     return sorted(found)
 
 
-def _approve_file(registry: Registry, trust: Trust, key: PrivateKey, *, what: str, subject: str, digest: str) -> Given:
+def _approve_file(
+    registry: Registry, trust: Trust, key: PrivateKey, *, what: str, subject: str, digest: str, text: str = ""
+) -> Given:
     signed = trust.sign(key, kind=what, subject=subject, digest=digest)
     name = trust.find(key.public).name
     if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
-        registry.add(APPROVED, what=what, subject=subject, hash=digest, name=name, signed=signed)
+        registry.add(APPROVED, what=what, subject=subject, hash=digest, name=name, signed=signed, text=text)
     return Given(subject, digest, name)
 
 

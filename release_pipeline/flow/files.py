@@ -70,6 +70,12 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """`content` as a file for the owner alone."""
+    with _appearing(path) as partial:
+        partial.write_bytes(content)
+
+
 def write_public_text(path: Path, text: str) -> None:
     """`text` as a file for everybody."""
     with _appearing(path) as partial:

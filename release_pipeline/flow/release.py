@@ -156,7 +156,8 @@ class ReleaseFlow(ReleaseNotes):
             room.drop(["raw"])
             room.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
-            told = {"records": note["records"], "warnings": list(warnings), "content": keyed}
+            passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
+            told = {"records": note["records"], "warnings": list(warnings), "content": keyed, "checks": passed}
             self._write_note(room, "validated", version, tables, **told)
         self.probe.passed("validated")
         facts = {"rows": note["records"], "checks": len(checks)}
@@ -342,6 +343,7 @@ class ReleaseFlow(ReleaseNotes):
             "columns": clusters["columns"],
             "audit": audited["internal"],
             "gates": audited["gates"],
+            "checks_passed": validated["checks"],
             "warnings": validated["warnings"],
         }
 

@@ -71,6 +71,7 @@ class Event:
     release: ReleaseId | None
     content: Mapping[str, Any]
     hash: str
+    body: str = ""  # the canonical JSON that the hash is of
 
     @property
     def moment(self) -> datetime:
@@ -258,4 +259,4 @@ def _read_event(number: int, body: str) -> Event:
     told = json.loads(body)
     release = None if told["release"] is None else ReleaseId(*told["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
-    return Event(number, told["kind"], told["noted"], release, told["content"], digest)
+    return Event(number, told["kind"], told["noted"], release, told["content"], digest, body)

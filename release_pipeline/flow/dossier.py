@@ -1,0 +1,213 @@
+"""The dossier of a published release: one zip that answers an auditor months later, and that verifies itself offline.
+
+It is confidential: the evidence in it describes the data. Nothing signs the zip as a whole; what is in it is bound to the chain
+of events, whose head the published package names, and to the signatures.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from release_pipeline import __version__
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.files import check_output, write_bytes
+from release_pipeline.flow.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.package import package_is_whole, write_statement
+from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.software import find_commit, list_versions, read_lock
+from release_pipeline.flow.states import APPROVED, POLICY, Standing, read_standings
+from release_pipeline.flow.sums import SUMS, is_whole
+from release_pipeline.flow.trust import KEYS, KEYS_SIGNATURE, Trust, need_trust
+from release_pipeline.flow.verification import write_events
+from release_pipeline.policy import Policy
+from release_pipeline.policy.diff import describe_diff
+from release_pipeline.policy.model import KeepColumn, NoiseColumn
+from release_pipeline.policy.plan import describe_claim
+from release_pipeline.report.lineage import Step, draw_lineage
+from release_pipeline.store.registry import Event, Registry, ReleaseId
+
+EVIDENCE = "evidence.json"
+_MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same content gives the same bytes
+_README = """\
+# Dossier of {release}
+
+Made on {made} by {tool}. CONFIDENTIAL: candidate/evidence.json describes the data.
+
+    python verify.py . --officer FINGERPRINT
+
+checks all of it, offline, with Python alone (3.9 or later); on the zip too: `python verify.py FILE.zip`. Take verify.py from the
+publisher if you fear the sender, and the officer's fingerprint from somewhere else than this dossier.
+
+| file | what it is |
+|---|---|
+| events.jsonl | everything that the registry noted, a chain of hashes up to {events} events |
+| package/ | the published package without its data, whose hashes are in its SHA256SUMS |
+| candidate/ | what the reviewers signed: evidence, and the sums of the data |
+| policies/ | every policy that was used, by name and hash; diffs.txt says in words what changed |
+| populations.json, ledger.json | the caps, and what was charged to the population |
+| checks.json | the checks of the data, the gates and the approvals of this release |
+| trusted-keys.json, trusted-keys.sig | whose signatures count, signed by the officer |
+| lineage.svg, columns.csv | where the release came from; what was done to each column |
+| dossier.json, versions.json, requirements.lock | what made it: commit, versions, lock file |
+"""
+
+
+def write_dossier(site: Site, release: ReleaseId, output: Path, *, overwrite: bool = False) -> Path:
+    """Write the dossier of a published release, also of one that was retracted or superseded."""
+    check_output(output, endings=(".zip",), overwrite=overwrite)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, part in sorted(_collect(site, release).items()):
+            info = zipfile.ZipInfo(name, _MOMENT)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+            archive.writestr(info, part)
+    write_bytes(output, content.getvalue())
+    return output
+
+
+def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
+    """Every file of the dossier by name."""
+    with site.open_registry(read_only=True) as registry:
+        trust, events = need_trust(site, registry), registry.events
+        standings = read_standings(events)
+        standing = standings.get(release, Standing(release))
+        if standing.package_hash is None:
+            raise Blocked(f"it is {standing.state}: a dossier is of a published release.", where=str(release))
+        policy = policy_of(registry, standing.policy_hash)
+        policies = {event.content["hash"]: policy_of(registry, event.content["hash"]) for event in events if event.kind == POLICY}
+        populations = _populations_text(registry, release)
+    package, candidate = site.package(str(release)), site.candidate(str(release))
+    if not package_is_whole(package, standing) or not is_whole(candidate, standing.candidate_hash):
+        raise Blocked(
+            "its package or candidate is not what was published.", where=str(release), remedy="See `verify` of the site."
+        )
+    evidence = json.loads((candidate / EVIDENCE).read_text(encoding="utf-8"))
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    series = [str(name) for name in sorted(standings) if name.policy == release.policy]
+    tool = f"release-pipeline {__version__}"
+    about = {"release": str(release), "made": made, "tool": tool, "commit": find_commit(), "series": series}
+    [ledger] = read_ledgers(site, policy.population)
+    texts = {
+        "README.md": _README.format(release=release, made=made, tool=tool, events=len(events)),
+        "dossier.json": _json({**about, "officer": trust.officer.key.fingerprint}),
+        "events.jsonl": write_events(events),
+        "populations.json": populations,
+        KEYS: trust.text,
+        KEYS_SIGNATURE: write_statement(trust.signed),
+        "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
+        **{f"policies/{known.policy}.{digest[:12]}.json": known.canonical_json() for digest, known in policies.items()},
+        "ledger.json": _json(ledger_to_json(ledger)),
+        "checks.json": _json(_tell_checks(evidence, standing, policy, trust)),
+        "lineage.svg": _draw(standing, policy, evidence, events),
+        "columns.csv": _list_columns(policy),
+        "versions.json": _json(list_versions()),
+        "requirements.lock": read_lock(),
+    }
+    files = {f"package/{file.name}": file for file in package.iterdir() if not file.name.startswith("data.")}
+    files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE)}
+    files["verify.py"] = Path(__file__).resolve().parent.parent / "verify.py"
+    content = {name: text.encode() for name, text in texts.items()} | {name: file.read_bytes() for name, file in files.items()}
+    return content | {SUMS: _sums(content)}
+
+
+def _populations_text(registry: Registry, release: ReleaseId) -> str:
+    """The caps as the officer last approved them before the release was charged."""
+    text = ""
+    for event in registry.events:
+        if event.kind == APPROVED and event.content["what"] == "populations":
+            text = event.content["text"]
+        elif event.kind == "reserved" and event.release == release:
+            break
+    return text
+
+
+def _describe_diffs(policies: Sequence[Policy]) -> Iterator[str]:
+    """What changed from version to version of each policy."""
+    for name in sorted({policy.policy for policy in policies}):
+        versions = [policy for policy in policies if policy.policy == name]
+        yield f"{name}: {len(versions)} versions" if len(versions) > 1 else f"{name}: one version"
+        for old, new in pairwise(versions):
+            yield f"  from {old.canonical_hash()[:12]} to {new.canonical_hash()[:12]}:"
+            yield from (f"    {line}" for line in describe_diff(old, new))
+
+
+def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
+    return {
+        "checks_passed": evidence["checks_passed"],
+        "gates": [{"name": name, "value": value, "limit": limit} for name, value, limit in evidence["gates"]],
+        "warnings": evidence["warnings"],
+        "approved_by": standing.approvers,
+        "reviewers_needed": policy.review.reviewers,
+        "steward": policy.steward,
+        "officer": trust.officer.name,
+    }
+
+
+def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], events: Sequence[Event]) -> str:
+    facts, protect = standing.facts, policy.protect
+    rule = f"groups below {policy.suppress.quasi_groups_below}" if policy.suppress else "no rule"
+    k = f", k {protect.k}" if protect.k else ""
+    stages = (
+        Step("source", (policy.source.words,)),
+        Step("ingested", (f"{facts['rows_in']:,} records of release {standing.id.release}",)),
+        Step("validated", (f"{sum(evidence['checks_passed'].values())} checks passed",)),
+        Step("microaggregated", (f"{protect.method}{k}: {', '.join(policy.noise_columns)}",)),
+        Step("masked", (describe_claim(policy),)),
+        Step("suppressed", (f"{rule}; {facts['cells_blanked']} cells blanked, {facts['rows_out']:,} records left",)),
+        Step("audited", (f"{len(evidence['gates'])} gates passed",)),
+        Step("candidate", (f"hash {standing.candidate_hash}",)),
+        Step(f"package: {standing.state}", (f"hash {standing.package_hash}",)),
+    )
+    told = [Step(f"event {event.number}: {event.kind}", _words_of(event)) for event in events if event.release == standing.id]
+    return draw_lineage(f"Where {standing.id} came from", stages, told)
+
+
+def _words_of(event: Event) -> tuple[str, ...]:
+    told = event.content
+    words = [event.noted]
+    words += [f"by {told[name]}" for name in ("name", "by") if told.get(name)]
+    words += [str(told[name]) for name in ("why", "reason", "successor") if told.get(name)]
+    return tuple(words)
+
+
+def _list_columns(policy: Policy) -> str:
+    """What was done to each column, as CSV."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(("column", "role", "do", "released", "domain", "grid", "values", "epsilon", "why"))
+    for name, column in policy.columns.items():
+        noise = column if isinstance(column, NoiseColumn) else None
+        kept = column if isinstance(column, KeepColumn) else None
+        writer.writerow(
+            (
+                name,
+                column.role,
+                column.do,
+                "yes" if noise or kept else "no",
+                f"{noise.domain[0]} to {noise.domain[1]}" if noise else "",
+                noise.grid if noise else "",
+                " ".join(map(str, kept.values)) if kept else "",
+                policy.column_epsilon[name] if noise else "",
+                getattr(column, "why", ""),
+            )
+        )
+    writer.writerows((name, "", "drop", "no", "", "", "", "", "") for name in policy.drop)
+    return table.getvalue()
+
+
+def _sums(content: Mapping[str, bytes]) -> bytes:
+    return "".join(f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in sorted(content.items())).encode()
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, indent=2) + "\n"

@@ -1,0 +1,90 @@
+"""What can be checked of anything that this software made: a package or a dossier, offline; or a site as it is now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.package import package_is_whole
+from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.site import Site, find_site
+from release_pipeline.flow.states import OUT, RETRACTED, Standing, read_standings
+from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.trust import read_trust
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import Event, Registry
+from release_pipeline.verify import Finding, verify_events, verify_path
+from release_pipeline.verify import WrongUsage as NotVerifiable
+
+
+def verify(path: Path, officers: Collection[str] = ()) -> list[Finding]:
+    """The findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
+    home = path.parent if path.name == "registry.duckdb" else path
+    try:
+        if (home / "registry.duckdb").exists():
+            site = find_site(home)
+            return list(_verify_site(site, officers or ([] if site.officer is None else [site.officer])))
+        return verify_path(path, officers)
+    except NotVerifiable as error:
+        raise WrongUsage(error.what) from None
+
+
+def write_events(events: Iterable[Event]) -> str:
+    """The chain as a text, an event in each line, for whoever has no registry."""
+    return "".join(json.dumps({"body": event.body, "hash": event.hash}) + "\n" for event in events)
+
+
+def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
+    """The chain against the vault, what is signed in it, the sums, and every candidate and package against its event."""
+    try:
+        with site.open_registry(read_only=True) as registry:
+            events = registry.events
+            yield Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")
+            yield from verify_events(write_events(events).splitlines(), officers)
+            yield from _verify_trust(site, registry)
+            yield from _verify_sums(site, registry)
+    except ReleasePipelineError as error:
+        yield Finding("FAIL", error.in_full)
+        return
+    standings = read_standings(events)
+    for _, standing in sorted(standings.items()):
+        yield from _verify_folders(site, standing, officers)
+    known = {str(name) for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT}
+    for folder in sorted(site.releases.glob("*/*/*")):
+        if (name := str(folder.relative_to(site.releases))) not in known:
+            yield Finding("FAIL", f"releases/{name}: no event published it")
+
+
+def _verify_trust(site: Site, registry: Registry) -> Iterator[Finding]:
+    trust = read_trust(site, registry)
+    if trust is None:
+        yield Finding("note", "site.yaml: no privacy officer is named, so nothing can be published")
+    else:
+        yield Finding("ok", f"trusted-keys.yaml: {len(trust.members)} keys, the last list that {trust.officer.name} signed")
+
+
+def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
+    charges = list_charges(registry)
+    for name in sorted({charge.population for charge in charges}):
+        last = next(charge for charge in reversed(charges) if charge.population == name)
+        account = open_account(site, policy_of(registry, last.policy_hash), charges)
+        words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
+        yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
+
+
+def _verify_folders(site: Site, standing: Standing, officers: Collection[str]) -> Iterator[Finding]:
+    if standing.candidate_hash is not None:
+        whole = is_whole(site.candidate(str(standing.id)), standing.candidate_hash)
+        words = "is what was frozen" if whole else "is not there, or not what was frozen"
+        yield Finding("ok" if whole else "FAIL", f"vault/candidates/{standing.id}: {words}")
+    if standing.package_hash is not None:
+        folder = site.package(str(standing.id))
+        whole = package_is_whole(folder, standing)
+        words = f"is what was published ({standing.state})" if whole else "is not there, or not what was published"
+        yield Finding("ok" if whole else "FAIL", f"releases/{standing.id}: {words}")
+        if whole:
+            faults = [found for found in verify_path(folder, officers) if found.level == "FAIL"]
+            yield from (found for found in faults if standing.state != RETRACTED or ": RETRACTED: " not in found.words)
