@@ -18,7 +18,7 @@ INSIDE = {  # what of the package each folder may import; errors and the version
     "stages": {"stages", "policy", "privacy"},
     "store": {"store", "policy", "privacy"},
     "report": {"report", "policy", "privacy"},
-    "flow": {"flow", "stages", "store", "report", "policy", "privacy"},
+    "flow": {"flow", "stages", "store", "report", "policy", "privacy", "verify"},
     "dagster_app": {"dagster_app", "flow", "policy", "privacy"},
     "experiments": {"experiments", "flow", "stages", "policy", "privacy"},
     "cli.py": {"flow", "policy", "experiments", "dagster_app", "cli_trust", "verify"},
