@@ -254,10 +254,9 @@ def _key(options: argparse.Namespace) -> PrivateKey:
 
 def _passphrase(options: argparse.Namespace, *, twice: bool = False) -> str:
     if options.passphrase_file is not None:
-        try:
-            return options.passphrase_file.read_text(encoding="utf-8").rstrip("\r\n")
-        except (OSError, UnicodeDecodeError):
-            raise WrongUsage("the passphrase cannot be read.", where=str(options.passphrase_file)) from None
+        from release_pipeline.flow.keys import read_passphrase
+
+        return read_passphrase(options.passphrase_file)
     if not sys.stdin.isatty():
         raise WrongUsage("the key has a passphrase, and there is nobody to ask.", remedy="Name --passphrase-file FILE.")
     given = getpass.getpass("passphrase: ")

@@ -12,6 +12,7 @@ import dagster as dg
 
 from release_pipeline.dagster_app.operations import build_arrival, build_prune, build_timetable, build_watch
 from release_pipeline.dagster_app.policies import GROUP, build_policy_asset
+from release_pipeline.dagster_app.publication import build_publication
 from release_pipeline.dagster_app.releases import build_release_assets
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.flow.site import HOME, Site
@@ -30,15 +31,19 @@ def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = Non
         )
     ]
     pruning, daily = build_prune()
-    policies, _ = Site(home, os.environ).read_policies()
+    site = Site(home, os.environ)
+    policies, _ = site.read_policies()
+    publications: list[Any] = []
     for policy in policies:
         chain, job = build_release_assets(policy)
-        assets += chain
-        jobs.append(job)
+        published, publishing, publication = build_publication(policy, by_itself=site.publishes_by_itself)
+        assets += [*chain, published]
+        jobs += [job, publishing]
+        publications.append(publication)
     return dg.Definitions(
         assets=assets,
         jobs=[*jobs, pruning],
-        schedules=[daily, *(build_timetable(policy) for policy in policies if policy.cron)],
+        schedules=[daily, *publications, *(build_timetable(policy) for policy in policies if policy.cron)],
         sensors=[build_watch(policies), *(build_arrival(policy) for policy in policies)],
         resources={"site": SiteResource(home=str(home.resolve())), **(resource_overrides or {})},
         executor=dg.in_process_executor,

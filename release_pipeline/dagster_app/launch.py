@@ -13,7 +13,7 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.operations import releases_name
+from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError

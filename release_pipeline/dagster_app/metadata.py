@@ -30,6 +30,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "gates_passed": (int,),
     "k": (int, type(None)),
     "method": (str,),
+    "package_hash": (str,),
     "noise_columns": (int,),
     "policy_hash": (str,),
     "population_spent": (str,),

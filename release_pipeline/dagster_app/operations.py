@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
@@ -171,11 +172,6 @@ def _request(instance: dg.DagsterInstance, policy: Policy, opened: Tick) -> Any:
         instance.add_dynamic_partitions(releases_name(policy), [partition])
     tags = {RELEASE: str(opened.release), OPENED: opened.reason}
     return dg.RunRequest(partition_key=partition, run_key=str(opened.release), tags=tags)
-
-
-def releases_name(policy: Policy) -> str:
-    """The name of the dynamic partitions of a policy whose releases are periods."""
-    return f"releases_{asset_prefix(policy.policy)}"
 
 
 def _has_run(instance: dg.DagsterInstance) -> HasRun:

@@ -9,7 +9,8 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
-from release_pipeline.dagster_app.operations import ON_TIME, Refused, note_failure, on_time_check, releases_name
+from release_pipeline.dagster_app.operations import ON_TIME, Refused, note_failure, on_time_check
+from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
@@ -35,13 +36,6 @@ ZONES = {
 OWNERS = ["team:stewards"]
 TIMELY = "The timetable is kept: no release that was due is still to be opened."
 RETRIES, WAIT_SECONDS = 5, 15
-
-
-def partitions_of(policy: Policy) -> dg.PartitionsDefinition[Any]:
-    """A policy's releases as Dagster's partitions: those that it names, or periods as they are opened."""
-    if policy.every:
-        return dg.DynamicPartitionsDefinition(name=releases_name(policy))
-    return dg.StaticPartitionsDefinition(list(policy.release_names))
 
 
 def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:

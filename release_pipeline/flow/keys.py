@@ -125,6 +125,14 @@ def make_key(file: Path, *, passphrase: str) -> PublicKey:
     return public
 
 
+def read_passphrase(file: Path) -> str:
+    """The passphrase in a file, without the end of its line."""
+    try:
+        return file.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):
+        raise WrongUsage("the passphrase cannot be read.", where=str(file)) from None
+
+
 def read_key(file: Path, *, passphrase: str) -> PrivateKey:
     """The key in `file`."""
     try:

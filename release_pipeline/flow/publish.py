@@ -11,17 +11,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from release_pipeline.errors import Blocked
+from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.approvals import find_approval, valid_approvers
 from release_pipeline.flow.files import read_table
-from release_pipeline.flow.keys import PrivateKey
+from release_pipeline.flow.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.package import building, package_is_whole
 from release_pipeline.flow.policies import policy_of, populations_hash
 from release_pipeline.flow.public_view import build_view
+from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, list_standings, move, standing_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -64,6 +65,28 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
             move(registry, release, PUBLISHED, package_hash=digest, signed=signed)
         probe.passed("published is noted")
     return folder
+
+
+def read_service_key(site: Site) -> PrivateKey:
+    """The key that site.yaml names for publishing without a person."""
+    named = site.service_key
+    if named is None:
+        raise WrongUsage(
+            "the site names no key to publish with.",
+            where=str(site.home / "site.yaml"),
+            remedy="Add 'service_key: FILE.key' and 'service_passphrase_file: FILE', or publish by command.",
+        )
+    return read_key(named[0], passphrase=read_passphrase(named[1]))
+
+
+def describe_published(site: Site, release: ReleaseId) -> StageResult:
+    """What is told of a published release: its package, and its public facts as they were recorded."""
+    standing = list_standings(site)[release]
+    facts = dict(standing.facts)
+    for name in ("epsilon", "series_epsilon"):
+        facts[name] = None if facts[name] is None else float(facts[name])
+    digest = str(standing.package_hash)
+    return StageResult("published", digest, {**facts, "candidate_hash": standing.candidate_hash, "package_hash": digest})
 
 
 def list_publishable(site: Site, policy_name: str, *, now: datetime | None = None) -> tuple[list[ReleaseId], list[str]]:

@@ -119,6 +119,24 @@ class Site:
         """The fingerprint of the officer's key that site.yaml pins, if it does."""
         return self._settings().get("officer")
 
+    @property
+    def service_key(self) -> tuple[Path, Path] | None:
+        """The key that publishes by schedule, and the file with its passphrase, if site.yaml names them."""
+        said = self._settings()
+        if "service_key" not in said:
+            return None
+        return self.home / said["service_key"], self.home / said.get(
+            "service_passphrase_file", f"{said['service_key']}.passphrase"
+        )
+
+    @property
+    def publishes_by_itself(self) -> bool:
+        """Whether the site names a service's key; no, when site.yaml cannot be read."""
+        try:
+            return self.service_key is not None
+        except ReleasePipelineError:
+            return False
+
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
         file = self.home / "site.yaml"
@@ -130,10 +148,12 @@ class Site:
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
         said: Any = document.value
-        kinds = {"internal_metrics_in_ui": bool, "officer": str}
+        kinds = {"internal_metrics_in_ui": bool, "officer": str, "service_key": str, "service_passphrase_file": str}
         if not isinstance(said, dict) or any(type(value) is not kinds.get(name) for name, value in said.items()):
             raise ReleasePipelineError(
-                "only 'internal_metrics_in_ui: true' or false, and 'officer: FINGERPRINT', may stand here.", where=str(file)
+                "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key' and "
+                "'service_passphrase_file: FILE' may stand here.",
+                where=str(file),
             )
         return said
 

@@ -1,0 +1,128 @@
+"""The asset `published`, its job and its schedule: what they publish, what they refuse in words, and what they wait for."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.keys import make_key, read_key
+from release_pipeline.flow.trust import trust_key
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import verify_path
+from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures, make_site
+
+pytestmark = GX_WARNINGS
+
+ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
+PASSPHRASE = "correct horse battery"  # noqa: S105
+RELEASE = ReleaseId("people", "1")
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose release 1 was approved, and whose site.yaml names the service's key."""
+    tiny = make_site(tmp_path_factory.mktemp("reviewed") / "site")
+    folder = tiny.home / "keys"
+    folder.mkdir()
+    for name in ROLES:
+        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
+    keys = {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in ROLES}
+    for name, role in ROLES.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    tiny.flow().run()
+    for name in ("ben", "cleo"):
+        approve_candidate(tiny.site, RELEASE, key=keys[name])
+    (folder / "robot.passphrase").write_text(f"{PASSPHRASE}\n")
+    with (tiny.home / "site.yaml").open("a") as settings:
+        settings.write("service_key: keys/robot.key\nservice_passphrase_file: keys/robot.passphrase\n")
+    return tiny.home
+
+
+@pytest.fixture
+def tiny(reviewed: Path, tmp_path: Path) -> TinySite:
+    """A copy of it."""
+    shutil.copytree(reviewed, tmp_path / "site")
+    return TinySite(tmp_path / "site")
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """Dagster's records, in a folder of their own: a schedule opens them anew."""
+    (tmp_path / "dagster").mkdir()
+    with dg.DagsterInstance.local_temp(str(tmp_path / "dagster")) as local:
+        yield local
+
+
+def publish_by_job(tiny: TinySite, instance: dg.DagsterInstance, release: str = "1") -> dg.ExecuteInProcessResult:
+    """One run of the job, which may fail."""
+    job = build_defs(tiny.home).resolve_job_def("publish_people")
+    return job.execute_in_process(partition_key=release, instance=instance, raise_on_error=False, run_config=QUIET)
+
+
+def tick(tiny: TinySite, instance: dg.DagsterInstance) -> Any:
+    """One tick of the schedule."""
+    repository = build_defs(tiny.home).get_repository_def()
+    resources = {"site": SiteResource(home=str(tiny.home))}
+    with dg.build_schedule_context(instance=instance, resources=resources, repository_def=repository) as context:
+        return repository.get_schedule_def("publication_people").evaluate_tick(context)
+
+
+def test_the_lineage_ends_in_what_the_public_has(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """The job's materialization names the package, epsilon and k; the package is verified; its asset follows the candidate."""
+    result = publish_by_job(tiny, instance)
+    assert result.success
+    [made] = result.asset_materializations_for_node("people__published")
+    told = {name: value.value for name, value in made.metadata.items()}
+    assert (told["epsilon"], told["k"], told["package_hash"]) == (2.0, 5, tiny.standing().package_hash)
+    assert not [finding for finding in verify_path(tiny.home / "releases/people/1/r1") if finding.level == "FAIL"]
+    graph = build_defs(tiny.home).resolve_asset_graph()
+    assert graph.get(dg.AssetKey(["people", "published"])).parent_keys == {dg.AssetKey(["people", "candidate"])}
+    assert publish_by_job(tiny, instance).success
+    assert [event.kind for event in tiny.events()].count("published") == 1
+
+
+def test_what_is_not_approved_is_refused_in_words(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """The failure says why, and nothing is published."""
+    tiny.flow("2").run()
+    result = publish_by_job(tiny, instance, "2")
+    assert not result.success
+    assert failures(result) == ["people/2/r1: it is candidate, and cannot become publishing."]
+    assert not (tiny.home / "releases" / "people" / "2").exists()
+
+
+def test_the_schedule_asks_for_what_may_be_published(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """Once, with the partition of the release; and then for nothing more."""
+    asked = tick(tiny, instance)
+    assert [request.partition_key for request in asked.run_requests] == ["1"]
+    assert publish_by_job(tiny, instance).success
+    assert tick(tiny, instance).skip_message == "Nothing is approved and not yet published."
+
+
+def test_the_schedule_waits_in_words(tiny: TinySite, instance: dg.DagsterInstance) -> None:
+    """No key, a wrong passphrase, caps that were changed since: a skipped tick says which, and no run begins."""
+    (tiny.home / "keys" / "robot.passphrase").write_text("something else\n")
+    assert "not a key, or the passphrase is not its" in tick(tiny, instance).skip_message
+    (tiny.home / "keys" / "robot.passphrase").write_text(f"{PASSPHRASE}\n")
+    tiny.write_cap("epsilon: 11, definition: idp, scope: column")
+    assert tick(tiny, instance).skip_message.endswith("populations.yaml is not approved by the privacy officer as it is now.")
+    settings = tiny.home / "site.yaml"
+    settings.write_text("".join(line for line in settings.read_text().splitlines(True) if not line.startswith("service")))
+    assert "the site names no key to publish with" in tick(tiny, instance).skip_message
+
+
+def test_the_schedule_runs_by_itself_only_where_a_key_is_named(tiny: TinySite) -> None:
+    """A site without a service's key has it switched off."""
+    running = build_defs(tiny.home).resolve_schedule_def("publication_people").default_status
+    (tiny.home / "site.yaml").unlink()
+    stopped = build_defs(tiny.home).resolve_schedule_def("publication_people").default_status
+    assert (running, stopped) == (dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED)
