@@ -14,10 +14,12 @@ import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.partitions import releases_name
+from release_pipeline.dagster_app.publication import describe_package, published_key, publishing_job_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import HOME, Site
+from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import note_policies
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
@@ -34,16 +36,23 @@ class RecordsUnreadable(ReleasePipelineError):
 
 
 def run_release(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
-    """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason.
+    """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
+    _run(site, job_name(policy), policy, release, progress)
 
-    One after the other: it waits for another command of this site, and is refused while the daemon makes this release.
-    """
+
+def run_publication(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
+    """The same for the job that publishes an approved release with the key that the site names."""
+    _run(site, publishing_job_name(policy), policy, release, progress)
+
+
+def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[str], None]) -> None:
+    """One after the other: it waits for another command of this site, and is refused while the daemon runs the same."""
     with (
         site.running_alone(waiting=lambda: progress("waiting for another run of this site")),
         _instance(site) as instance,
     ):
         free_dead_runs(instance)
-        other = find_run(instance, job_name(policy), partition=release, unfinished=True)
+        other = find_run(instance, job, partition=release, unfinished=True)
         if other is not None:
             raise RunFailed(
                 f"it is being made by another run ({other.run_id[:8]}).",
@@ -52,9 +61,12 @@ def run_release(site: Site, policy: str, release: str, *, progress: Callable[[st
             )
         if (known := site.policy(policy)).every:
             instance.add_dynamic_partitions(releases_name(known), [release])
-        job = build_defs(site.home).resolve_job_def(job_name(policy))
-        result = job.execute_in_process(
-            partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+        result = (
+            build_defs(site.home)
+            .resolve_job_def(job)
+            .execute_in_process(
+                partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+            )
         )
         if result.success:
             return
@@ -64,6 +76,20 @@ def run_release(site: Site, policy: str, release: str, *, progress: Callable[[st
             if event.is_step_failure and event.step_failure_data.user_failure_data is not None
         ]
     raise RunFailed(next(iter(reasons), f"{policy}/{release}: the run failed; its events in the UI say where."))
+
+
+def record_published(site: Site, release: ReleaseId) -> None:
+    """Tell the site's Dagster of a package that was published by command, so that the lineage in its UI ends there too."""
+    with _instance(site) as instance:
+        instance.report_runless_asset_event(describe_package(site, release))
+
+
+def record_withdrawn(site: Site, release: ReleaseId, words: str) -> None:
+    """Tell the site's Dagster that a package was retracted or superseded: an observation beside its materialization."""
+    with _instance(site) as instance:
+        instance.report_runless_asset_event(
+            dg.AssetObservation(published_key(release.policy), partition=release.release, description=words)
+        )
 
 
 def check_policies(site: Site) -> None:

@@ -17,6 +17,7 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publish import describe_published, list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import ReleaseId
 from release_pipeline.policy import Policy
 
 EVERY_TEN_MINUTES = "*/10 * * * *"
@@ -33,17 +34,16 @@ def build_publication(policy: Policy, *, by_itself: bool) -> tuple[Any, Any, dg.
     `by_itself`: the schedule runs unless somebody stops it, for the site names the key that it needs.
     """
     prefix = asset_prefix(policy.policy)
-    candidate = dg.AssetKey([prefix, "candidate"])
 
     @dg.asset(
-        key=dg.AssetKey([prefix, "published"]),
+        key=published_key(policy.policy),
         partitions_def=partitions_of(policy),
         pool="publication",
         group_name="public",
         kinds={"parquet", "csv"},
         owners=OWNERS,
         code_version=__version__,
-        deps=[candidate],
+        deps=[_candidate_key(policy.policy)],
         description="The package in releases/: data, privacy card, note, sums and signature. Everything is verified anew before.",
     )
     def published(context: dg.AssetExecutionContext, site: SiteResource) -> dg.MaterializeResult[Any]:
@@ -52,13 +52,12 @@ def build_publication(policy: Policy, *, by_itself: bool) -> tuple[Any, Any, dg.
             here = site.open()
             release = open_release(here, policy.policy, context.partition_key).id
             publish(here, release, key=read_service_key(here))
-            result = describe_published(here, release)
-        metadata = build_metadata(result, show_internal=False) | column_metadata(policy, candidate)
-        return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(result.version))
+            metadata, version = _describe(here, release)
+        return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(version))
 
     job = dg.define_asset_job(
         publishing_job_name(policy.policy),
-        selection=dg.AssetSelection.assets(dg.AssetKey([prefix, "published"])),
+        selection=dg.AssetSelection.assets(published_key(policy.policy)),
         description=f"One approved release of {policy.policy}, from its candidate to the public package.",
     )
 
@@ -74,6 +73,29 @@ def build_publication(policy: Policy, *, by_itself: bool) -> tuple[Any, Any, dg.
         return _request(context.instance, site.open(), policy)
 
     return published, job, publication
+
+
+def published_key(policy: str) -> dg.AssetKey:
+    """The asset that the public has."""
+    return dg.AssetKey([asset_prefix(policy), "published"])
+
+
+def describe_package(site: Site, release: ReleaseId) -> dg.AssetMaterialization:
+    """The materialization of a package that was published by command."""
+    metadata, version = _describe(site, release)
+    tags = {"dagster/data_version": version}
+    return dg.AssetMaterialization(published_key(release.policy), partition=release.release, metadata=metadata, tags=tags)
+
+
+def _candidate_key(policy: str) -> dg.AssetKey:
+    return dg.AssetKey([asset_prefix(policy), "candidate"])
+
+
+def _describe(site: Site, release: ReleaseId) -> tuple[dict[str, Any], str]:
+    """The metadata of a published release under the policy that it was made under, and the hash of its package."""
+    result, policy = describe_published(site, release)
+    metadata = build_metadata(result, show_internal=False) | column_metadata(policy, _candidate_key(policy.policy))
+    return metadata, result.version
 
 
 def _request(instance: dg.DagsterInstance, site: Site, policy: Policy) -> Any:

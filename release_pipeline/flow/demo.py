@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.site import Site, find_site
+from release_pipeline.flow.trust import read_trust, trust_key
+from release_pipeline.store.registry import ReleaseId
 
 POLICY = "rand-hie"
 _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
@@ -15,7 +20,13 @@ _POPULATIONS = """\
 # The demo's people: those of the RAND Health Insurance Experiment.
 rand-hie-participants: {cap: {epsilon: 10, definition: idp, scope: column}}
 """
+OFFICER = "olga"
+PEOPLE = {OFFICER: "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
+_PASSPHRASE = "for the demo only"  # noqa: S105
 _SITE = """\
+# What is approved is published by the demo's service.
+service_key: keys/robot.key
+service_passphrase_file: keys/passphrase
 # These data are public, so figures computed against the original may stand in Dagster's UI here.
 internal_metrics_in_ui: true
 """
@@ -39,6 +50,32 @@ def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
     except OSError as error:
         raise WrongUsage(f"the folder cannot be made: {error.strerror}.", where=str(folder), remedy="Name another.") from None
     return find_site(folder)
+
+
+def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
+    """The demo's people with their keys, made once, and what the officer signs before a run. Real keys belong to real people."""
+    folder = site.home / "keys"
+    folder.mkdir(exist_ok=True)
+    for name in PEOPLE:
+        if not (folder / f"{name}.key").exists():
+            make_key(folder / f"{name}.key", passphrase=_PASSPHRASE)
+    _write_once(folder / "passphrase", _PASSPHRASE + "\n")
+    keys = {name: read_key(folder / f"{name}.key", passphrase=_PASSPHRASE) for name in PEOPLE}
+    with site.open_registry(read_only=True) as registry:
+        known = {member.name for member in trust.members} if (trust := read_trust(site, registry)) else set[str]()
+    for name, role in PEOPLE.items():
+        if name not in known:
+            trust_key(site, name, role, keys[name].public, key=keys[OFFICER])
+    approve_policy(site, POLICY, key=keys[OFFICER])
+    approve_populations(site, key=keys[OFFICER])
+    return keys
+
+
+def review_demo_wave(site: Site, release: ReleaseId, keys: Mapping[str, PrivateKey]) -> None:
+    """Both reviewers approve a candidate of the demo."""
+    for name, role in PEOPLE.items():
+        if role == "reviewer":
+            approve_candidate(site, release, key=keys[name], why="the demo's public data")
 
 
 def find_demo_data() -> Path:

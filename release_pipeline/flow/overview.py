@@ -71,7 +71,7 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
 def describe_candidates(site: Site) -> Iterator[str]:
     """A table of all candidates with figures of their evidence: internal, unless the data are public as the demo's."""
     standings = sorted(list_standings(site).items())
-    states = [standing for _, standing in standings if standing.state == "candidate"]
+    states = [standing for _, standing in standings if standing.candidate_hash is not None]
     if not states:
         return
     evidence = {state.id: json.loads((site.candidate(str(state.id)) / "evidence.json").read_text()) for state in states}

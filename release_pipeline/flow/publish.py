@@ -22,7 +22,7 @@ from release_pipeline.flow.public_view import build_view
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, list_standings, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, standing_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -79,14 +79,17 @@ def read_service_key(site: Site) -> PrivateKey:
     return read_key(named[0], passphrase=read_passphrase(named[1]))
 
 
-def describe_published(site: Site, release: ReleaseId) -> StageResult:
-    """What is told of a published release: its package, and its public facts as they were recorded."""
-    standing = list_standings(site)[release]
+def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Policy]:
+    """What is told of a published release, its package and its public facts as they were recorded; and its policy then."""
+    with site.open_registry(read_only=True) as registry:
+        standing = standing_of(registry, release)
+        policy = policy_of(registry, standing.policy_hash)
     facts = dict(standing.facts)
     for name in ("epsilon", "series_epsilon"):
         facts[name] = None if facts[name] is None else float(facts[name])
     digest = str(standing.package_hash)
-    return StageResult("published", digest, {**facts, "candidate_hash": standing.candidate_hash, "package_hash": digest})
+    told = {**facts, "candidate_hash": standing.candidate_hash, "package_hash": digest}
+    return StageResult("published", digest, told), policy
 
 
 def list_publishable(site: Site, policy_name: str, *, now: datetime | None = None) -> tuple[list[ReleaseId], list[str]]:
