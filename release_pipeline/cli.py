@@ -105,7 +105,10 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(run=_run)
 
     status = commands.add_parser("status", help="the releases of a site and their states")
-    status.add_argument("--json", action="store_true", help="as JSON")
+    form = status.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--html", type=Path, metavar="FILE", help="as one .html page, with the budgets and their charts")
+    status.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     _add_home(status)
     status.set_defaults(run=_status)
 
@@ -341,7 +344,14 @@ def _status(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
-    if options.json:
+    if options.overwrite and options.html is None:
+        raise WrongUsage("--overwrite is about the file of --html, and none is named.", remedy="Add --html FILE.html.")
+    if options.html is not None:
+        from release_pipeline.flow.status_page import write_status
+
+        matters = write_status(site, options.html, overwrite=options.overwrite)
+        print(f"{options.html}: needs attention: {matters}")
+    elif options.json:
         lines, broken = list_releases(site)
         print(json.dumps({"releases": [line.to_json() for line in lines], "broken": broken}, indent=2))
     else:

@@ -107,7 +107,12 @@ class Account:
     @property
     def left(self) -> str:
         """What may still be charged."""
-        return self.words(0 if self.total is None else max(self.most - self.total, 0))
+        return self.words(self.remaining)
+
+    @property
+    def remaining(self) -> int:
+        """What may still be charged, in nano-epsilon or releases."""
+        return 0 if self.total is None else max(self.most - self.total, 0)
 
     def after(self, loss: Loss) -> str:
         """What would be charged with this loss too."""

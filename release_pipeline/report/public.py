@@ -70,12 +70,12 @@ def render_card_json(view: PublicView) -> str:
 
 def render_card_html(view: PublicView) -> str:
     """privacy-card.html: the same facts as one page that needs nothing else, for an analyst and for a citizen."""
-    return _templates("html").get_template("privacy-card.html").render(_context(view))
+    return load_templates("html").get_template("privacy-card.html").render(_context(view))
 
 
 def render_note(view: PublicView) -> str:
     """RELEASE_NOTE.md: what an analyst must know to use the data and to verify the package."""
-    return _templates("markdown").get_template("RELEASE_NOTE.md").render(_context(view))
+    return load_templates("markdown").get_template("RELEASE_NOTE.md").render(_context(view))
 
 
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
@@ -204,8 +204,9 @@ def _as_markdown(value: object) -> _Ready:
 
 
 @cache
-def _templates(format: str) -> jinja2.Environment:
-    """Whatever a template prints goes through `finalize`, and is escaped for HTML after that unless it is Markdown already."""
+def load_templates(format: str) -> jinja2.Environment:
+    """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
+    Markdown already."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,

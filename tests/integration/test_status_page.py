@@ -1,0 +1,169 @@
+"""`status --html`: one page of a real site, through the command line."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.keys import make_key, read_key
+from release_pipeline.flow.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.publish import publish
+from release_pipeline.flow.states import move
+from release_pipeline.flow.status_page import build_status
+from release_pipeline.flow.trust import trust_key
+from release_pipeline.report.status import ReleaseView, say_amount
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
+
+pytestmark = GX_WARNINGS
+
+
+@pytest.fixture(autouse=True)
+def _signal_handler() -> Iterator[None]:
+    """The handler that `main` sets is put back."""
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A candidate, a blocked release, an open one, and a policy that cannot be read."""
+    tiny = make_site(
+        tmp_path_factory.mktemp("status") / "office", rows=make_rows(releases=("1", "2", "3")), releases='["1", "2", "3"]'
+    )
+    tiny.flow("1").run()
+    spoil(tiny, "out of domain", make_rows(releases=("2", "3")))
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow("2").run()
+    (tiny.home / "policies" / "broken.yaml").write_text("policy: broken\n")
+    return tiny
+
+
+def test_the_page_of_a_real_site(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The states, the sums of the ledger, what needs attention; written once unless told otherwise; nothing of the data in it."""
+    file = tmp_path / "status.html"
+    arguments = ["status", "--home", str(tiny.home), "--html", str(file)]
+    assert main(arguments) == 0
+    said = "needs attention: 1 blocked, 1 waiting for approval, 1 broken at the site"
+    assert capsys.readouterr().out == f"{file}: {said}\n"
+    page = file.read_text(encoding="utf-8")
+    text = " ".join(re.sub(r"<[^>]*>", " ", page.partition("</style>")[2]).split())
+    for words in (
+        "office",
+        "◆ candidate",
+        "■ blocked",
+        "○ open",
+        "column income: 1 record outside the declared domain",
+        "0 of 2",
+        "policies/broken.yaml:",
+        "epsilon 2 in all (1 for each of 2 columns)",
+    ):
+        assert words in text, words
+    assert str(tiny.home) not in page
+    assert not any(row["name"] in page.split() or row["remark"] in page for row in make_rows())
+
+    assert main(arguments) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    file.write_text("old")
+    assert main([*arguments, "--overwrite"]) == 0
+    assert "◆" in file.read_text(encoding="utf-8")
+
+
+def test_its_sums_are_those_of_the_ledger(tiny: TinySite) -> None:
+    """Spent, reserved, remaining, and each charge and plan."""
+    [told], [shown] = [ledger_to_json(ledger) for ledger in read_ledgers(tiny.site)], build_status(tiny.site).populations
+    sums = {"cap": shown.cap, "spent": shown.spent, "reserved": shown.reserved, "remaining": shown.remaining}
+    assert {name: say_amount(amount, shown) for name, amount in sums.items()} == {name: told[name] for name in sums}
+    steps = [(step.release, say_amount(step.amount, shown)) for step in shown.steps]
+    assert steps == [(step["release"], step["amount"]) for step in [*told["charges"], *told["planned"]]]
+
+
+def test_a_broken_list_of_populations_is_said_and_the_rest_is_shown(tiny: TinySite) -> None:
+    """Once, and without budgets."""
+    good = tiny.site.populations_file.read_text()
+    tiny.site.populations_file.write_text("folk: {}\n")
+    try:
+        view = build_status(tiny.site)
+    finally:
+        tiny.site.populations_file.write_text(good)
+    assert view.populations == ()
+    assert sum("populations.yaml" in text for text in view.broken) == 1
+    assert [release.state for release in view.series[0].releases] == ["candidate", "blocked", "open"]
+
+
+def test_packages_are_linked_from_where_the_page_lies(tmp_path: Path) -> None:
+    """Of what was published, superseded or retracted later or not; approvals are named; only files that are there are linked."""
+    tiny = make_site(tmp_path / "office")
+    people = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
+    for name in people:
+        make_key(tmp_path / f"{name}.key", passphrase="horse battery")  # noqa: S106
+    keys = {name: read_key(tmp_path / f"{name}.key", passphrase="horse battery") for name in people}  # noqa: S106
+    for name, role in people.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    release = ReleaseId("people", "1")
+    tiny.flow("1").run()
+    approve_candidate(tiny.site, release, key=keys["ben"])
+    assert view_of(tiny).approvers == ("ben",)
+    approve_candidate(tiny.site, release, key=keys["cleo"])
+    assert (view_of(tiny).state, view_of(tiny).card, view_of(tiny).needed) == ("approved", "", 2)
+
+    package = publish(tiny.site, release, key=keys["robot"])
+    assert view_of(tiny).card == "releases/people/1/r1/privacy-card.html"
+    beside = tmp_path / "a b"
+    beside.mkdir()
+    assert view_of(tiny, beside).note == "../office/releases/people/1/r1/RELEASE_NOTE.md"
+    assert view_of(tiny, tiny.home / "policies").card == "../releases/people/1/r1/privacy-card.html"
+    for kind, told in (("superseded", {"successor": "people/1/r2"}), ("retracted", {"reason": "withdrawn"})):
+        with tiny.site.open_registry() as registry:
+            move(registry, release, kind, **told)
+        shown = view_of(tiny)
+        assert (shown.state, shown.successor, shown.card != "") == (kind, "people/1/r2", True)
+    assert shown.reason == "withdrawn"
+    (package / "RELEASE_NOTE.md").unlink()
+    assert (view_of(tiny).card != "", view_of(tiny).note) == (True, "")
+
+
+def test_a_release_that_was_given_up_says_for_which(tmp_path: Path) -> None:
+    """Once, as a field that becomes a link, and not in the words of its reason too."""
+    tiny = make_site(tmp_path / "office", cap="epsilon: 100, definition: idp, scope: column")
+    tiny.flow("1").run()
+    revise_release(tiny.site, "people", "1", why="a wrong top code")
+    old, new, _ = build_status(tiny.site).series[0].releases
+    assert (old.name, old.given_up, old.reason) == ("people/1/r1", "people/1/r2", "")
+    assert (new.name, new.state, new.reason) == ("people/1/r2", "open", "opened: a wrong top code")
+
+
+def view_of(tiny: TinySite, folder: Path | None = None) -> ReleaseView:
+    """The first release of the first policy, on a page in that folder."""
+    return build_status(tiny.site, folder=folder).series[0].releases[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--overwrite"], "none is named"),
+        (["--html", "page.txt"], "must end in .html"),
+        (["--html", "vault/page.html"], "the site's own files"),
+        (["--html", "releases/people/page.html"], "the site's own files"),
+    ],
+)
+def test_what_the_command_refuses(
+    tiny: TinySite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    """With exit code 2, before anything is written."""
+    (tiny.home / "releases" / "people").mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tiny.home)
+    assert main(["status", *options]) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tiny.home.rglob("page.*"))
