@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.package import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
 from release_pipeline.flow.sums import is_whole
@@ -112,6 +113,10 @@ def _line(site: Site, known: Standing, remark: str = "") -> Line:
     shown, folder, words = known.state, site.candidate(str(known.id)), known.reason
     if shown == "candidate" and not is_whole(folder, known.candidate_hash):
         shown, remark = "damaged", " (the candidate's folder is not what was frozen)"
+    if known.package_hash is not None and not package_is_whole(site.package(str(known.id)), known):
+        shown, remark = "damaged", f" ({shown}; the package is not what was published)"
+    if known.successor:
+        remark += f" (superseded by {known.successor})"
     if known.replaced is not None:
         remark += f" (given up for {known.replaced})"
     if known.failed:

@@ -14,7 +14,6 @@ from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.flow.ledger import Ledger, read_ledgers
 from release_pipeline.flow.overview import Line, list_releases
 from release_pipeline.flow.policies import policy_of
-from release_pipeline.flow.publish import package_folder
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.flow.timetable import words_of
@@ -85,7 +84,8 @@ def _view_release(
     claim = str(standing.facts.get("claim", ""))
     given_up = "" if standing.replaced is None else str(standing.replaced)
     reason = line.reason or line.claim.removeprefix(claim)  # a line without a reason has its remark after the claim
-    reason = reason.replace(f"(given up for {given_up})", "").strip()
+    for told_by_a_link in (f"(given up for {given_up})", f"(superseded by {standing.successor})"):
+        reason = reason.replace(told_by_a_link, "").strip()
     if reason.startswith("(") and reason.endswith(")"):
         reason = reason[1:-1]
     return ReleaseView(
@@ -145,7 +145,7 @@ def _count_reviewers(registry: Registry, standing: Standing, policies: Mapping[s
 
 def _find_address(site: Site, standing: Standing, name: str, folder: Path) -> str:
     """The relative address of a file of a package; empty where there is none."""
-    file = package_folder(site, standing.id) / name
+    file = site.package(str(standing.id)) / name
     if standing.state not in _PACKAGED or not file.is_file():
         return ""
     return quote(os.path.relpath(file, folder))

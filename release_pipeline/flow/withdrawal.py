@@ -14,7 +14,7 @@ from release_pipeline.flow.keys import PrivateKey
 from release_pipeline.flow.package import TOMBSTONES, write_statement
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, Standing, check_move, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, check_move, move, standing_of
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust import need_trust
 from release_pipeline.store.folders import sync
@@ -88,8 +88,3 @@ def _bury(folder: Path, state: str, signed: Any, probe: Probe) -> None:
             file.unlink()
         sync(folder)
     probe.passed(f"{state} is done")
-
-
-def describe_withdrawal(standing: Standing) -> str:
-    """What became of a published release, in words; empty if nothing."""
-    return f"superseded by {standing.successor}" if standing.successor else standing.reason if standing.state == RETRACTED else ""

@@ -19,6 +19,7 @@ from release_pipeline.flow.publish import publish
 from release_pipeline.flow.states import move
 from release_pipeline.flow.status_page import build_status
 from release_pipeline.flow.trust import trust_key
+from release_pipeline.flow.withdrawal import retract
 from release_pipeline.report.status import ReleaseView, say_amount
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
@@ -124,11 +125,12 @@ def test_packages_are_linked_from_where_the_page_lies(tmp_path: Path) -> None:
     beside.mkdir()
     assert view_of(tiny, beside).note == "../office/releases/people/1/r1/RELEASE_NOTE.md"
     assert view_of(tiny, tiny.home / "policies").card == "../releases/people/1/r1/privacy-card.html"
-    for kind, told in (("superseded", {"successor": "people/1/r2"}), ("retracted", {"reason": "withdrawn"})):
-        with tiny.site.open_registry() as registry:
-            move(registry, release, kind, **told)
-        shown = view_of(tiny)
-        assert (shown.state, shown.successor, shown.card != "") == (kind, "people/1/r2", True)
+    with tiny.site.open_registry() as registry:
+        move(registry, release, "superseded", successor="people/1/r2")
+    assert (view_of(tiny).state, view_of(tiny).successor, view_of(tiny).card != "") == ("superseded", "people/1/r2", True)
+    retract(tiny.site, release, key=keys["olga"], why="withdrawn")
+    shown = view_of(tiny)
+    assert (shown.state, shown.successor, shown.card != "") == ("retracted", "people/1/r2", True)
     assert shown.reason == "withdrawn"
     (package / "RELEASE_NOTE.md").unlink()
     assert (view_of(tiny).card != "", view_of(tiny).note) == (True, "")
