@@ -18,6 +18,7 @@ from release_pipeline.policy.plan import (
     describe_scopes,
     make_plan,
     not_covered_words,
+    show_figure,
 )
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.consistency import choose_consistency
@@ -26,6 +27,8 @@ from release_pipeline.report.view import ColumnView, PublicView
 from release_pipeline.store.ledger import read_charge
 from release_pipeline.store.registry import Event, ReleaseId
 
+NONE = "none: a record without a value would have stopped the release"
+BLANKED = "blank where that protects a small group"
 PAPERS = {
     "laplace": "Dwork et al., Calibrating Noise to Sensitivity in Private Data Analysis, TCC 2006",
     "dp-um": "Sanchez et al., Utility-preserving differentially private data releases via individual ranking microaggregation, "
@@ -130,9 +133,9 @@ def _column(policy: Policy, name: str, plans: dict[str, ColumnPlan]) -> ColumnVi
     if isinstance(column, NoiseColumn):
         plan = plans[name]
         bound = "at most " if plan.worst_case else ""
-        noise = "depends on the number of rows" if plan.noise is None else f"{bound}{plan.noise:.3g}"
+        noise = "depends on the number of rows" if plan.noise is None else f"{bound}{show_figure(plan.noise)}"
         low, high = (format(edge, "f") for edge in column.domain)
-        filled = None if isinstance(column.missing, str) else f"missing values were set to {column.missing.fill:f}"
+        filled = NONE if isinstance(column.missing, str) else f"missing values were set to {column.missing.fill:f}"
         return ColumnView(
             name,
             column.role,
@@ -146,7 +149,9 @@ def _column(policy: Policy, name: str, plans: dict[str, ColumnPlan]) -> ColumnVi
             missing=filled,
         )
     assert isinstance(column, KeepColumn)  # noqa: S101  only these two are released
-    filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else None
+    filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else NONE
+    if policy.suppress is not None and column.role == "quasi":
+        filled = BLANKED if filled == NONE else f"{filled}; {BLANKED}"
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)
     return ColumnView(name, column.role, "keep", kind, column.why, values=values, missing=filled)

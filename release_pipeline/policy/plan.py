@@ -284,7 +284,7 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
     if part.noise is None or part.share is None:
         return f"epsilon {part.epsilon}; noise depends on the number of rows (name it with --rows); {words}"
     bound = "at most " if part.worst_case else ""
-    return f"epsilon {part.epsilon}; noise {bound}{_figure(part.noise)} ({part.share:.1%} of the domain); {words}"
+    return f"epsilon {part.epsilon}; noise {bound}{show_figure(part.noise)} ({part.share:.1%} of the domain); {words}"
 
 
 def count_of(number: int, what: str) -> str:
@@ -292,7 +292,8 @@ def count_of(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _figure(number: float) -> str:
+def show_figure(number: float) -> str:
+    """A figure that is not exact, with as many digits as it is good for."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 

@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from pathlib import Path
@@ -141,6 +141,15 @@ def show_count(number: int) -> str:
     return f"{number:,}"
 
 
+def show_moment(text: str) -> str:
+    """A moment as people write it; any other text as it is.
+
+    >>> show_moment("2026-11-20T16:39:15+00:00")
+    '2026-11-20 16:39 UTC'
+    """
+    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC") if _is_instant(text) else text
+
+
 def say(word: str) -> str:
     """A role, or what was done to a column, in words that need no glossary."""
     return WORDS.get(word, word)
@@ -217,7 +226,7 @@ def load_templates(format: str) -> jinja2.Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    environment.filters |= {"exactly": _Name, "in_groups": show_count, "stop": end_sentence, "said": say}
+    environment.filters |= {"exactly": _Name, "in_groups": show_count, "stop": end_sentence, "said": say, "moment": show_moment}
     return environment
 
 
