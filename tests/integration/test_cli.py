@@ -267,7 +267,7 @@ NEEDS_DATA = pytest.mark.skipif(find_spec("statsmodels") is None, reason="the de
 @pytest.mark.slow
 @NEEDS_DATA
 def test_demo_releases_every_wave_and_then_serves_it(tmp_path: Path) -> None:
-    """The demo takes all five waves to candidates in its folder; repeated, it changes none of them."""
+    """The demo takes all five waves to candidates in its folder and publishes the first; repeated, it changes nothing of it."""
     folder = tmp_path / "new" / "demo"
 
     def run() -> tuple[list[list[str]], dict[Path, bytes]]:
@@ -275,13 +275,15 @@ def test_demo_releases_every_wave_and_then_serves_it(tmp_path: Path) -> None:
         assert process.returncode == 0, process.stderr
         assert "Traceback" not in process.stderr
         lines = [line.split() for line in process.stdout.splitlines() if line.startswith("rand-hie/")]
-        return lines, {path: path.read_bytes() for path in folder.glob("vault/candidates/**/*") if path.is_file()}
+        assert " things verified, 0 failed" in process.stdout
+        files = [*folder.glob("vault/candidates/**/*"), *folder.glob("releases/**/*")]
+        return lines, {path: path.read_bytes() for path in files if path.is_file()}
 
-    lines, candidates = run()
+    lines, made = run()
     assert [line[0] for line in lines] == [f"rand-hie/{wave}/r1" for wave in range(1, 6)]
-    assert all(line[-1] == "candidate" for line in lines)
-    assert len(candidates) >= 5
-    assert run() == (lines, candidates)
+    assert [line[-1] for line in lines] == ["published", *["candidate"] * 4]
+    assert len({path.parent for path in made}) == 6
+    assert run() == (lines, made)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "demo/notes.txt"], ids=["a-file", "another-folder"])

@@ -1,0 +1,65 @@
+"""The auditor's part: dossier and verify."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.cli.options import add_home
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands."""
+    dossier = commands.add_parser(
+        "dossier",
+        help="everything about a published release and its series in one zip, for an auditor",
+        description="Confidential: the evidence in it describes the data. `verify` checks it, and so does the verify.py inside.",
+    )
+    dossier.add_argument("target", metavar="RELEASE")
+    dossier.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.zip")
+    dossier.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+    add_home(dossier)
+    dossier.set_defaults(run=_dossier)
+
+    verify = commands.add_parser(
+        "verify",
+        help="check a package, a dossier or a whole site, offline, and say in words what was checked",
+        description="PATH is a package (a folder or a zip of it), a dossier, or a site (its folder or its registry.duckdb).",
+    )
+    verify.add_argument("path", type=Path, metavar="PATH")
+    verify.add_argument(
+        "--officer",
+        action="append",
+        default=[],
+        metavar="FINGERPRINT",
+        help="the officer's fingerprint, as you got it in another way; again for an earlier officer's",
+    )
+    verify.add_argument("--json", action="store_true", help="the findings as JSON")
+    verify.set_defaults(run=_verify)
+
+
+def _dossier(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.dossier import write_dossier
+    from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    file = write_dossier(site, find_release(site, options.target), options.output, overwrite=options.overwrite)
+    print(f"{file}: confidential; check it with: release-pipeline verify {file} --officer {site.officer}")
+    return 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.verification import verify
+
+    findings = verify(options.path, options.officer)
+    failed = sum(finding.level == "FAIL" for finding in findings)
+    if options.json:
+        print(json.dumps([{"level": finding.level, "words": finding.words} for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(finding)
+        print(f"NOT verified: {failed} failed." if failed else "Verified: nothing failed.")
+    return int(failed > 0)

@@ -1,0 +1,102 @@
+"""The command demo: a site of its own, from nothing to a published package."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from release_pipeline.cli.options import PROGRAM, Progress
+from release_pipeline.errors import OverCap
+
+if TYPE_CHECKING:
+    from release_pipeline.flow.site import Site
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands."""
+    demo = commands.add_parser(
+        "demo",
+        help="the whole chain on the embedded data, wave by wave",
+        description="Build a site from the RAND Health Insurance Experiment in a folder, and run every wave to a candidate.",
+    )
+    demo.add_argument("--folder", type=Path, default=Path("demo"), help="where the demo's site is (default: demo)")
+    demo.add_argument("--fresh", action="store_true", help="start over instead of serving what is there")
+    demo.set_defaults(run=_demo)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from release_pipeline.dagster_app.launch import check_policies, run_publication, run_release
+    from release_pipeline.flow.demo import POLICY, build_demo_site, review_demo_wave, trust_demo_people
+    from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.overview import describe_candidates, list_releases
+    from release_pipeline.flow.states import list_standings
+    from release_pipeline.flow.verification import verify
+
+    progress = Progress()
+    site = build_demo_site(options.folder, fresh=options.fresh)
+    progress("five people with keys; the officer approves policy and cap")
+    keys = trust_demo_people(site)
+    for line in list_releases(site)[0]:
+        if line.state not in ("open", "reserved", "drawn", "blocked"):
+            progress(f"{line.release}: served as it is (--fresh starts over)")
+            continue
+        _, partition, *_ = line.release.split("/")
+        progress(f"{POLICY}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
+        run_release(site, POLICY, partition)
+    check_policies(site)
+    progress(f"{POLICY}/1: two reviewers approve, the service publishes, a stranger verifies")
+    first = find_release(site, f"{POLICY}/1/r1")
+    if list_standings(site)[first].state in ("candidate", "approved"):
+        review_demo_wave(site, first, keys)
+    run_publication(site, POLICY, "1")
+    package = site.package(str(first))
+    levels = [finding.level for finding in verify(package, [str(site.officer)])]
+    refusal = _ask_for_more(site, POLICY)
+    program = PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
+    progress("done")
+    print(
+        "\nRAND Health Insurance Experiment: yearly waves of the same people, each taken to a candidate, the first published.\n"
+    )
+    print("\n".join(describe_candidates(site)))
+    print(
+        f"""
+ledger   asked for a correction of the first wave, rand-hie/1/r2:
+         {refusal}
+
+package  {options.folder}/releases/{first}: {levels.count("ok")} things verified, {levels.count("FAIL")} failed
+
+epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap.
+error    mean squared difference over the column's variance; 1 is no better than publishing the mean. (Internal with your
+         data; these are public.)
+k        records per cluster, not k-anonymity. k* (anonymity_k): the smallest group of equal site and sex in the candidate.
+linkage  how many sampled records lie nearest to their own original. It is high where columns are nearly exact: rank patterns
+         are not covered by a column claim. The whole table is not bounded.
+
+Where to look next:
+  {program} ui --home {options.folder}
+      the chain, its checks, epsilon and k over the waves, in Dagster
+  {program} status --home {options.folder}
+      the releases and their states
+  {program} ledger --home {options.folder}
+      what the same people were exposed to, and what is left
+  {program} check {options.folder}/policies/{POLICY}.yaml
+      what the policy claims
+  {options.folder}/vault/candidates/{POLICY}/2/r1/
+      what people sign: data, evidence, hashes
+  {options.folder}/releases/{first}/privacy-card.html
+      what the public gets, on one page; check it with: {program} verify {options.folder}/releases/{first}"""
+    )
+    return int("FAIL" in levels)
+
+
+def _ask_for_more(site: Site, policy: str) -> str:
+    """Ask for the next revision of the demo's first wave, which its people have no epsilon left for; what came of it in words."""
+    from release_pipeline.flow.opening import revise_release
+
+    try:
+        return f"{revise_release(site, policy, '1', why='a correction, to see what the ledger says')}: opened."
+    except OverCap as refused:
+        return str(refused)

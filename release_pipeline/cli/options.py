@@ -1,0 +1,86 @@
+"""What several commands share: the site, keys and their passphrases, numbers, and progress."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from release_pipeline.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from release_pipeline.flow.keys import PrivateKey
+
+PROGRAM = "release-pipeline"
+MOST_ROWS = 10**12
+
+
+class Progress:
+    """Steps of a long work on standard error, each with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self, step: str) -> None:
+        print(f"[{time.monotonic() - self._start:6.1f} s] {step}", file=sys.stderr, flush=True)
+
+
+def add_home(command: argparse.ArgumentParser) -> None:
+    """--home, the site that the command is about."""
+    command.add_argument("--home", type=Path, help="the site (default: RELEASE_PIPELINE_HOME, or here if there is a policies/)")
+
+
+def add_key(command: argparse.ArgumentParser, whose: str) -> None:
+    """--key, with which the command signs, and where its passphrase is."""
+    command.add_argument("--key", type=Path, required=True, metavar="FILE.key", help=whose)
+    add_passphrase(command)
+
+
+def add_passphrase(command: argparse.ArgumentParser) -> None:
+    """--passphrase-file, for whoever is not asked."""
+    command.add_argument(
+        "--passphrase-file", type=Path, metavar="FILE", help="where the passphrase of the key is (default: you are asked)"
+    )
+
+
+def read_key_of(options: argparse.Namespace) -> PrivateKey:
+    """The key that was named."""
+    from release_pipeline.flow.keys import read_key
+
+    return read_key(options.key, passphrase=read_passphrase_of(options))
+
+
+def read_passphrase_of(options: argparse.Namespace, *, twice: bool = False) -> str:
+    """The passphrase from its file, or from the person at the terminal; a new one `twice`."""
+    if options.passphrase_file is not None:
+        from release_pipeline.flow.keys import read_passphrase
+
+        return read_passphrase(options.passphrase_file)
+    if not sys.stdin.isatty():
+        raise WrongUsage("the key has a passphrase, and there is nobody to ask.", remedy="Name --passphrase-file FILE.")
+    given = getpass.getpass("passphrase: ")
+    if twice and getpass.getpass("once more: ") != given:
+        raise WrongUsage("the two differ.", remedy="Try again.")
+    return given
+
+
+def port_number(text: str) -> int:
+    """A port, as argparse asks for it."""
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """A number of rows, as argparse asks for it."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= MOST_ROWS:
+        what = f"'{text}' is not a whole number above 0" if number < 1 else f"there are at most {MOST_ROWS:,} rows"
+        raise argparse.ArgumentTypeError(what)
+    return number

@@ -1,0 +1,137 @@
+"""Commands about a policy file alone: init, check, diff; and mask, the method alone on a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.cli.options import Progress, positive
+from release_pipeline.errors import PolicyInvalid, WrongUsage
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands."""
+    init = commands.add_parser("init", help="a policy skeleton from a header, for a person to fill")
+    init.add_argument("name", metavar="NAME", help="the name of the policy")
+    init.add_argument("--from", dest="file", type=Path, required=True, metavar="FILE", help="a .csv or .parquet file")
+    init.add_argument("-o", "--output", type=Path, help="where to write it (default: standard output)")
+    init.set_defaults(run=_init)
+
+    check = commands.add_parser(
+        "check",
+        help="all errors of a policy at once, then its plan; touches no data",
+        description="All errors of a policy at once, with their places; when there are none, what it will do: method, claim and "
+        "wider scopes, epsilon and noise per column. Touches no data.",
+    )
+    check.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
+    check.add_argument("--rows", type=positive, help="plan for this many records (default: the policy's min_rows)")
+    check.add_argument("--json", action="store_true", help="the plan or the errors as JSON")
+    check.add_argument("--home", type=Path, help="the site whose ledger is shown (default: the one that the policy lies in)")
+    check.set_defaults(run=_check)
+
+    diff = commands.add_parser("diff", help="the change of a policy in plain words")
+    diff.add_argument("old", type=Path, metavar="OLD", help="the policy as it was")
+    diff.add_argument("new", type=Path, metavar="NEW", help="the policy as it is to be")
+    diff.set_defaults(run=_diff)
+
+    mask = commands.add_parser(
+        "mask",
+        help="the method of a policy on a CSV or Parquet file; not a release",
+        description="Apply the method of a policy to a file, for scripts and benchmarks. There is no ledger here: what comes "
+        "out is not a release, and --unaccounted says that you know.",
+    )
+    mask.add_argument("input", type=Path, metavar="INPUT", help="a .csv or .parquet file")
+    mask.add_argument("--policy", type=Path, required=True, help="the policy file")
+    mask.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .csv or .parquet file to write")
+    mask.add_argument("--release", help="which release of the policy, where it has several")
+    mask.add_argument("--unaccounted", action="store_true", help="required: no ledger adds up what this exposes")
+    mask.add_argument("--evidence", type=Path, metavar="FILE", help="internal figures as .json; confidential")
+    mask.add_argument("--overwrite", action="store_true", help="replace OUT and FILE if they exist")
+    mask.add_argument("--quiet", action="store_true", help="no progress")
+    mask.set_defaults(run=_mask)
+
+
+def _init(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.init import draft_policy
+
+    if re.fullmatch(r"[a-z][a-z0-9-]{0,62}", options.name) is None:
+        raise WrongUsage(
+            "this is not a name for a policy.", where=options.name, remedy="Use lower-case letters, digits, hyphens."
+        )
+    text = draft_policy(options.name, options.file)
+    if options.output is None:
+        print(text, end="")
+        return 0
+    from release_pipeline.flow.files import check_output, write_text
+
+    check_output(options.output, endings=(".yaml",), overwrite=False, hint=False)
+    write_text(options.output, text)
+    print(f"{options.output}: fill in what is empty, then run 'release-pipeline check {options.output}'")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from release_pipeline.policy import load_policy
+    from release_pipeline.policy.load import check_name
+    from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
+
+    try:
+        policy = load_policy(options.policy)
+        if options.policy.resolve().parent.name == "policies":
+            check_name(policy, options.policy)
+        plan = make_plan(policy, rows=options.rows)
+    except PolicyInvalid as error:
+        if not options.json:
+            raise
+        print(json.dumps({"valid": False, "errors": list(error.problems) or [str(error)]}, indent=2))
+        return error.exit_code
+    if options.json:
+        print(json.dumps({"valid": True, **plan_to_json(plan)}, indent=2))
+        return 0
+    print("\n".join(describe_plan(plan)))
+    home = options.home or options.policy.resolve().parent.parent
+    if (home / "populations.yaml").is_file():
+        from release_pipeline.flow.ledger import describe_room
+        from release_pipeline.flow.site import find_site
+
+        for line in describe_room(find_site(home), plan.policy, rows=plan.rows):
+            print(f"{'ledger':<12}{line}")
+    return 0
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from release_pipeline.policy import load_policy
+    from release_pipeline.policy.diff import describe_diff
+
+    lines = list(describe_diff(load_policy(options.old), load_policy(options.new)))
+    print("\n".join(lines) if lines else "no change: both have the same hash")
+    return 0
+
+
+def _mask(options: argparse.Namespace) -> int:
+    if not options.unaccounted:
+        raise WrongUsage(
+            "mask keeps no account of what people were exposed to.",
+            remedy="Add --unaccounted if this is not a release.",
+        )
+    from release_pipeline.flow.mask import NOT_APPLIED, mask_file
+    from release_pipeline.policy import load_policy
+
+    masked = mask_file(
+        load_policy(options.policy),
+        options.input,
+        options.output,
+        release=options.release,
+        evidence=options.evidence,
+        overwrite=options.overwrite,
+        progress=(lambda _: None) if options.quiet else Progress(),
+    )
+    for warning in masked.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print(f"{options.output}: {masked.records:,} records, {masked.claim}")
+    print(f"not a release: no {', '.join(NOT_APPLIED)}")
+    return 0

@@ -1,0 +1,79 @@
+"""`release-pipeline`: the command line. Exit code 0: fine; 1: refused or failed; 2: wrong usage."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from release_pipeline import __version__
+from release_pipeline.cli import auditor, demo, people, policies, releases
+from release_pipeline.cli.options import PROGRAM
+from release_pipeline.errors import ReleasePipelineError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; every outcome is an exit code and words, never a traceback."""
+    signal.signal(signal.SIGTERM, _stop)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "run"):
+        parser.print_help()
+        return 2
+    try:
+        return options.run(options)
+    except ReleasePipelineError as error:
+        _print_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: stopped; nothing was written.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
+        return 1
+    except Exception as error:
+        print(
+            f"{PROGRAM}: internal error: {type(error).__name__} at {_own_frame(error)}. Please report this line.",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM,
+        description="Governed releases of data about people: a policy file in, a protected table out.",
+        epilog="Exit codes: 0 fine, 1 refused or failed, 2 wrong usage. Start with 'make demo', then read README.md.",
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for part in (demo, policies, releases, people, auditor):
+        part.add_commands(commands)
+    return parser
+
+
+def _print_error(error: ReleasePipelineError) -> None:
+    print(f"{PROGRAM}: {error}", file=sys.stderr)
+    for detail in error.details:
+        print(f"  {detail}", file=sys.stderr)
+
+
+def _own_frame(error: BaseException) -> str:
+    place, trace = "?", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "release_pipeline" in code.co_filename:
+            place = f"{Path(code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,135 @@
+"""Commands about the releases of a site: run, status, ledger, prune, ui."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.cli.options import Progress, add_home, port_number
+from release_pipeline.errors import WrongUsage
+
+
+def add_commands(commands: Any) -> None:
+    """Add these commands."""
+    run = commands.add_parser("run", help="one release from its source to the candidate, through Dagster")
+    run.add_argument("policy", metavar="POLICY", help="the name of a policy of the site")
+    run.add_argument("--release", help="which release, where there are several: 2, or 2/r1 for a revision")
+    run.add_argument("--revise", metavar="REASON", help="open the next revision first, which is charged anew")
+    add_home(run)
+    run.set_defaults(run=_run)
+
+    status = commands.add_parser("status", help="the releases of a site and their states")
+    form = status.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="as JSON")
+    form.add_argument("--html", type=Path, metavar="FILE", help="as one .html page, with the budgets and their charts")
+    status.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+    add_home(status)
+    status.set_defaults(run=_status)
+
+    ledger = commands.add_parser(
+        "ledger",
+        help="what people were exposed to: spent, reserved, planned, remaining",
+        description="What was charged to each population for which release, what its policies plan, and what is left.",
+    )
+    ledger.add_argument("population", nargs="?", metavar="POPULATION", help="default: all that are declared")
+    ledger.add_argument("--exposure", action="store_true", help="person by person too, in counts of people; confidential")
+    ledger.add_argument("--json", action="store_true", help="as JSON")
+    add_home(ledger)
+    ledger.set_defaults(run=_ledger)
+
+    prune = commands.add_parser(
+        "prune",
+        help="empty the vault of finished releases that are older than their policy retains",
+        description="Remove the intermediate tables of finished releases older than their policy's 'retain', and rewrite "
+        "the files that held them. Candidates, charges and the exposure of people stay.",
+    )
+    prune.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    add_home(prune)
+    prune.set_defaults(run=_prune)
+
+    ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
+    ui.add_argument("--port", type=port_number, default=3000, help="default: 3000")
+    ui.add_argument("--read-only", action="store_true", help="for auditors: nothing can be started")
+    add_home(ui)
+    ui.set_defaults(run=_ui)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.opening import open_release, revise_release
+    from release_pipeline.flow.overview import list_releases
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    if options.revise is not None:
+        release = revise_release(site, options.policy, options.release, why=options.revise)
+    else:
+        release = open_release(site, options.policy, options.release).id
+    before = any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])
+    progress = Progress()
+    progress(f"{release}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
+    from release_pipeline.dagster_app.launch import run_release
+
+    run_release(site, release.policy, release.release, progress=progress)
+    progress("served as it is: the noise of this release was drawn before, and nothing is charged" if before else "done")
+    [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
+    print(f"{line.release}: {line.state}, {line.rows or 0:,} rows, {line.claim}")
+    print(site.candidate(str(release)))
+    return 0
+
+
+def _status(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.overview import describe_status, list_releases
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    if options.overwrite and options.html is None:
+        raise WrongUsage("--overwrite is about the file of --html, and none is named.", remedy="Add --html FILE.html.")
+    if options.html is not None:
+        from release_pipeline.flow.status_page import write_status
+
+        matters = write_status(site, options.html, overwrite=options.overwrite)
+        print(f"{options.html}: needs attention: {matters}")
+    elif options.json:
+        lines, broken = list_releases(site)
+        print(json.dumps({"releases": [line.to_json() for line in lines], "broken": broken}, indent=2))
+    else:
+        print("\n".join(describe_status(site)))
+    return 0
+
+
+def _ledger(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.ledger import describe_exposure, describe_ledger, ledger_to_json, read_ledgers
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    ledgers = read_ledgers(site, options.population)
+    if options.json:
+        print(json.dumps([ledger_to_json(ledger) for ledger in ledgers], indent=2))
+        return 0
+    for ledger in ledgers:
+        print("\n".join(describe_ledger(ledger)))
+        if options.exposure:
+            print("\n".join(describe_exposure(site, ledger)))
+    return 0
+
+
+def _prune(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.retention import prune
+    from release_pipeline.flow.site import find_site
+
+    done = prune(find_site(options.home), dry_run=options.dry_run)
+    for pruned in done:
+        verb = "would be emptied" if options.dry_run else "emptied, and the file written anew"
+        print(f"{pruned.population}: {verb}: {', '.join(str(release) for release in pruned.releases)}")
+    if not done:
+        print("nothing is older than its policy retains it")
+    return 0
+
+
+def _ui(options: argparse.Namespace) -> int:
+    from release_pipeline.dagster_app.launch import open_ui
+    from release_pipeline.flow.site import find_site
+
+    return open_ui(find_site(options.home), port=options.port, read_only=options.read_only)
