@@ -51,10 +51,10 @@ def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: s
         digest, needed = str(standing.candidate_hash), policy.review.reviewers
         signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=check_line(why))
         name = trust.find(key.public).name
-        if name not in standing.approvers:
+        if name not in valid_approvers(registry, trust, standing, policy.steward):  # an approval with a key that was replaced
             told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
             move(registry, release, APPROVED, **told, signed=signed)
-        return Given(str(release), digest, name, len(standing_of(registry, release).approvers), needed)
+        return Given(str(release), digest, name, len(valid_approvers(registry, trust, standing, policy.steward)), needed)
 
 
 def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Given:

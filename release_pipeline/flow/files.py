@@ -19,6 +19,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.store.folders import sync
 
 PRIVATE = 0o600
+_PARTIAL = ".partial-"
 
 
 def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint: bool = True) -> None:
@@ -102,10 +103,16 @@ def write_table(path: Path, table: pa.Table, *, format: str) -> None:
         pyarrow.csv.write_csv(table, path, pyarrow.csv.WriteOptions(quoting_style="needed"))
 
 
+def clear_partials(folder: Path) -> None:
+    """What attempts that were killed have left of files, in a folder where nobody else writes meanwhile."""
+    for left in folder.glob(f"{_PARTIAL}*"):
+        left.unlink()
+
+
 @contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
     """A private file beside `path` that takes its place when the block ends well, and is gone when it does not."""
-    partial = path.with_name(f".partial-{secrets.token_hex(8)}")
+    partial = path.with_name(f"{_PARTIAL}{secrets.token_hex(8)}")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE))
         yield partial

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from release_pipeline.errors import Blocked
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
-from release_pipeline.flow.sums import hash_of_file, is_whole, write_sums
+from release_pipeline.flow.sums import hash_of_file, is_whole, read_sums, write_sums
 from release_pipeline.flow.trust import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.report.public import render_card_html, render_card_json, render_datapackage, render_note
 from release_pipeline.report.view import PublicView
@@ -42,6 +43,9 @@ def building(
         for name in data:
             shutil.copyfile(candidate / name, partial / name)
         known = {name: (hash_of_file(partial / name), (partial / name).stat().st_size) for name in data}
+        frozen = read_sums(candidate, view.candidate_hash)
+        if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
+            raise Blocked("the candidate's folder is not what was frozen.", where=view.release, remedy="Nothing was published.")
         texts = {
             CARD: render_card_json(view),
             "privacy-card.html": render_card_html(view),
@@ -69,7 +73,11 @@ def building(
 
 
 def package_is_whole(folder: Path, standing: Standing) -> bool:
-    """Whether a package is what was published, beside the tombstones, and without the data if it was retracted."""
+    """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
+    retracted."""
+    signature = folder / SIGNATURE
+    if not signature.is_file() or signature.read_bytes() != write_statement(standing.package_signed).encode():
+        return False
     gone = [file.name for file in folder.glob("data.*")] if standing.state == RETRACTED else []
     data = () if standing.state != RETRACTED else ("data.csv", "data.parquet")
     return not gone and is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=data)

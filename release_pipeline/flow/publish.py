@@ -14,6 +14,7 @@ from pathlib import Path
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.approvals import find_approval, valid_approvers
+from release_pipeline.flow.candidate import noted_facts
 from release_pipeline.flow.files import read_table
 from release_pipeline.flow.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.package import building, package_is_whole
@@ -128,12 +129,14 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
     if charge is None or standing.drawn is None:
         yield "The registry has no charge for it, or no draw."
         return
+    if charge.content["policy_hash"] != standing.policy_hash:
+        yield "It was charged under another policy than its candidate's."
     if standing.replaced is not None:
         yield f"It was given up for {standing.replaced}."
     if not is_whole(candidate, standing.candidate_hash):
         yield "The candidate's folder is not what was frozen."
         return
-    yield from _judge_candidate(candidate, policy, rows=int(standing.facts["rows_out"]))
+    yield from _judge_candidate(candidate, policy, standing)
     told, digest = {"what": "policy", "subject": policy.policy}, policy.canonical_hash()
     if find_approval(registry, trust, **told, digest=digest, before=charge.number) is None:
         yield "Its policy was not approved by the privacy officer before the charge."
@@ -151,10 +154,13 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
         yield "The clock is behind the registry's last event."
 
 
-def _judge_candidate(candidate: Path, policy: Policy, *, rows: int) -> Iterator[str]:
-    """The checks of the data and the gates of the evidence, as the policy has them."""
+def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Iterator[str]:
+    """The checks of the data, the gates of the evidence as the policy has them, and that the card's facts are what was signed."""
+    rows = int(standing.facts["rows_out"])
     for form in policy.publish.formats:
         yield from check_released(read_table(candidate / f"data.{form}", format=form, policy=policy), policy, rows=rows)
     evidence = json.loads((candidate / "evidence.json").read_text(encoding="utf-8"))
+    if noted_facts(evidence["facts"], str(standing.candidate_hash)) != standing.facts:
+        yield "The registry tells other facts of it than the evidence that was signed."
     errors = {name: column["error"] for name, column in evidence["columns"].items()}
     yield from (gate.words for gate in judge_expected_errors(errors, policy.gates.expected_error) if not gate.passed)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.admission import admit, open_account
 from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.candidate import noted_facts
 from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision
 from release_pipeline.flow.site import Site
@@ -108,8 +109,8 @@ class ReleaseRecord:
                 if standing.failed:
                     registry.add(SERVED, self.id)
             else:
-                told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
-                move(registry, self.id, CANDIDATE, candidate_hash=digest, policy_hash=self._hash, facts=told)
+                told = {"candidate_hash": digest, "policy_hash": self._hash, "facts": noted_facts(facts, digest)}
+                move(registry, self.id, CANDIDATE, **told)
 
     def public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""

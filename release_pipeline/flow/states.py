@@ -67,6 +67,7 @@ class Standing:
     replaced: ReleaseId | None = None
     approvals: Mapping[str, str] = field(default_factory=dict[str, str])
     package_hash: str | None = None
+    package_signed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     successor: str = ""
 
     @property
@@ -109,7 +110,7 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                 if len(before.approvers) >= told["needed"] and before.state == "candidate":
                     before = dataclasses.replace(before, state="approved", since=event.noted)
             case "published":
-                before = dataclasses.replace(before, package_hash=told["package_hash"])
+                before = dataclasses.replace(before, package_hash=told["package_hash"], package_signed=told["signed"])
             case "superseded":
                 before = dataclasses.replace(before, successor=told["successor"])
             case "failed" if not told.get("told_elsewhere"):

@@ -24,12 +24,23 @@ def hash_of(folder: Path) -> str:
 def is_whole(folder: Path, digest: str | None, *, besides: Collection[str] = (), without: Collection[str] = ()) -> bool:
     """Whether the folder has that hash, and exactly the files of its list, each with its hash; `besides` some that are not in
     it, and `without` some that are."""
-    if not (folder / SUMS).is_file() or hash_of(folder) != digest:
+    listed = {name: known for name, known in read_sums(folder, digest).items() if name not in without}
+    if not listed:
         return False
-    lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-    listed = {name: known for known, _, name in (line.partition("  ") for line in lines) if name not in without}
     there = {file.name for file in folder.iterdir() if file.name not in (SUMS, *besides)}
     return there == set(listed) and all(hash_of_file(folder / name) == known for name, known in listed.items())
+
+
+def read_sums(folder: Path, digest: str | None) -> dict[str, str]:
+    """The hashes by name that the folder's list has; none when it is not the list of that hash."""
+    try:
+        content = (folder / SUMS).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    if hashlib.sha256(content).hexdigest() != digest:
+        return {}
+    lines = content.decode(errors="replace").splitlines()
+    return {name: known for known, _, name in (line.partition("  ") for line in lines)}
 
 
 def hash_of_file(file: Path) -> str:

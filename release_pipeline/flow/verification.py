@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.package import package_is_whole
+from release_pipeline.flow.package import CARD, TOMBSTONES, package_is_whole
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.states import OUT, RETRACTED, Standing, read_standings
@@ -51,7 +51,7 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
         return
     standings = read_standings(events)
     for _, standing in sorted(standings.items()):
-        yield from _verify_folders(site, standing, officers)
+        yield from _verify_folders(site, standing, events, officers)
     known = {str(name) for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT}
     for folder in sorted(site.releases.glob("*/*/*")):
         if (name := str(folder.relative_to(site.releases))) not in known:
@@ -75,7 +75,7 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
 
 
-def _verify_folders(site: Site, standing: Standing, officers: Collection[str]) -> Iterator[Finding]:
+def _verify_folders(site: Site, standing: Standing, events: Sequence[Event], officers: Collection[str]) -> Iterator[Finding]:
     if standing.candidate_hash is not None:
         whole = is_whole(site.candidate(str(standing.id)), standing.candidate_hash)
         words = "is what was frozen" if whole else "is not there, or not what was frozen"
@@ -85,6 +85,23 @@ def _verify_folders(site: Site, standing: Standing, officers: Collection[str]) -
         whole = package_is_whole(folder, standing)
         words = f"is what was published ({standing.state})" if whole else "is not there, or not what was published"
         yield Finding("ok" if whole else "FAIL", f"releases/{standing.id}: {words}")
+        yield from _verify_tombstones(folder, standing)
         if whole:
+            yield from _verify_head(folder, standing, events)
             faults = [found for found in verify_path(folder, officers) if found.level == "FAIL"]
             yield from (found for found in faults if standing.state != RETRACTED or ": RETRACTED: " not in found.words)
+
+
+def _verify_tombstones(folder: Path, standing: Standing) -> Iterator[Finding]:
+    file = folder / f"{TOMBSTONES.get(standing.state, '')}.json"
+    if standing.state in TOMBSTONES and not file.is_file():
+        words = f"it was {standing.state}, and there is no {file.name}: the command again puts it back"
+        yield Finding("FAIL", f"releases/{standing.id}: {words}")
+
+
+def _verify_head(folder: Path, standing: Standing, events: Sequence[Event]) -> Iterator[Finding]:
+    """Whether the event that the package names is in the chain: else that was written anew after the package was made."""
+    head = json.loads((folder / CARD).read_text(encoding="utf-8"))["registry_head"]
+    if [event.hash for event in events[head["event"] - 1 : head["event"]]] != [head["hash"]]:
+        words = f"event {head['event']} is not the one that the package names: the chain was written anew"
+        yield Finding("FAIL", f"releases/{standing.id}: {words}")

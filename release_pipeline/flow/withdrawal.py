@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.files import write_public_text
+from release_pipeline.flow.files import clear_partials, write_public_text
 from release_pipeline.flow.keys import PrivateKey
 from release_pipeline.flow.package import TOMBSTONES, write_statement
 from release_pipeline.flow.reservation import PLAIN, Probe
@@ -55,6 +55,7 @@ def _withdraw(
                 check_move(registry, release, state)
                 move(registry, release, state, **told, hash=standing.package_hash, signed=signed)
             signed = _find_signed(registry, release, state)
+            trust.check(signed, kind=kind, subject=str(release), digest=str(standing.package_hash))
         probe.passed(f"{state} is noted")
         folder = site.package(str(release))
         if not folder.is_dir():
@@ -72,6 +73,7 @@ def _find_signed(registry: Registry, release: ReleaseId, state: str) -> Any:
 def _bury(folder: Path, state: str, signed: Any, probe: Probe) -> None:
     """The tombstone for machines, for people, and then the data away if it is a retraction."""
     name, told = TOMBSTONES[state], signed["statement"]
+    clear_partials(folder)
     write_public_text(folder / f"{name}.json", write_statement(signed))
     probe.passed("the tombstone is signed")
     if state == RETRACTED:

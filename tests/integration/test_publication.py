@@ -11,19 +11,16 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
+from release_pipeline.flow.approvals import approve_policy, reject_candidate
 from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
 from release_pipeline.flow.publish import publish
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust import distrust, trust_key
-from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
+from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site
 
-PEOPLE = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "dora": "reviewer", "robot": "service"}
-RELEASE = ReleaseId("people", "1")
-PASSPHRASE = "correct horse battery"  # noqa: S105
 INTENT, BUILT, PLACED, NOTED = (
     "the intent is noted",
     "the package is built",
@@ -32,38 +29,11 @@ INTENT, BUILT, PLACED, NOTED = (
 )
 
 
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PrivateKey]:
-    """Everybody's key, and a stranger's."""
-    folder = tmp_path_factory.mktemp("keys")
-    for name in (*PEOPLE, "stranger"):
-        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
-    return {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in (*PEOPLE, "stranger")}
-
-
-@pytest.fixture(scope="module")
-def candidate(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with a list of trusted keys, an approved policy, and a candidate that nobody has reviewed."""
-    tiny = make_site(tmp_path_factory.mktemp("candidate") / "site")
-    for name, role in PEOPLE.items():
-        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
-    tiny.flow().run()
-    return tiny.home
-
-
 @pytest.fixture
 def tiny(candidate: Path, tmp_path: Path) -> TinySite:
-    """A copy of it."""
+    """A copy of the site with a candidate."""
     shutil.copytree(candidate, tmp_path / "site")
     return TinySite(tmp_path / "site")
-
-
-def review(tiny: TinySite, keys: dict[str, PrivateKey], *names: str) -> None:
-    """Approvals of the candidate."""
-    for name in names:
-        approve_candidate(tiny.site, RELEASE, key=keys[name])
 
 
 def test_the_whole_path_ends_in_a_package_that_a_stranger_verifies(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
@@ -157,8 +127,7 @@ def test_a_run_needs_what_the_officer_approved(tiny: TinySite, keys: dict[str, P
     with pytest.raises(Blocked, match="not approved by the privacy officer as it is now"):
         tiny.flow("2").run()
     assert len(tiny.charges()) == 1
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
+    approve_files(tiny, keys)
     assert tiny.flow("2").run().stage == "candidate"
 
 
@@ -166,10 +135,7 @@ def test_what_was_made_without_an_officer_is_never_published(tmp_path: Path, key
     """A site may run before it has an officer; an approval of the policy after the charge comes too late."""
     tiny = make_site(tmp_path / "site")
     tiny.flow().run()
-    for name, role in PEOPLE.items():
-        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
+    appoint(tiny, keys)
     review(tiny, keys, "ben", "cleo")
     with pytest.raises(Blocked, match="not approved by the privacy officer before the charge"):
         publish(tiny.site, RELEASE, key=keys["robot"])
@@ -198,10 +164,7 @@ def test_a_reviewer_who_is_taken_off_the_list_counts_no_more(tiny: TinySite, key
 def test_embargo_and_a_clock_set_back_hold_the_package(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
     """Not before its time, and not by a clock that is behind what the registry has seen."""
     tiny = make_site(tmp_path / "site", publish='{formats: [csv], not_before: "2027-01-15T09:30Z"}')
-    for name, role in PEOPLE.items():
-        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
+    appoint(tiny, keys)
     tiny.flow().run()
     review(tiny, keys, "ben", "cleo")
     for now, words in (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -29,21 +28,15 @@ from release_pipeline.policy.loss import Account, release_loss
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import RegistryChanged, ReleaseId
 from release_pipeline.store.vault import open_room
+from tests.integration.processes import LONGEST, PROCESSES, TOGETHER, child, hear
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
 ROUNDS = 50
-TOGETHER = 60.0  # seconds that one waits for the other to be ready
-LONGEST = 120.0  # seconds that a process may take before it counts as hanging
 THREADS = 8
 IDP = "definition: idp, scope: column"
 CAP = f"epsilon: 4, {IDP}"  # for two releases; each takes 2
 MORE = "{method: dp-um, epsilon: 2, k: 5}"
 COMMANDS = (("status",), ("status", "--json"), ("ledger",), ("ledger", "folk", "--exposure"), ("check",))
-
-PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
-PROCESSES.set_forkserver_preload(
-    ["tests.integration.sites", "release_pipeline.flow.ledger", "release_pipeline.flow.overview", "pandas", "scipy.optimize"]
-)
 
 
 # what a child does
@@ -107,28 +100,6 @@ def hold(home: Path, let_go: Any, told: Connection) -> None:
 
 
 # what the tests do with children
-
-
-@contextmanager
-def child(work: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
-    """`work` in a process of its own, which is gone after this; what it tells is read here."""
-    hears, tells = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=work, args=(*arguments, tells))
-    process.start()
-    tells.close()
-    try:
-        yield hears
-    finally:
-        process.kill()
-        process.join()
-        process.close()
-        hears.close()
-
-
-def hear(hears: Connection) -> Any:
-    """The next thing that a child tells."""
-    assert hears.poll(LONGEST), "the child hangs"
-    return hears.recv()
 
 
 def in_threads(work: Callable[[int], Any]) -> list[Any]:

@@ -1,0 +1,54 @@
+"""The people of a site, each with a key of their own, and what they do to a release together."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust import trust_key
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.sites import TinySite
+
+PEOPLE = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "dora": "reviewer", "robot": "service"}
+STRANGER = "stranger"  # somebody with a key that is in no list
+RELEASE = ReleaseId("people", "1")
+CORRECTION = RELEASE.next
+PASSPHRASE = "correct horse battery"  # noqa: S105
+
+
+def make_keys(folder: Path) -> None:
+    """Everybody's key as a file, and a stranger's."""
+    for name in (*PEOPLE, STRANGER):
+        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
+
+
+def read_keys(folder: Path) -> dict[str, PrivateKey]:
+    """The same, read."""
+    return {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in (*PEOPLE, STRANGER)}
+
+
+def copy_site(site: Path, home: Path) -> TinySite:
+    """The same site elsewhere."""
+    shutil.copytree(site, home)
+    return TinySite(home)
+
+
+def appoint(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """The officer signs the list of trusted keys, the policy and the caps."""
+    for name, role in PEOPLE.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_files(tiny, keys)
+
+
+def approve_files(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """The officer approves the policy and the caps as they are now."""
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+
+
+def review(tiny: TinySite, keys: dict[str, PrivateKey], *names: str, release: ReleaseId = RELEASE) -> None:
+    """Approvals of the candidate."""
+    for name in names:
+        approve_candidate(tiny.site, release, key=keys[name])

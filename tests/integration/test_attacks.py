@@ -1,0 +1,1037 @@
+"""Attacks that must fail: each is refused or found out, in words that name what is wrong, and nothing is published or changed.
+
+Three attackers: a person with a key of their own who goes beyond their role; somebody who can write into files and databases of
+the site; and somebody who owns the machine, and so the vault's key too, but nobody else's private key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import dagster as dg
+import duckdb
+import pytest
+
+from release_pipeline.dagster_app.launch import prepare
+from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.flow import gates, release
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
+from release_pipeline.flow.dossier import write_dossier
+from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
+from release_pipeline.flow.package import TOMBSTONES, write_statement
+from release_pipeline.flow.policies import populations_hash, populations_text
+from release_pipeline.flow.publish import list_publishable, publish
+from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.site import Site, _Keeper
+from release_pipeline.flow.sums import hash_of
+from release_pipeline.flow.trust import distrust, trust_key
+from release_pipeline.flow.verification import verify
+from release_pipeline.flow.withdrawal import retract, supersede
+from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
+from release_pipeline.verify import verify_path
+from tests.integration.people import (
+    CORRECTION,
+    PASSPHRASE,
+    PEOPLE,
+    RELEASE,
+    appoint,
+    approve_files,
+    copy_site,
+    read_keys,
+    review,
+)
+from tests.integration.processes import PROCESSES, TOGETHER, child, hear
+from tests.integration.sites import ROOT, TinySite, make_site
+
+Keys: TypeAlias = dict[str, PrivateKey]
+OTHER = ReleaseId("people", "2")
+ROUNDS = 10
+NOBODY = "0" * 64
+NEXT = str.maketrans("0123456789", "1234567890")
+
+
+# what the attacker can do, and what is looked at afterwards
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Every file under a folder with its hash."""
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def rows(tiny: TinySite) -> list[list[tuple[Any, ...]]]:
+    """Every row of the registry, whether or not it is still believed."""
+    with duckdb.connect(str(tiny.site.registry)) as registry:
+        return [registry.execute(f"FROM {table} ORDER BY ALL").fetchall() for table in ("events", "head", "budgets")]
+
+
+def look(tiny: TinySite) -> list[Any]:
+    """Everything that must stay as it is: what is public, what people sign, and what is noted."""
+    return [
+        digests(tiny.site.releases),
+        digests(tiny.site.vault / "candidates"),
+        (tiny.site.vault / "registry.head").read_bytes(),
+        rows(tiny),
+    ]
+
+
+@contextmanager
+def refused(tiny: TinySite, words: str, error: type[ReleasePipelineError] = ReleasePipelineError) -> Iterator[None]:
+    """The block is refused in these words, and nothing is published or noted."""
+    before = look(tiny)
+    with pytest.raises(error) as caught:
+        yield
+    assert words in caught.value.in_full
+    assert look(tiny) == before
+
+
+def alter(tiny: TinySite, *statements: str, **values: Any) -> None:
+    """Change the registry behind its back."""
+    with duckdb.connect(str(tiny.site.registry)) as registry:
+        for statement in statements:
+            registry.execute(statement, {name: value for name, value in values.items() if f"${name}" in statement})
+
+
+def cut(tiny: TinySite, left: int) -> None:
+    """Take away every event after so many, in the registry alone."""
+    digest = tiny.events()[left - 1].hash
+    alter(tiny, "DELETE FROM events WHERE number > $left", "UPDATE head SET number = $left, hash = $hash", left=left, hash=digest)
+
+
+def chain_anew(tiny: TinySite, *, without: int) -> None:
+    """Take an event out and number and hash those after it again, as whoever can only write into the file would."""
+    with duckdb.connect(str(tiny.site.registry)) as registry:
+        found = registry.execute("SELECT body, seal FROM events ORDER BY number").fetchall()
+        del found[without - 1]
+        registry.execute("DELETE FROM events")
+        digest = ""
+        for number, (body, seal) in enumerate(found, start=1):
+            text = canonical_json({**json.loads(body), "number": number, "previous": digest})
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            registry.execute("INSERT INTO events VALUES (?, ?, ?, ?)", [number, text, digest, seal])
+        registry.execute("UPDATE head SET number = ?, hash = ?", [len(found), digest])
+
+
+def write_anew(tiny: TinySite, keep: Callable[[Event], bool]) -> None:
+    """Begin the registry and the vault's head again with some of the events only: sealed, for the vault's key is at hand."""
+    events = tiny.events()
+    tiny.site.registry.unlink()
+    _Keeper(tiny.site).write(0, "")
+    note(tiny, *(event for event in events if keep(event)))
+
+
+def note(tiny: TinySite, *events: Event) -> None:
+    """Note these events once more, with what belongs to them."""
+    with tiny.site.open_registry() as registry:
+        for event in events:
+            registry.add(event.kind, event.release, **event.content)
+
+
+def forge(tiny: TinySite, kind: str, about: ReleaseId | None, **content: Any) -> int:
+    """Note an event with the registry's own means, as whoever owns the vault's key can; gives its number."""
+    with tiny.site.open_registry() as registry:
+        return registry.add(kind, about, **content).number
+
+
+def forge_approval(tiny: TinySite, signed: Any, *, name: str, about: ReleaseId = RELEASE) -> int:
+    """Note somebody's statement as an approval of the candidate as it is."""
+    digest = tiny.standing(about.release).candidate_hash
+    return forge(tiny, "approved", about, what="candidate", subject=str(about), hash=digest, name=name, needed=2, signed=signed)
+
+
+def approval(tiny: TinySite, key: PrivateKey, *, name: str) -> dict[str, Any]:
+    """A statement that the candidate is approved, whoever signs it in whatever name."""
+    return key.sign(kind="approve", subject=str(RELEASE), digest=str(tiny.standing().candidate_hash), name=name)
+
+
+def flip(file: Path) -> None:
+    """Change one byte in the middle."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def faults(path: Path, keys: Keys) -> list[str]:
+    """What the verifier, who knows the officer, finds wrong with a package, a dossier or a site."""
+    return [found.words for found in verify(path, [keys["olga"].public.fingerprint]) if found.level == "FAIL"]
+
+
+def told(words: Sequence[str], *wanted: str) -> bool:
+    """Whether one of the findings says all of this."""
+    return any(all(part in line for part in wanted) for line in words)
+
+
+def head_of(package: Path) -> tuple[int, str]:
+    """The last event that a package knows of."""
+    head = json.loads((package / "privacy-card.json").read_text())["registry_head"]
+    return head["event"], head["hash"]
+
+
+@pytest.fixture
+def tiny(candidate: Path, tmp_path: Path) -> TinySite:
+    """A site with a candidate that ben has approved, so that one more is needed."""
+    return copy_site(candidate, tmp_path / "site")
+
+
+@pytest.fixture
+def out(published: Path, tmp_path: Path) -> TinySite:
+    """A site with a published release."""
+    return copy_site(published, tmp_path / "site")
+
+
+@pytest.fixture(scope="module")
+def unchanged(candidate: Path, corrected: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> dict[str, TinySite]:
+    """An approved release that is not out yet, and a published one with its correction: nothing that is refused changes them."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    found = {"approved": copy_site(candidate, folder / "approved"), "published": copy_site(corrected, folder / "published")}
+    review(found["approved"], keys, "ben", "cleo")
+    return found
+
+
+@pytest.fixture(scope="module")
+def two(candidate: Path, keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two candidates of the same people: the first approved and published, the second not looked at by anybody."""
+    tiny = copy_site(candidate, tmp_path_factory.mktemp("two") / "site")
+    tiny.flow("2").run()
+    review(tiny, keys, "ben", "cleo")
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    return tiny.home
+
+
+# people who go beyond their role
+
+
+ACTIONS: dict[str, tuple[str, Callable[[Site, PrivateKey], object]]] = {
+    "approve": ("approved", lambda site, key: approve_candidate(site, RELEASE, key=key)),
+    "reject": ("approved", lambda site, key: reject_candidate(site, RELEASE, key=key, why="no")),
+    "policy": ("approved", lambda site, key: approve_policy(site, "people", key=key)),
+    "populations": ("approved", lambda site, key: approve_populations(site, key=key)),
+    "trust": ("approved", lambda site, key: trust_key(site, "eve", "reviewer", key.public, key=key)),
+    "distrust": ("approved", lambda site, key: distrust(site, "dora", key=key)),
+    "publish": ("approved", lambda site, key: publish(site, RELEASE, key=key)),
+    "retract": ("published", lambda site, key: retract(site, RELEASE, key=key, why="no")),
+    "supersede": ("published", lambda site, key: supersede(site, RELEASE, CORRECTION, key=key)),
+}
+MAY = {
+    "olga": {"policy", "populations", "trust", "distrust", "publish", "retract", "supersede"},
+    "ben": {"approve", "reject"},
+    "robot": {"publish"},
+}
+BEYOND = [(who, what) for who in ("olga", "ana", "ben", "robot", "stranger") for what in ACTIONS if what not in MAY.get(who, ())]
+
+
+@pytest.mark.parametrize(("who", "what"), BEYOND)
+def test_nobody_signs_beyond_their_role(unchanged: dict[str, TinySite], keys: Keys, who: str, what: str) -> None:
+    """The steward who reviews, the service key that does more than publish, the officer who reviews, a stranger at all: the
+    refusal names their role, or says that the key is in no list."""
+    state, act = ACTIONS[what]
+    words = f"{who} has the role {PEOPLE.get(who)}, and this needs"
+    if what in ("trust", "distrust"):
+        words = "only the officer's key may change the list"
+    elif who == "stranger":
+        words = "this key is not in the list of trusted keys"
+    elif who == "ana" and what in ("approve", "reject"):
+        words = "ana is the steward of the policy, and no steward reviews"
+    with refused(unchanged[state], words, NotSigned):
+        act(unchanged[state].site, keys[who])
+
+
+def test_steward_who_becomes_a_reviewer_does_not_count(tiny: TinySite, keys: Keys) -> None:
+    """With the role given by the officer, and with their approval put into the registry, it is the steward's own release."""
+    review(tiny, keys, "ben")
+    trust_key(tiny.site, "ana", "reviewer", keys["ana"].public, key=keys["olga"])
+    with refused(tiny, "ana is the steward of the policy, and no steward reviews", NotSigned):
+        review(tiny, keys, "ana")
+    number = forge_approval(tiny, approval(tiny, keys["ana"], name="ana"), name="ana")
+    assert tiny.standing().approvers == ["ana", "ben"]
+    with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), f"event {number} (approved)", "'ana' is the steward of the policy")
+
+
+@pytest.mark.parametrize("how", ["twice", "noted twice", "in another name", "under two names", "with another key"])
+def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how: str) -> None:
+    """However ben approves again, it is one of two; what was noted by force is found out by name."""
+    review(tiny, keys, "ben")
+    words: tuple[str, ...] = ()
+    if how == "twice":
+        review(tiny, keys, "ben")
+        assert tiny.states().count("approved") == 1
+    elif how == "noted twice":
+        forge_approval(tiny, approval(tiny, keys["ben"], name="ben"), name="ben")
+    elif how == "in another name":
+        number = forge_approval(tiny, approval(tiny, keys["ben"], name="cleo"), name="cleo")
+        words = (f"event {number} (approved)", "it names 'cleo' with a key that is not in the list")
+    elif how == "under two names":
+        with refused(tiny, "this key is somebody else's already; one key, one person", WrongUsage):
+            trust_key(tiny.site, "benny", "reviewer", keys["ben"].public, key=keys["olga"])
+        distrust(tiny.site, "ben", key=keys["olga"])
+        trust_key(tiny.site, "benny", "reviewer", keys["ben"].public, key=keys["olga"])
+        review(tiny, {"benny": keys["ben"]}, "benny")
+        assert tiny.standing().approvers == ["ben", "benny"]
+    else:
+        make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+        new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+        trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
+        review(tiny, {"ben": new}, "ben")
+    blocked = "1 of 2 reviewers have approved" if how in ("in another name", "under two names") else "cannot become publishing"
+    with refused(tiny, blocked, Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), *words) or not words
+
+
+def test_reviewer_with_a_new_key_approves_again(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
+    """What they signed with the key that was replaced counts no more, and does not stand in the way of what they sign now."""
+    review(tiny, keys, "ben", "cleo")
+    make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+    new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
+    trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
+    with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert approve_candidate(tiny.site, RELEASE, key=new).count == 2
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    assert faults(tiny.home, keys) == []
+
+
+@pytest.mark.parametrize(
+    ("who", "name", "words"),
+    [
+        ("stranger", "cleo", "it names 'cleo' with a key that is not in the list of trusted keys"),
+        ("stranger", "stranger", "it names 'stranger' with a key that is not in the list of trusted keys"),
+        ("robot", "robot", "'robot' has the role service, which may not sign 'approve'"),
+        ("olga", "olga", "'olga' has the role officer, which may not sign 'approve'"),
+    ],
+)
+def test_approval_that_was_put_into_the_registry_does_not_count(
+    tiny: TinySite, keys: Keys, who: str, name: str, words: str
+) -> None:
+    """Signed with a key outside of the list, by the service or the officer, and noted with the vault's key: one of two still."""
+    review(tiny, keys, "ben")
+    number = forge_approval(tiny, approval(tiny, keys[who], name=name), name=name)
+    assert tiny.standing().state == "approved", "noted it is"
+    with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), f"event {number} (approved)", words)
+
+
+@pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
+@pytest.mark.parametrize("what", ["policy", "populations"])
+def test_approval_of_a_file_by_anybody_else_does_not_count(tiny: TinySite, keys: Keys, who: str, what: str) -> None:
+    """A policy with more epsilon, a higher cap, approved with another key than the officer's: no run, no charge."""
+    if what == "policy":
+        tiny.write_policy(protect="{method: idp-cbls, epsilon: 3, k: 5}")
+        subject, digest, text = "people", tiny.site.policy("people").canonical_hash(), ""
+    else:
+        tiny.write_cap("epsilon: 100, definition: idp, scope: column")
+        subject, digest, text = what, populations_hash(tiny.site), populations_text(tiny.site)
+    signed = keys[who].sign(kind=what, subject=subject, digest=digest, name=who)
+    number = forge(tiny, "approved", None, what=what, subject=subject, hash=digest, name=who, signed=signed, text=text)
+    with refused(tiny, f"{what if what == 'populations' else 'policies/people'}.yaml is not approved by the privacy officer"):
+        tiny.flow("2").ingest()
+    assert told(faults(tiny.home, keys), f"event {number} (approved)", f"'{who}'")
+
+
+@pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
+@pytest.mark.parametrize("kind", ["retracted", "superseded"])
+def test_withdrawal_that_was_put_into_the_registry_is_found_out(
+    corrected: Path, tmp_path: Path, keys: Keys, who: str, kind: str
+) -> None:
+    """A retraction or a successor that somebody else signed: the verifier names it, and no tombstone is made of it, even by the
+    officer's own hand."""
+    out = copy_site(corrected, tmp_path / "site")
+    verb = {"retracted": "retract", "superseded": "supersede"}[kind]
+    digest = out.standing().package_hash
+    signed = keys[who].sign(kind=verb, subject=str(RELEASE), digest=str(digest), name=who, why=str(CORRECTION))
+    extra = {"reason": "no"} if kind == "retracted" else {"successor": str(CORRECTION)}
+    number = forge(out, kind, RELEASE, **extra, hash=digest, signed=signed)
+    assert told(faults(out.home, keys), f"event {number} ({kind})", f"'{who}'")
+    with refused(out, f"{verb} of {RELEASE}", NotSigned):
+        if kind == "retracted":
+            retract(out.site, RELEASE, key=keys["olga"], why="again")
+        else:
+            supersede(out.site, RELEASE, CORRECTION, key=keys["olga"])
+
+
+@pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
+def test_list_of_keys_that_the_officer_did_not_sign_stops_everything(tiny: TinySite, keys: Keys, who: str) -> None:
+    """A list with one reviewer more, signed by somebody else, or by somebody who names themself officer."""
+    review(tiny, keys, "ben", "cleo")
+    [*_, last] = [event.content for event in tiny.events() if event.kind == "trusted"]
+    entries = {**last["keys"], "eve": {"role": "reviewer", "key": keys["stranger"].public.text}}
+    if who == "stranger":
+        entries = {**last["keys"], "olga": {"role": "officer", "key": keys["stranger"].public.text}}
+    digest = hashlib.sha256(canonical_json({"keys": entries}).encode()).hexdigest()
+    name = "olga" if who == "stranger" else who
+    signed = keys[who].sign(kind="trusted-keys", subject="trusted-keys", digest=digest, name=name)
+    officer = keys["stranger" if who == "stranger" else "olga"].public.fingerprint
+    number = forge(tiny, "trusted", None, hash=digest, officer=officer, keys=entries, signed=signed)
+    words = "the officer in the list is not the one that the site names" if who == "stranger" else f"{who} has the role"
+    with refused(tiny, words, NotSigned):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    with refused(tiny, words, NotSigned):
+        review(tiny, keys, "dora")
+    named = "the officer's fingerprint is" if who == "stranger" else f"'{who}' has the role"
+    assert told(faults(tiny.home, keys), f"event {number} (trusted)", named)
+
+
+# an approval that is used for something else
+
+
+@pytest.mark.parametrize("how", ["as it is", "in its own name"])
+def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path, keys: Keys, how: str) -> None:
+    """What ben and cleo signed about release 1, noted for release 2 with the registry's own means: nobody has approved that."""
+    tiny = copy_site(two, tmp_path / "site")
+    given = [event for event in tiny.events() if event.kind == "approved" and event.release == RELEASE]
+    numbers: list[int] = []
+    for event in given:
+        if how == "as it is":
+            numbers.append(forge(tiny, "approved", OTHER, **event.content))
+        else:
+            numbers.append(forge_approval(tiny, event.content["signed"], name=event.content["name"], about=OTHER))
+    assert tiny.standing("2").state == ("candidate" if how == "as it is" else "approved")
+    blocked = "cannot become publishing" if how == "as it is" else "0 of 2 reviewers have approved it as it is."
+    with refused(tiny, blocked, Blocked):
+        publish(tiny.site, OTHER, key=keys["robot"])
+    words = "noted for something else" if how == "as it is" else "it is signed for another subject"
+    found = faults(tiny.home, keys)
+    assert all(told(found, f"event {number} (approved)", words) for number in numbers)
+
+
+def test_approval_copied_with_sql_is_not_of_this_site(two: Path, tmp_path: Path, keys: Keys) -> None:
+    """The same with SQL: the chain is whole, and the seal is of another event."""
+    tiny = copy_site(two, tmp_path / "site")
+    events = tiny.events()
+    last = events[-1]
+    [ben, _] = [event for event in events if event.kind == "approved" and event.release == RELEASE]
+    seal = next(seal for number, _, _, seal in rows(tiny)[0] if number == ben.number)
+    content = {**ben.content, "subject": str(OTHER), "hash": tiny.standing("2").candidate_hash}
+    body = canonical_json(
+        {
+            **json.loads(ben.body),
+            "number": last.number + 1,
+            "previous": last.hash,
+            "release": ["people", "2", 1],
+            "content": content,
+        }
+    )
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    alter(
+        tiny,
+        "INSERT INTO events VALUES ($number, $body, $hash, $seal)",
+        "UPDATE head SET number = $number, hash = $hash",
+        number=last.number + 1,
+        body=body,
+        hash=digest,
+        seal=seal,
+    )
+    for key, act in ((keys["robot"], publish), (keys["cleo"], approve_candidate)):
+        with refused(tiny, f"event {last.number + 1} was not written by this site: its seal", RegistryChanged):
+            act(tiny.site, OTHER, key=key)
+    assert told(faults(tiny.home, keys), f"event {last.number + 1} was not written by this site")
+
+
+# a byte that is another
+
+
+@pytest.mark.parametrize("file", ["data.csv", "data.parquet", "evidence.json", "SHA256SUMS"])
+@pytest.mark.parametrize("when", ["before the review", "after the review"])
+def test_changed_candidate_is_not_published(tiny: TinySite, keys: Keys, file: str, when: str) -> None:
+    """No review and no publication of a folder that is not what was frozen."""
+    if when == "after the review":
+        review(tiny, keys, "ben", "cleo")
+    flip(tiny.folder() / file)
+    with refused(tiny, "the candidate's folder is not what was frozen", Blocked):
+        review(tiny, keys, "dora")
+    words = "not what was frozen" if when == "after the review" else "cannot become publishing"
+    with refused(tiny, words, Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), f"vault/candidates/{RELEASE}", "not what was frozen")
+
+
+def test_candidate_that_is_changed_after_it_was_looked_at_is_not_published(tiny: TinySite, keys: Keys) -> None:
+    """Between the last look and the copy other data are put in its place: nothing is signed that nobody has reviewed."""
+    review(tiny, keys, "ben", "cleo")
+
+    def swap(boundary: str) -> None:
+        if boundary == "the intent is noted":
+            data = tiny.folder() / "data.csv"
+            first, second, *others = data.read_text().splitlines(keepends=True)
+            data.write_text("".join([first, *others, second]))
+
+    with pytest.raises(Blocked, match="not what was frozen"):
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=swap))
+    assert digests(tiny.site.releases) == {}
+    assert tiny.standing().state == "publishing"
+
+
+PACKAGE = (
+    "data.csv",
+    "data.parquet",
+    "datapackage.json",
+    "privacy-card.json",
+    "privacy-card.html",
+    "RELEASE_NOTE.md",
+    "trusted-keys.json",
+    "trusted-keys.sig",
+    "SHA256SUMS",
+    "SHA256SUMS.sig",
+)
+
+
+def test_these_are_the_files_of_a_package(published: Path) -> None:
+    """A file that is new must be added here, and is then attacked."""
+    assert set(digests(TinySite(published).site.package(str(RELEASE)))) == set(PACKAGE)
+
+
+@pytest.mark.parametrize("file", PACKAGE)
+def test_changed_package_is_found_out(out: TinySite, keys: Keys, file: str) -> None:
+    """By a stranger with the package alone, by the site, and by whoever publishes again; each names the file or the release."""
+    package = out.site.package(str(RELEASE))
+    flip(package / file)
+    assert told(faults(package, keys), file)
+    assert told(faults(out.home, keys), f"releases/{RELEASE}") or told(faults(out.home, keys), file)
+    with refused(out, "its package is not what was published", Blocked):
+        publish(out.site, RELEASE, key=keys["robot"])
+    with pytest.raises(Blocked, match="not what was published"):
+        write_dossier(out.site, RELEASE, out.home / "dossier.zip")
+
+
+def test_changed_policy_file_stops_the_next_run_and_changes_no_package(tiny: TinySite, keys: Keys) -> None:
+    """A k of 4 in place of 5: nothing is run under it, and what was approved goes out under the policy that was approved."""
+    before = tiny.site.policy("people").canonical_hash()
+    file = tiny.site.policy_file("people")
+    file.write_text(file.read_text().replace("k: 5", "k: 4"))
+    with refused(tiny, "policies/people.yaml is not approved by the privacy officer as it is now", Blocked):
+        tiny.flow("2").ingest()
+    review(tiny, keys, "ben", "cleo")
+    card = json.loads((publish(tiny.site, RELEASE, key=keys["robot"]) / "privacy-card.json").read_text())
+    assert (card["hashes"]["policy"], tiny.site.policy("people").protect.k) == (before, 4)
+
+
+def test_changed_caps_stop_runs_and_publications(tiny: TinySite, keys: Keys) -> None:
+    """One more epsilon in populations.yaml, which the officer has not approved."""
+    review(tiny, keys, "ben", "cleo")
+    tiny.write_cap("epsilon: 11, definition: idp, scope: column")
+    with refused(tiny, "populations.yaml is not approved by the privacy officer as it is now", Blocked):
+        tiny.flow("2").ingest()
+    with refused(tiny, "populations.yaml is not approved by the privacy officer as it is now", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        ("trusted-keys.yaml", "role: steward", "role: reviewer", "are not the last that the registry knows of"),
+        ("trusted-keys.yaml", "ben:", "bob:", "are not the last that the registry knows of"),
+        ("trusted-keys.yaml", "role: officer", "role: service", "there must be one officer"),
+        ("trusted-keys.sig", "20", "21", "are not the last that the registry knows of"),
+        ("trusted-keys.sig", "{", "", "the signature cannot be read"),
+        ("site.yaml", "officer: ", f"officer: {NOBODY} # ", "the officer in the list is not the one that the site names"),
+        ("site.yaml", "officer: ", "# ", "the site had a privacy officer, and no longer names one"),
+    ],
+)
+def test_changed_list_of_keys_stops_everything(tiny: TinySite, keys: Keys, file: str, old: str, new: str, words: str) -> None:
+    """A role, a name, the signature, the pinned officer: no review, no run and no publication."""
+    review(tiny, keys, "ben", "cleo")
+    path = tiny.home / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    for act in (
+        lambda: publish(tiny.site, RELEASE, key=keys["robot"]),
+        lambda: review(tiny, keys, "dora"),
+        lambda: tiny.flow("2").ingest(),
+        lambda: approve_policy(tiny.site, "people", key=keys["olga"]),
+    ):
+        with refused(tiny, words, NotSigned):
+            act()
+    assert told(faults(tiny.home, keys), words)
+
+
+@pytest.mark.parametrize("what", ["body", "hash", "seal", "number"])
+def test_changed_event_of_the_registry_is_named(two: Path, tmp_path: Path, keys: Keys, what: str) -> None:
+    """One character, in every event in turn: nothing is approved or published any more, and the words say which it is."""
+    tiny = copy_site(two, tmp_path / "site")
+    original, count = tiny.site.registry.read_bytes(), len(tiny.events())
+    change = {
+        "body": 'UPDATE events SET body = replace(body, \'"noted":"2\', \'"noted":"1\')',
+        "hash": "UPDATE events SET hash = translate(hash, '0123456789', '1234567890')",
+        "seal": "UPDATE events SET seal = translate(seal, '0123456789', '1234567890')",
+        "number": "UPDATE events SET number = number + 1000",
+    }[what]
+    for number in range(1, count + 1):
+        alter(tiny, f"{change} WHERE number = $number", number=number)
+        with pytest.raises(RegistryChanged, match=rf"event {number} was (changed|not written)"):
+            publish(tiny.site, OTHER, key=keys["robot"])
+        tiny.site.registry.write_bytes(original)
+    alter(tiny, f"{change} WHERE number = 3")
+    with refused(tiny, "event 3 was", RegistryChanged):
+        review(tiny, keys, "ben", release=OTHER)
+    assert told(faults(tiny.home, keys), "registry.duckdb: event 3 was")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("UPDATE head SET number = number - 1", "are missing, or were added by somebody else"),
+        ("DELETE FROM head", "are missing, or were added by somebody else"),
+        ("DROP TABLE budgets", "its tables were removed"),
+        ("DELETE FROM events", "are missing, or were added by somebody else"),
+    ],
+)
+def test_changed_table_of_the_registry_is_found_out(tiny: TinySite, keys: Keys, change: str, words: str) -> None:
+    """The row of the last event, and whole tables."""
+    review(tiny, keys, "ben", "cleo")
+    alter(tiny, change)
+    with pytest.raises(RegistryChanged, match=words):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert digests(tiny.site.releases) == {}
+    assert told(faults(tiny.home, keys), words)
+
+
+@pytest.mark.parametrize("change", ["SET spent = 0", "SET spent = spent - 1", "SET spent = spent + 1"])
+def test_changed_budget_charges_nobody(tiny: TinySite, keys: Keys, change: str) -> None:
+    """What is spent of the cap is told by the events; a row beside them that says otherwise stops the next charge."""
+    alter(tiny, f"UPDATE budgets {change}")
+    with pytest.raises(RegistryChanged, match="do not agree on what is spent"):
+        tiny.flow("2").run()
+    assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)]
+    assert not tiny.folder("2").exists()
+
+
+@pytest.mark.parametrize("change", ["SET cap = 1000000000000000", "SET unit = 'releases'"])
+def test_budget_with_another_cap_lets_nobody_spend_more(tiny: TinySite, keys: Keys, change: str) -> None:
+    """A higher cap, or another unit, in the row: the cap that the officer approved holds all the same."""
+    tiny.write_cap("epsilon: 3, definition: idp, scope: column")
+    approve_files(tiny, keys)
+    alter(tiny, f"UPDATE budgets {change}")
+    with refused(tiny, "the ledger refuses: folk has 1 left of 3"):
+        tiny.flow("2").ingest()
+
+
+def test_changed_head_of_the_vault_is_found_out(tiny: TinySite, keys: Keys) -> None:
+    """The vault's own note of the last event: a digit changed, or taken from an earlier time."""
+    file = tiny.site.vault / "registry.head"
+    early = file.read_text()
+    review(tiny, keys, "ben", "cleo")
+    number, digest, seal = file.read_text().split()
+    for text in (
+        f"{int(number) - 1} {digest} {seal}\n",
+        f"{number} {digest} {seal[:-1]}{'0' if seal[-1] != '0' else '1'}\n",
+        "no",
+    ):
+        file.write_text(text)
+        with refused(tiny, "what the vault knows of the registry was changed", RegistryChanged):
+            publish(tiny.site, RELEASE, key=keys["robot"])
+    file.unlink()
+    with pytest.raises(RegistryChanged, match="the vault does not say which event was the last"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    file.write_text(early)  # an older one is no lie: what it knows of is there
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    assert file.read_text() != early
+
+
+def test_changed_event_of_a_dossier_is_named(out: TinySite, keys: Keys, tmp_path: Path) -> None:
+    """One byte in every line of events.jsonl in turn, with the sums put right."""
+    write_dossier(out.site, RELEASE, tmp_path / "dossier.zip")
+    folder = tmp_path / "dossier"
+    shutil.unpack_archive(tmp_path / "dossier.zip", folder)
+    assert faults(folder, keys) == []
+    file, sums = folder / "events.jsonl", folder / "SHA256SUMS"
+    lines = file.read_text().splitlines(keepends=True)
+    before = hashlib.sha256("".join(lines).encode()).hexdigest()
+    listed = sums.read_text()
+    for place, line in enumerate(lines):
+        changed = [*lines[:place], line.replace('\\"noted\\":\\"2', '\\"noted\\":\\"1'), *lines[place + 1 :]]
+        file.write_text("".join(changed))
+        sums.write_text(listed.replace(before, hashlib.sha256("".join(changed).encode()).hexdigest()))
+        assert told(faults(folder, keys), f"event {place + 1} was changed")
+
+
+# events that are taken away
+
+
+def test_event_taken_out_of_the_middle_is_missed(two: Path, tmp_path: Path, keys: Keys) -> None:
+    """Every one in turn, plainly and with the chain made right again: without the vault's key it is found out."""
+    tiny = copy_site(two, tmp_path / "site")
+    original, count = tiny.site.registry.read_bytes(), len(tiny.events())
+    for number in range(1, count):
+        alter(tiny, "DELETE FROM events WHERE number = $number", number=number)
+        with pytest.raises(RegistryChanged, match=f"event {number} was changed, or one before it is missing"):
+            publish(tiny.site, OTHER, key=keys["robot"])
+        tiny.site.registry.write_bytes(original)
+        chain_anew(tiny, without=number)
+        with pytest.raises(RegistryChanged, match=f"event {number} was not written by this site"):
+            publish(tiny.site, OTHER, key=keys["robot"])
+        tiny.site.registry.write_bytes(original)
+    chain_anew(tiny, without=4)
+    with refused(tiny, "event 4 was not written by this site", RegistryChanged):
+        review(tiny, keys, "ben", release=OTHER)
+    assert told(faults(tiny.home, keys), "event 4 was not written by this site")
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_events_taken_off_the_end_are_missed(tiny: TinySite, keys: Keys, count: int) -> None:
+    """A rejection that disappears, and more: the vault knows how many there were."""
+    review(tiny, keys, "ben", "cleo")
+    reject_candidate(tiny.site, RELEASE, key=keys["dora"], why="wrong")
+    left = len(tiny.events()) - count
+    cut(tiny, left)
+    with refused(tiny, f"the vault knows of {left + count} events, and here are {left}", RegistryChanged):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), f"the vault knows of {left + count} events")
+
+
+def test_events_taken_off_the_end_with_the_vaults_key_are_missed_by_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:
+    """Everything after the candidate is undone, in the vault too: the site sees a chain that is whole, and the package that is
+    out knows of events which are not there."""
+    tiny = copy_site(two, tmp_path / "site")
+    kept = copy_site(tiny.site.package(str(RELEASE)), tmp_path / "kept").home
+    write_dossier(tiny.site, RELEASE, tmp_path / "honest.zip")
+    left = next(event.number for event in tiny.events() if event.kind == "approved" and event.release == RELEASE) - 1
+    digest = tiny.events()[left - 1].hash
+    alter(
+        tiny,
+        "DELETE FROM events WHERE number > $left",
+        "UPDATE head SET number = $left, hash = $digest",
+        left=left,
+        digest=digest,
+    )
+    _Keeper(tiny.site).write(left, digest)
+    assert len(tiny.events()) == left, "the site believes it"
+    number, head = head_of(kept)
+    assert number > left
+    assert head not in {event.hash for event in tiny.events()}
+    assert told(faults(tiny.home, keys), f"releases/{RELEASE}", "no event published it")
+    with pytest.raises(Blocked, match="a dossier is of a published release"):
+        write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
+    folder = tmp_path / "forged"
+    shutil.unpack_archive(tmp_path / "honest.zip", folder)
+    rewrite_dossier(folder, "".join((folder / "events.jsonl").read_text().splitlines(keepends=True)[:left]))
+    assert told(faults(folder, keys), f"it ends with event {left}, and the package names event {number}")
+
+
+def rewrite_dossier(folder: Path, events: str) -> None:
+    """Another chain in a dossier, with the sums put right."""
+    file, sums = folder / "events.jsonl", folder / "SHA256SUMS"
+    before = hashlib.sha256(file.read_bytes()).hexdigest()
+    file.write_text(events)
+    sums.write_text(sums.read_text().replace(before, hashlib.sha256(events.encode()).hexdigest()))
+
+
+@pytest.mark.parametrize("hidden", ["charge", "date"])
+def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(
+    two: Path, tmp_path: Path, keys: Keys, hidden: str
+) -> None:
+    """Release 2 and its charge never happened, or everything happened at another time: all signatures hold, the site opens, and
+    the head in the kept package is in no such chain. Site and dossier say so."""
+    tiny = copy_site(two, tmp_path / "site")
+    kept = copy_site(tiny.site.package(str(RELEASE)), tmp_path / "kept").home
+    time.sleep(1.1)  # so that no event is noted in the same second again
+    write_anew(tiny, lambda event: hidden != "charge" or event.release != OTHER)
+    if hidden == "charge":
+        shutil.rmtree(tiny.site.candidate("people/2"))
+        assert [str(charge.id) for charge in tiny.charges()] == [str(RELEASE)], "the budget is as if it had never been"
+    number, head = head_of(kept)
+    assert head not in {event.hash for event in tiny.events()}
+    assert publish(tiny.site, RELEASE, key=keys["robot"]) == tiny.site.package(str(RELEASE))
+    found = faults(tiny.home, keys)
+    assert told(found, f"releases/{RELEASE}", f"event {number}"), found
+    write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
+    missed = (
+        f"the package names event {number}" if hidden == "charge" else f"event {number} is not the one that the package names"
+    )
+    assert told(faults(tmp_path / "forged.zip", keys), "events.jsonl", missed)
+
+
+# too early, too much, not good enough, not real
+
+
+def test_nothing_is_published_before_the_embargo(tmp_path: Path, keys: Keys) -> None:
+    """A minute before it ends, by the service and by the officer."""
+    tiny = make_site(tmp_path / "site", publish='{formats: [csv], not_before: "2099-01-15T09:30Z"}')
+    appoint(tiny, keys)
+    tiny.flow().run()
+    review(tiny, keys, "ben", "cleo")
+    for name in ("robot", "olga"):
+        for now in (None, datetime(2099, 1, 15, 9, 29, tzinfo=UTC)):
+            with refused(tiny, "It is under embargo until 2099-01-15 09:30 UTC.", Blocked):
+                publish(tiny.site, RELEASE, key=keys[name], now=now)
+    ready, waiting = list_publishable(tiny.site, "people")
+    assert ready == []
+    assert told(waiting, str(RELEASE), "under embargo")
+
+
+def test_nothing_is_published_over_the_cap(tiny: TinySite, keys: Keys) -> None:
+    """The officer lowers the cap after the charge: what was charged stays charged, and does not go out."""
+    review(tiny, keys, "ben", "cleo")
+    tiny.write_cap("epsilon: 1.9, definition: idp, scope: column")
+    approve_populations(tiny.site, key=keys["olga"])
+    with refused(tiny, "folk is over its cap: 2 of 1.9 (epsilon, iDP, column)", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), "population folk: 2 of 1.9")
+
+
+def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody has switched the gates off where candidates are made: they are judged again, and the figure is not told."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001}}")
+    appoint(tiny, keys)
+    with monkeypatch.context() as patch:
+        for module in (gates, release):
+            patch.setattr(module, "judge_expected_errors", lambda *_: [])
+        tiny.flow().run()
+    review(tiny, keys, "ben", "cleo")
+    with refused(tiny, "the expected error of income is over the limit 1e-06 (the figure is in the vault)", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_candidate_with_cells_that_the_policy_does_not_let_out_is_not_published(
+    tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Likewise for small groups that were not suppressed: the data are looked at once more."""
+    tiny = make_site(tmp_path / "site", suppress="{quasi_groups_below: 15, at_most: 100%}")
+    appoint(tiny, keys)
+    real = release.suppress_table
+    with monkeypatch.context() as patch:
+        patch.setattr(release, "suppress_table", lambda table, quasi, below: real(table, quasi, below=0))
+        tiny.flow().run()
+    review(tiny, keys, "ben", "cleo")
+    with refused(tiny, "There are groups of released quasi-identifiers below 15.", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_candidate_of_another_policy_than_was_charged_is_not_published(tiny: TinySite, keys: Keys) -> None:
+    """An earlier policy of the officer's, without the embargo that the charged one has, noted as that of the candidate."""
+    before = tiny.site.policy("people").canonical_hash()
+    tiny.write_policy(publish='{formats: [parquet, csv], not_before: "2099-01-15T09:30Z"}')
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    tiny.flow("2").run()
+    review(tiny, keys, "ben", "cleo", release=OTHER)
+    with refused(tiny, "under embargo", Blocked):
+        publish(tiny.site, OTHER, key=keys["robot"])
+    standing = tiny.standing("2")
+    forge(tiny, "candidate", OTHER, candidate_hash=standing.candidate_hash, policy_hash=before, facts=dict(standing.facts))
+    review(tiny, keys, "dora", release=OTHER)
+    with refused(tiny, "It was charged under another policy", Blocked):
+        publish(tiny.site, OTHER, key=keys["robot"])
+
+
+def test_facts_that_nobody_signed_do_not_reach_the_card(tiny: TinySite, keys: Keys) -> None:
+    """The registry is made to tell of more records and less suppression than the evidence that the reviewers signed."""
+    standing = tiny.standing()
+    facts = {**standing.facts, "rows_in": 6000, "cells_blanked": 0, "anonymity_k": 100}
+    forge(tiny, "candidate", RELEASE, candidate_hash=standing.candidate_hash, policy_hash=standing.policy_hash, facts=facts)
+    review(tiny, keys, "ben", "cleo")
+    with refused(tiny, "The registry tells other facts of it than the evidence that was signed.", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_materialization_forged_through_dagster_is_nothing(tiny: TinySite, keys: Keys) -> None:
+    """Over real HTTP somebody reports candidates and publications of both releases: Dagster believes it, and nobody else."""
+    facts = {"candidate_hash": str(tiny.standing().candidate_hash), "state": "approved"}
+    before = look(tiny)
+    with webserver(tiny) as address:
+        for asset in ("candidate", "published"):
+            for partition in ("1", "2"):
+                forged = {"partition": partition, "metadata": facts, "data_version": facts["candidate_hash"]}
+                assert post(f"{address}/report_asset_materialization/people/{asset}", forged) == 200
+        assert post(f"{address}/report_asset_check/people/audited", {"check_name": "gates", "passed": True}) == 200
+    with dg.DagsterInstance.from_config(str(tiny.site.dagster_home)) as instance:
+        for asset in ("candidate", "published"):
+            assert instance.get_materialized_partitions(dg.AssetKey(["people", asset])) == {"1", "2"}, "Dagster believes it"
+    with refused(tiny, "it is candidate, and cannot become publishing", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    with refused(tiny, "it is not opened, and cannot become publishing", Blocked):
+        publish(tiny.site, OTHER, key=keys["robot"])
+    with refused(tiny, "it is not opened, and cannot become rejected", Blocked):
+        review(tiny, keys, "ben", release=OTHER)
+    assert list_publishable(tiny.site, "people") == ([], [])
+    assert look(tiny) == before
+
+
+def post(address: str, content: Any) -> int:
+    """Send JSON; gives the status of the answer."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(address, data=json.dumps(content).encode(), headers=headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+        return answer.status
+
+
+@contextmanager
+def webserver(tiny: TinySite) -> Iterator[str]:
+    """Dagster's own web server on the site's records, at an address of this machine."""
+    prepare(tiny.site)
+    with socket.socket() as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        port = any_port.getsockname()[1]
+    program = [str(Path(sys.executable).with_name("dagster-webserver")), "--empty-workspace", "-h", "127.0.0.1", "-p", str(port)]
+    where = {"DAGSTER_HOME": str(tiny.site.dagster_home), "PYTHONPATH": str(ROOT)}
+    with (tiny.home / "webserver.log").open("w") as log:
+        server = subprocess.Popen(program, stdout=log, stderr=log, cwd=tiny.home, env={**os.environ, **where})
+    try:
+        address, end = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        while time.monotonic() < end:
+            assert server.poll() is None, (tiny.home / "webserver.log").read_text()
+            with suppress(OSError), urllib.request.urlopen(f"{address}/server_info", timeout=5):  # noqa: S310
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail(f"the web server does not answer: {(tiny.home / 'webserver.log').read_text()}")
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+# two at once
+
+
+def publish_together(folder: Path, key_folder: Path, barrier: Any, tells: Connection) -> None:
+    """Publish release 1 of the site `folder/N`, for each N, together with another process."""
+    key = read_keys(key_folder)["robot"]
+    for place in range(ROUNDS):
+        site = Site(folder / str(place), {})
+        barrier.wait(TOGETHER)
+        try:
+            tells.send(("published", hash_of(publish(site, RELEASE, key=key))))
+        except ReleasePipelineError as error:
+            tells.send((type(error).__name__, str(error)))
+
+
+def test_two_publications_at_once_are_one(unchanged: dict[str, TinySite], key_folder: Path, tmp_path: Path, keys: Keys) -> None:
+    """Ten times two processes: both end well with the same package, which was noted once, and nothing lies beside it."""
+    sites = [copy_site(unchanged["approved"].home, tmp_path / str(place)) for place in range(ROUNDS)]
+    barrier = PROCESSES.Barrier(2)
+    with (
+        child(publish_together, tmp_path, key_folder, barrier) as one,
+        child(publish_together, tmp_path, key_folder, barrier) as other,
+    ):
+        ends = [(hear(one), hear(other)) for _ in range(ROUNDS)]
+    for tiny, both in zip(sites, ends, strict=True):
+        package = tiny.site.package(str(RELEASE))
+        assert both == (("published", hash_of(package)),) * 2
+        assert [str(path.relative_to(tiny.site.releases)) for path in tiny.site.releases.glob("*/*/*")] == [str(RELEASE)]
+        assert [tiny.states().count(kind) for kind in ("publishing", "published")] == [1, 1]
+        assert faults(tiny.home, keys) == []
+
+
+# packages that are not what they seem
+
+
+@pytest.mark.parametrize("who", ["ana", "ben", "robot", "stranger"])
+@pytest.mark.parametrize("state", TOMBSTONES)
+def test_tombstone_of_anybody_but_the_officer_is_found_out(out: TinySite, keys: Keys, who: str, state: str) -> None:
+    """Signed with another key, put into the package: the verifier names the signer, and never says that it was retracted."""
+    package = out.site.package(str(RELEASE))
+    kind = {"retracted": "retract", "superseded": "supersede"}[state]
+    signed = keys[who].sign(kind=kind, subject=str(RELEASE), digest=hash_of(package), name=who, why="people/1/r2")
+    (package / f"{TOMBSTONES[state]}.json").write_text(write_statement(signed))
+    for path in (package, out.home):
+        found = faults(path, keys)
+        assert told(found, f"{TOMBSTONES[state]}.json", f"'{who}'")
+        assert not told(found, f": {state.upper()}: release")
+    if state == "retracted":
+        for data in package.glob("data.*"):
+            data.unlink()
+        assert told(faults(package, keys), "data.csv", "missing")
+    assert out.standing().state == "published"
+
+
+def test_tombstone_of_another_release_is_found_out(corrected: Path, tmp_path: Path, keys: Keys) -> None:
+    """What the officer signed about one package says nothing about another."""
+    out = copy_site(corrected, tmp_path / "site")
+    retract(out.site, RELEASE, key=keys["olga"], why="wrong")
+    other = out.site.package(str(CORRECTION))
+    shutil.copyfile(out.site.package(str(RELEASE)) / "RETRACTED.json", other / "RETRACTED.json")
+    found = faults(other, keys)
+    assert told(found, "RETRACTED.json", "it is signed for another")
+    assert not told(found, ": RETRACTED: release")
+
+
+@pytest.mark.parametrize("state", TOMBSTONES)
+def test_tombstone_that_was_taken_away_is_missed(corrected: Path, tmp_path: Path, keys: Keys, state: str) -> None:
+    """By the site: the registry knows what became of the release; and the officer's rerun puts it back."""
+    out = copy_site(corrected, tmp_path / "site")
+    act = {
+        "retracted": lambda: retract(out.site, RELEASE, key=keys["olga"], why="wrong"),
+        "superseded": lambda: supersede(out.site, RELEASE, CORRECTION, key=keys["olga"]),
+    }[state]
+    act()
+    assert faults(out.home, keys) == []
+    package = out.site.package(str(RELEASE))
+    before = digests(package)
+    (package / f"{TOMBSTONES[state]}.json").unlink()
+    assert told(faults(out.home, keys), f"releases/{RELEASE}", f"{TOMBSTONES[state]}.json")
+    act()
+    assert (digests(package), faults(out.home, keys)) == (before, [])
+
+
+@pytest.mark.parametrize("who", ["ben", "ana", "stranger"])
+def test_package_signed_by_anybody_else_is_found_out(out: TinySite, keys: Keys, who: str) -> None:
+    """The signature of the service replaced by a reviewer's, the steward's or a stranger's over the very same sums."""
+    package = out.site.package(str(RELEASE))
+    signed = keys[who].sign(kind="package", subject=str(RELEASE), digest=hash_of(package), name=who)
+    (package / "SHA256SUMS.sig").write_text(write_statement(signed))
+    for path in (package, out.home):
+        assert told(faults(path, keys), "SHA256SUMS.sig") or told(faults(path, keys), f"releases/{RELEASE}")
+    assert told(faults(package, keys), "SHA256SUMS.sig", f"'{who}'")
+    with refused(out, "its package is not what was published", Blocked):
+        publish(out.site, RELEASE, key=keys["robot"])
+
+
+def test_package_with_other_content_is_not_signed_by_its_old_signature(out: TinySite, keys: Keys) -> None:
+    """A value in the data changed and the list of sums made right: the signature is of another list."""
+    package = out.site.package(str(RELEASE))
+    data, sums = package / "data.csv", package / "SHA256SUMS"
+    before = hashlib.sha256(data.read_bytes()).hexdigest()
+    flip(data)
+    sums.write_text(sums.read_text().replace(before, hashlib.sha256(data.read_bytes()).hexdigest()))
+    assert told(faults(package, keys), "SHA256SUMS.sig", "it is signed for another hash")
+
+
+def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_path: Path, keys: Keys) -> None:
+    """Release 1 copied to where release 2 belongs: the folder's name is wrong, no event published it, and when release 2 is
+    published its own package stands there."""
+    tiny = copy_site(two, tmp_path / "site")
+    package, other = tiny.site.package(str(RELEASE)), tiny.site.package(str(OTHER))
+    shutil.copytree(package, other)
+    assert told(faults(other, keys), f"{OTHER}: the folder is named otherwise than the release in it, {RELEASE}")
+    assert told(faults(tiny.home, keys), f"releases/{OTHER}: no event published it")
+    review(tiny, keys, "ben", "cleo", release=OTHER)
+    publish(tiny.site, OTHER, key=keys["robot"])
+    assert faults(tiny.home, keys) == []
+    shutil.rmtree(package)
+    shutil.copytree(other, package)
+    assert told(faults(tiny.home, keys), f"releases/{RELEASE}", "not what was published")
+    with refused(tiny, "its package is not what was published", Blocked):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+
+def test_officer_who_was_not_named_is_found_out(published: Path, tmp_path: Path, keys: Keys) -> None:
+    """A whole package, made at a site of the attacker's own with keys of the same names: only the fingerprint differs."""
+    own = dict(keys)
+    for name in PEOPLE:
+        make_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+        own[name] = read_key(tmp_path / f"{name}.key", passphrase=PASSPHRASE)
+    tiny = make_site(tmp_path / "site")
+    appoint(tiny, own)
+    tiny.flow().run()
+    review(tiny, own, "ben", "cleo")
+    package = publish(tiny.site, RELEASE, key=own["robot"])
+    assert faults(package, own) == []
+    assert told(faults(package, keys), "trusted-keys.json", "which is not the one that was given")
+    assert [found.level for found in verify_path(package) if re.search("compare it with", found.words)] == ["note"]

@@ -1,0 +1,342 @@
+"""Crash safety of what people do to a release, with real processes: each step is killed at every boundary, and at random.
+
+The clock of the children stands still, so that everything is determined: after every kill, what is noted and what is public is
+what an undisturbed step has at one of its boundaries; and the step done again ends as an undisturbed one, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.flow import approvals, files, keys, withdrawal
+from release_pipeline.flow.approvals import approve_candidate
+from release_pipeline.flow.keys import PrivateKey
+from release_pipeline.flow.publish import publish
+from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.site import Site, _Keeper
+from release_pipeline.flow.verification import verify
+from release_pipeline.flow.withdrawal import retract, supersede
+from release_pipeline.store import registry
+from tests.integration.people import CORRECTION, RELEASE, copy_site, read_keys, review
+from tests.integration.processes import LONGEST, PROCESSES
+from tests.integration.sites import TinySite
+
+BEGUN = "begun"
+WRITTEN, KEPT, APPROVED = "the event is written, not yet committed", "the event is committed, not yet kept", "approved"
+INTENT, BUILT = "the intent is noted", "the package is built"
+PLACED, PUBLISHED = "the package is in its place", "published is noted"
+SIGNED, TOMB = "the tombstone is signed", "the tombstone is written"
+HALF = "half of the tombstone is written"
+RANDOM_KILLS, SEED = 20, 7
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a person does; `state` before and after it, and its boundaries in order. `between` is the state that the registry
+    tells after some of them: the intent of a publication."""
+
+    who: str
+    act: Callable[[Site, PrivateKey, Probe], object]
+    before: str
+    after: str
+    boundaries: tuple[str, ...]
+    between: tuple[str, ...] = ()
+
+
+def _approve(site: Site, key: PrivateKey, probe: Probe) -> None:
+    approve_candidate(site, RELEASE, key=key)
+    probe.passed(APPROVED)
+
+
+STEPS = {
+    "approve": Step("cleo", _approve, "candidate", "approved", (WRITTEN, KEPT, APPROVED)),
+    "publish": Step(
+        "robot",
+        lambda site, key, probe: publish(site, RELEASE, key=key, probe=probe),
+        "approved",
+        "published",
+        (KEPT, INTENT, BUILT, PLACED, f"{KEPT} (2)", PUBLISHED),
+        ("publishing",),
+    ),
+    "retract": Step(
+        "olga",
+        lambda site, key, probe: retract(site, RELEASE, key=key, why="wrong", probe=probe),
+        "published",
+        "retracted",
+        (WRITTEN, KEPT, "retracted is noted", HALF, SIGNED, f"{HALF} (2)", TOMB, "retracted is done"),
+    ),
+    "supersede": Step(
+        "olga",
+        lambda site, key, probe: supersede(site, RELEASE, CORRECTION, key=key, why="better", probe=probe),
+        "published",
+        "superseded",
+        (WRITTEN, KEPT, "superseded is noted", HALF, SIGNED, f"{HALF} (2)", TOMB, "superseded is done"),
+    ),
+}
+ALL = [(name, boundary) for name, step in STEPS.items() for boundary in step.boundaries]
+
+
+# what a child does
+
+
+def attempt(home: Path, key_folder: Path, name: str, now: datetime, stop: str | None, tells: Connection) -> None:
+    """Do the step, telling every boundary; killed by itself when it has passed `stop`."""
+    stop_clock(now)
+    step, passed = STEPS[name], list[str]()
+    key = read_keys(key_folder)[step.who]
+
+    def tell(boundary: str) -> None:
+        passed.append(boundary)
+        times = passed.count(boundary)
+        boundary = boundary if times == 1 else f"{boundary} ({times})"
+        tells.send(boundary)
+        if boundary == stop:
+            die()
+
+    look_between(tell)
+    tells.send(BEGUN)
+    step.act(Site(home, {}), key, Probe(passed=tell))
+
+
+def stop_clock(now: datetime) -> None:
+    """Whatever is noted or signed in this process happens now."""
+
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return now.astimezone(tz)
+
+    for module in (registry, keys):
+        module.datetime = Stopped
+
+
+def look_between(tell: Callable[[str], None]) -> None:
+    """Tell what no probe is told: that an event is in a transaction, or committed; that a file is half written."""
+    move, keep, sync = approvals.move, _Keeper.write, files.sync
+
+    def move_and_tell(*arguments: Any, **content: Any) -> Any:
+        event = move(*arguments, **content)
+        tell(WRITTEN)
+        return event
+
+    def tell_and_keep(keeper: _Keeper, number: int, digest: str) -> None:
+        tell(KEPT)
+        keep(keeper, number, digest)
+
+    def tell_and_sync(path: Path) -> None:
+        tell(HALF)
+        sync(path)
+
+    approvals.move = withdrawal.move = move_and_tell
+    _Keeper.write = tell_and_keep
+    files.sync = tell_and_sync
+
+
+def die() -> None:
+    """No handler and no `finally` runs after this."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# what the test does with children
+
+
+@dataclass
+class Ended:
+    """How an attempt ended: what it told and when, and whether it was killed."""
+
+    told: list[str] = field(default_factory=list[str])
+    killed: bool = False
+    seconds: list[float] = field(default_factory=list[float])
+
+
+@dataclass(frozen=True)
+class Start:
+    """A site where a step can be taken, and the moment at which it is."""
+
+    name: str
+    home: Path
+    key_folder: Path
+    now: datetime
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return STEPS[self.name]
+
+    def copy(self, home: Path) -> TinySite:
+        """The site elsewhere."""
+        return copy_site(self.home, home)
+
+    def run(self, tiny: TinySite, stop: str | None = None, *, kill: tuple[str, float] | None = None) -> Ended:
+        """The step in a process of its own: killed by itself at `stop`, or from here so many seconds after it told a boundary."""
+        hears, tells = PROCESSES.Pipe(duplex=False)
+        process = PROCESSES.Process(target=attempt, args=(tiny.home, self.key_folder, self.name, self.now, stop, tells))
+        process.start()
+        tells.close()
+        ended = Ended()
+        try:
+            while hears.poll(LONGEST):
+                ended.told.append(hears.recv())
+                ended.seconds.append(time.monotonic())
+                if kill is not None and ended.told[-1] == kill[0]:
+                    time.sleep(kill[1])
+                    process.kill()
+        except (EOFError, OSError):  # it ended, perhaps in the middle of a word
+            pass
+        finally:
+            hears.close()
+            process.join(10)
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+        assert process.exitcode in (0, -signal.SIGKILL), f"it failed after {ended.told[-1:]}, see its standard error"
+        ended.killed = process.exitcode != 0
+        process.close()
+        return ended
+
+
+@dataclass
+class End:
+    """What is compared of a site: the chain, the state, what is public byte for byte, and the names of all files."""
+
+    events: list[str]
+    state: str
+    public: dict[str, str]
+    files: list[str]
+
+
+def look_at(tiny: TinySite) -> End:
+    """A site as it is; the chain is whole."""
+    public = {str(file.relative_to(tiny.site.releases)): digest(file) for file in tiny.site.releases.rglob("*") if file.is_file()}
+    names = (str(path.relative_to(tiny.home)) for path in tiny.home.rglob("*"))
+    return End([event.hash for event in tiny.events()], tiny.standing().state, public, sorted(names))
+
+
+def digest(file: Path) -> str:
+    """What is in a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def is_stray(name: str) -> bool:
+    """Whether nobody would miss it: what is being written has a name that begins with a dot, wherever it lies."""
+    return any(part.startswith(".") and part != ".gitignore" for part in Path(name).parts)
+
+
+def both(work: Callable[[int], Any], count: int) -> list[Any]:
+    """`work` for 0, 1, ...: two at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, range(count)))
+
+
+@pytest.fixture(scope="module")
+def starts(
+    candidate: Path, published: Path, corrected: Path, key_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Start]:
+    """For every step a site where it comes next."""
+    folder, people = tmp_path_factory.mktemp("starts"), read_keys(key_folder)
+    homes = {"retract": published, "supersede": corrected}
+    for name, names in {"approve": ("ben",), "publish": ("ben", "cleo")}.items():
+        review(copy_site(candidate, folder / name), people, *names)
+        homes[name] = folder / name
+    now = max(TinySite(home).events()[-1].moment for home in homes.values()) + timedelta(seconds=5)
+    return {name: Start(name, homes[name], key_folder, now) for name in STEPS}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(starts: dict[str, Start], tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ended, End]]:
+    """How every step ends when nobody kills it."""
+    found: dict[str, tuple[Ended, End]] = {}
+    for name, start in starts.items():
+        tiny = start.copy(tmp_path_factory.mktemp("undisturbed") / "site")
+        found[name] = start.run(tiny), look_at(tiny)
+        faults = [finding.words for finding in verify(tiny.home) if finding.level == "FAIL"]
+        assert faults == [], name
+    return found
+
+
+def check_left(start: Start, tiny: TinySite, end: End) -> None:
+    """What a kill left is before or after: every event is one of an undisturbed step's, in order, and every public file is as it
+    was, or as it will be; of a new package there is all or nothing."""
+    begun, left = look_at(TinySite(start.home)), look_at(tiny)
+    assert left.state in (start.step.before, *start.step.between, start.step.after)
+    assert left.events == end.events[: len(left.events)]
+    assert len(left.events) >= len(begun.events)
+    files = {name: known for name, known in left.public.items() if not is_stray(name)}
+    assert {name: known for name, known in files.items() if known not in (begun.public.get(name), end.public.get(name))} == {}
+    if start.name == "publish":
+        assert files in (begun.public, end.public)
+        assert files == end.public or left.state != "published"
+    elif start.name != "approve" and files != begun.public:
+        assert left.state == start.step.after, "noted before anything of the package is touched"
+    if any(name.startswith(f"{RELEASE}/data.") for name in end.public.keys() ^ files.keys()):
+        assert start.name == "publish" or "retract" in start.name
+
+
+def check_end(start: Start, tiny: TinySite, end: End) -> None:
+    """The step was finished: nothing differs from an undisturbed one, no file too many and none too few, and all of it holds."""
+    assert look_at(tiny) == end
+    kinds = [event.kind for event in tiny.events() if event.release == RELEASE]
+    if start.name != "approve":
+        assert kinds.count(start.step.after) == 1
+    assert [finding.words for finding in verify(tiny.home) if finding.level == "FAIL"] == []
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_undisturbed_step_passes_exactly_these_boundaries(undisturbed: dict[str, tuple[Ended, End]], name: str) -> None:
+    """In this order: a boundary that is new must be added here, and is then killed at."""
+    ended, end = undisturbed[name]
+    assert (ended.told, ended.killed) == ([BEGUN, *STEPS[name].boundaries], False)
+    assert end.state == STEPS[name].after
+    assert not [file for file in end.files if is_stray(file)]
+
+
+@pytest.mark.parametrize(("name", "boundary"), ALL)
+def test_killed_at_boundary(
+    starts: dict[str, Start], undisturbed: dict[str, tuple[Ended, End]], tmp_path: Path, name: str, boundary: str
+) -> None:
+    """Killed there, it is before or after; done again, it ends as undisturbed."""
+    start, (_, end) = starts[name], undisturbed[name]
+    tiny = start.copy(tmp_path / "site")
+    ended = start.run(tiny, boundary)
+    assert (ended.killed, ended.told[-1]) == (True, boundary)
+    check_left(start, tiny, end)
+    assert (tiny.standing().state == start.step.before) == (boundary == WRITTEN), "a commit is what decides"
+    assert not start.run(tiny).killed
+    check_end(start, tiny, end)
+
+
+@pytest.mark.slow
+def test_killed_at_random(starts: dict[str, Start], undisturbed: dict[str, tuple[Ended, End]], tmp_path: Path) -> None:
+    """Twenty kills from outside between any two boundaries, every third of them twice: before or after, and then done."""
+    names = list(STEPS)
+
+    def kill(place: int) -> tuple[str, str]:
+        numbers = random.Random(SEED + place)  # noqa: S311
+        start = starts[names[place % len(names)]]
+        calm, end = undisturbed[start.name]
+        tiny = start.copy(tmp_path / str(place))
+        for _ in range(2 if place % 3 == 0 else 1):
+            at = numbers.randrange(len(calm.told) - 1)
+            ended = start.run(tiny, kill=(calm.told[at], numbers.uniform(0, calm.seconds[at + 1] - calm.seconds[at])))
+            check_left(start, tiny, end)
+        assert not start.run(tiny).killed
+        check_end(start, tiny, end)
+        return start.name, ended.told[-1] if ended.killed else "done"
+
+    last = both(kill, RANDOM_KILLS)
+    killed = [boundary for _, boundary in last if boundary != "done"]
+    assert len(killed) >= RANDOM_KILLS // 2, f"the kills come too late to show anything: {last}"
+    assert len(set(killed)) > 3, f"the kills are all in one place: {last}"
