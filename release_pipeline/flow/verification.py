@@ -8,10 +8,10 @@ from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.package import package_is_whole
+from release_pipeline.flow.package import TOMBSTONES, package_is_whole
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import OUT, RETRACTED, Standing, read_standings
+from release_pipeline.flow.states import OUT, RETRACTED, SUPERSEDED, Standing, read_standings
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust import read_trust
 from release_pipeline.store.ledger import list_charges
@@ -52,10 +52,18 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
     standings = read_standings(events)
     for _, standing in sorted(standings.items()):
         yield from _verify_folders(site, standing, officers)
-    known = {str(name) for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT}
-    for folder in sorted(site.releases.glob("*/*/*")):
-        if (name := str(folder.relative_to(site.releases))) not in known:
-            yield Finding("FAIL", f"releases/{name}: no event published it")
+    out = [name for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT]
+    for path in _find_strangers(site.releases, {site.package(str(name)) for name in out}):
+        yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
+
+
+def _find_strangers(folder: Path, packages: Collection[Path]) -> Iterator[Path]:
+    """What lies in the folder and neither is a package nor a folder of packages."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.is_dir() and any(path in package.parents for package in packages):
+            yield from _find_strangers(path, packages)
+        elif path not in packages:
+            yield path
 
 
 def _verify_trust(site: Site, registry: Registry) -> Iterator[Finding]:
@@ -83,8 +91,13 @@ def _verify_folders(site: Site, standing: Standing, officers: Collection[str]) -
     if standing.package_hash is not None:
         folder = site.package(str(standing.id))
         whole = package_is_whole(folder, standing)
+        name = f"releases/{standing.id}"
         words = f"is what was published ({standing.state})" if whole else "is not there, or not what was published"
-        yield Finding("ok" if whole else "FAIL", f"releases/{standing.id}: {words}")
+        yield Finding("ok" if whole else "FAIL", f"{name}: {words}")
+        for state in [RETRACTED] * (standing.state == RETRACTED) + [SUPERSEDED] * bool(standing.successor):
+            if whole and not (folder / f"{TOMBSTONES[state]}.json").exists():
+                yield Finding("FAIL", f"{name}: there is no {TOMBSTONES[state]}.json in it, and it was {state}")
         if whole:
-            faults = [found for found in verify_path(folder, officers) if found.level == "FAIL"]
-            yield from (found for found in faults if standing.state != RETRACTED or ": RETRACTED: " not in found.words)
+            faults = [found.words for found in verify_path(folder, officers) if found.level == "FAIL"]
+            told = [fault for fault in faults if standing.state != RETRACTED or ": RETRACTED: " not in fault]
+            yield from (Finding("FAIL", f"{name}: {fault}") for fault in told)

@@ -1,0 +1,101 @@
+"""Small sites with people and keys, whose releases get as far as the public."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeAlias
+
+from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.publish import publish
+from release_pipeline.flow.trust import trust_key
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import Finding
+from tests.integration.sites import Row, TinySite, make_site
+
+PEOPLE = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
+PASSPHRASE = "correct horse battery"  # noqa: S105
+Keys: TypeAlias = Mapping[str, PrivateKey]
+Files: TypeAlias = dict[str, bytes]
+
+
+def make_keys(folder: Path) -> Keys:
+    """Everybody's key."""
+    for name in PEOPLE:
+        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
+    return {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in PEOPLE}
+
+
+def make_trusted_site(home: Path, keys: Keys, *, rows: list[Row] | None = None, cap: str = "", **parts: str) -> TinySite:
+    """A site with a list of trusted keys and an approved policy and populations."""
+    tiny = make_site(home, rows=rows, cap=cap or "epsilon: 10, definition: idp, scope: column", **parts)
+    for name, role in PEOPLE.items():
+        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    approve_populations(tiny.site, key=keys["olga"])
+    return tiny
+
+
+def publish_release(tiny: TinySite, keys: Keys, release: str = "1", *, revision: int = 1) -> Path:
+    """Run it at its last revision, have it reviewed twice, publish it, and give the folder of the package."""
+    tiny.flow(release).run()
+    name = ReleaseId("people", release, revision)
+    for reviewer in ("ben", "cleo"):
+        approve_candidate(tiny.site, name, key=keys[reviewer])
+    return publish(tiny.site, name, key=keys["robot"])
+
+
+def read_zip(file: Path) -> Files:
+    """The files in a zip by name."""
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def read_folder(folder: Path) -> Files:
+    """The files of a folder by name."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def write_folder(files: Mapping[str, bytes], folder: Path) -> Path:
+    """These files in a new folder."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def sums_of(files: Mapping[str, bytes]) -> bytes:
+    """The list of sums of some files, as anybody can make one."""
+    lines = (f"{sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()) if name != "SHA256SUMS")
+    return "".join(lines).encode()
+
+
+def with_new_sums(files: Mapping[str, bytes]) -> Files:
+    """The same files, with a list of sums of them as they are now."""
+    return {**files, "SHA256SUMS": sums_of(files)}
+
+
+def failures_of(findings: Iterable[Finding]) -> list[str]:
+    """What was found wrong."""
+    return [finding.words for finding in findings if finding.level == "FAIL"]
+
+
+def words_of(findings: Iterable[Finding], level: str) -> list[str]:
+    """What was found of that level."""
+    return [finding.words for finding in findings if finding.level == level]
+
+
+FLIPS: dict[str, Callable[[int], int]] = {
+    "the first": lambda _: 0,
+    "a middle": lambda size: size // 2,
+    "the last": lambda size: size - 1,
+}
+
+
+def flip(content: bytes, where: str = "a middle") -> bytes:
+    """One byte of it changed by one bit."""
+    place = FLIPS[where](len(content))
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
