@@ -690,7 +690,7 @@ class _History:
 def _check_dossier(report: _Report, tree: _Tree) -> None:
     listed = _check_sums(report, tree, beside=(), absent=lambda name: "")
     package = _check_package(report, tree.under("package"), data_may_be_away=True)
-    keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, POPULATIONS, DOSSIER, "candidate/SHA256SUMS"}
+    keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, POPULATIONS, "candidate/SHA256SUMS"}
     with report.about(DOSSIER):
         told = tree.json(DOSSIER)
         if (_get(told, "release", str), _get(told, "officer", str)) != (package.release, keys and _officer(keys)):
@@ -716,7 +716,7 @@ def _check_dossier(report: _Report, tree: _Tree) -> None:
             _check_approvals(report, history, package, candidate, policy)
         with report.about(f"{EVENTS}, package"):
             _check_publication(report, history, package)
-        bound |= _check_policy_files(report, history, tree, policy)
+        bound |= _check_policy_files(report, history, tree)
     bound |= {f"package/{name}" for name in (*package.sums, SUMS, SUMS_SIG)} | {"candidate/evidence.json"}
     bound |= {f"package/{name}.json" for name in TOMBSTONES}
     if loose := sorted({*listed, *tree.sizes} - bound):
@@ -856,13 +856,13 @@ def _check_publication(report: _Report, history: _History, package: _Package) ->
             raise Fault(f"a tombstone ({kind}) is in the package and no event tells of it: events at the end are missing")
 
 
-def _check_policy_files(report: _Report, history: _History, tree: _Tree, policy: Any) -> set[str]:
-    """The files of policies, each with the text that an event tells; the one of the release is there."""
-    told = {f"policies/{known['policy']}.{digest[:12]}.json": (digest, known) for digest, (_, known) in history.policies.items()}
+def _check_policy_files(report: _Report, history: _History, tree: _Tree) -> set[str]:
+    """The files of policies, each with the text that an event tells; all that any event tells are there."""
+    told = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
     there = {name for name in tree.sizes if name.startswith("policies/") and name.endswith(".json")}
-    for name in sorted(there | {name for name, (_, known) in told.items() if known is policy}):
+    for name in sorted(there | set(told)):
         with report.about(name):
-            if name not in told or tree.digest(name) != told[name][0]:
+            if name not in told or tree.digest(name) != told[name]:
                 raise Fault("it is not a policy that an event tells under this name")
     return there
 

@@ -175,7 +175,8 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
 def _words_of(event: Event) -> tuple[str, ...]:
     told = event.content
     words = [event.noted]
-    words += [f"by {told[name]}" for name in ("name", "by") if told.get(name)]
+    signer = told["signed"]["statement"]["name"] if told.get("signed") else told.get("by")
+    words += [f"by {signer}"] if signer else []
     words += [str(told[name]) for name in ("why", "reason", "successor") if told.get(name)]
     return tuple(words)
 

@@ -11,7 +11,7 @@ from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.package import CARD, TOMBSTONES, package_is_whole
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import OUT, RETRACTED, Standing, read_standings
+from release_pipeline.flow.states import OUT, RETRACTED, SUPERSEDED, Standing, read_standings
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust import read_trust
 from release_pipeline.store.ledger import list_charges
@@ -52,10 +52,18 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
     standings = read_standings(events)
     for _, standing in sorted(standings.items()):
         yield from _verify_folders(site, standing, events, officers)
-    known = {str(name) for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT}
-    for folder in sorted(site.releases.glob("*/*/*")):
-        if (name := str(folder.relative_to(site.releases))) not in known:
-            yield Finding("FAIL", f"releases/{name}: no event published it")
+    out = [name for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT]
+    for path in _find_strangers(site.releases, {site.package(str(name)) for name in out}):
+        yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
+
+
+def _find_strangers(folder: Path, packages: Collection[Path]) -> Iterator[Path]:
+    """What lies in the folder and neither is a package nor a folder of packages."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.is_dir() and any(path in package.parents for package in packages):
+            yield from _find_strangers(path, packages)
+        elif path not in packages:
+            yield path
 
 
 def _verify_trust(site: Site, registry: Registry) -> Iterator[Finding]:
@@ -83,25 +91,29 @@ def _verify_folders(site: Site, standing: Standing, events: Sequence[Event], off
     if standing.package_hash is not None:
         folder = site.package(str(standing.id))
         whole = package_is_whole(folder, standing)
+        name = f"releases/{standing.id}"
         words = f"is what was published ({standing.state})" if whole else "is not there, or not what was published"
-        yield Finding("ok" if whole else "FAIL", f"releases/{standing.id}: {words}")
-        yield from _verify_tombstones(folder, standing)
-        if whole:
-            yield from _verify_head(folder, standing, events)
-            faults = [found for found in verify_path(folder, officers) if found.level == "FAIL"]
-            yield from (found for found in faults if standing.state != RETRACTED or ": RETRACTED: " not in found.words)
+        yield Finding("ok" if whole else "FAIL", f"{name}: {words}")
+        yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_faults(folder, standing, officers))
+        if whole and not _names_an_event(folder, events):
+            yield Finding("FAIL", f"{name}: it names an event that is not in the chain, which was written anew")
 
 
-def _verify_tombstones(folder: Path, standing: Standing) -> Iterator[Finding]:
-    file = folder / f"{TOMBSTONES.get(standing.state, '')}.json"
-    if standing.state in TOMBSTONES and not file.is_file():
-        words = f"it was {standing.state}, and there is no {file.name}: the command again puts it back"
-        yield Finding("FAIL", f"releases/{standing.id}: {words}")
+def _find_faults(folder: Path, standing: Standing, officers: Collection[str]) -> Iterator[str]:
+    """What is wrong with a package and its tombstones, if it is there."""
+    if not folder.is_dir():
+        return
+    for state in [RETRACTED] * (standing.state == RETRACTED) + [SUPERSEDED] * bool(standing.successor):
+        if not (folder / f"{TOMBSTONES[state]}.json").exists():
+            yield f"there is no {TOMBSTONES[state]}.json in it, and it was {state}: the command again puts it back"
+    try:
+        faults = [found.words for found in verify_path(folder, officers) if found.level == "FAIL"]
+    except NotVerifiable:  # nothing of a package is left in it
+        return
+    yield from (fault for fault in faults if standing.state != RETRACTED or ": RETRACTED: " not in fault)
 
 
-def _verify_head(folder: Path, standing: Standing, events: Sequence[Event]) -> Iterator[Finding]:
-    """Whether the event that the package names is in the chain: else that was written anew after the package was made."""
+def _names_an_event(folder: Path, events: Sequence[Event]) -> bool:
+    """Whether the event that a package names is in the chain."""
     head = json.loads((folder / CARD).read_text(encoding="utf-8"))["registry_head"]
-    if [event.hash for event in events[head["event"] - 1 : head["event"]]] != [head["hash"]]:
-        words = f"event {head['event']} is not the one that the package names: the chain was written anew"
-        yield Finding("FAIL", f"releases/{standing.id}: {words}")
+    return [event.hash for event in events[head["event"] - 1 : head["event"]]] == [head["hash"]]

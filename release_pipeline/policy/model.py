@@ -104,6 +104,8 @@ def _category(value: Any) -> int | str:
         return _decimal_text(value)
     if not isinstance(value, int | str):
         raise ValueError("must be a list of texts or whole numbers")
+    if value == "":
+        raise ValueError("must have no empty text: in CSV nobody can tell it from a blank cell")
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ValueError("is beyond 64-bit integers; put it in quotes")
     return value

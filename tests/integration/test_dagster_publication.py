@@ -12,36 +12,21 @@ import pytest
 
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.site import SiteResource
-from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.keys import make_key, read_key
-from release_pipeline.flow.trust import trust_key
-from release_pipeline.store.registry import ReleaseId
+from release_pipeline.flow.keys import PrivateKey
 from release_pipeline.verify import verify_path
-from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures, make_site
+from tests.integration.people import PASSPHRASE, copy_site, review
+from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures
 
 pytestmark = GX_WARNINGS
 
-ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
-PASSPHRASE = "correct horse battery"  # noqa: S105
-RELEASE = ReleaseId("people", "1")
-
 
 @pytest.fixture(scope="module")
-def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed(candidate: Path, keys: dict[str, PrivateKey], key_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site whose release 1 was approved, and whose site.yaml names the service's key."""
-    tiny = make_site(tmp_path_factory.mktemp("reviewed") / "site")
+    tiny = copy_site(candidate, tmp_path_factory.mktemp("reviewed") / "site")
+    review(tiny, keys, "ben", "cleo")
     folder = tiny.home / "keys"
-    folder.mkdir()
-    for name in ROLES:
-        make_key(folder / f"{name}.key", passphrase=PASSPHRASE)
-    keys = {name: read_key(folder / f"{name}.key", passphrase=PASSPHRASE) for name in ROLES}
-    for name, role in ROLES.items():
-        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
-    tiny.flow().run()
-    for name in ("ben", "cleo"):
-        approve_candidate(tiny.site, RELEASE, key=keys[name])
+    shutil.copytree(key_folder, folder)
     (folder / "robot.passphrase").write_text(f"{PASSPHRASE}\n")
     with (tiny.home / "site.yaml").open("a") as settings:
         settings.write("service_key: keys/robot.key\nservice_passphrase_file: keys/robot.passphrase\n")
@@ -51,8 +36,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tiny(reviewed: Path, tmp_path: Path) -> TinySite:
     """A copy of it."""
-    shutil.copytree(reviewed, tmp_path / "site")
-    return TinySite(tmp_path / "site")
+    return copy_site(reviewed, tmp_path / "site")
 
 
 @pytest.fixture

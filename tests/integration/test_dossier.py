@@ -1,0 +1,685 @@
+"""The auditor's part: a dossier that verifies itself with nothing but Python, every changed byte of it, and the live site."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import duckdb
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.approvals import approve_policy
+from release_pipeline.flow.dossier import write_dossier
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.verification import verify
+from release_pipeline.flow.withdrawal import retract, supersede
+from release_pipeline.policy import parse_policy
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import Finding, canonical_json, verify_path
+from tests.integration.publishing import (
+    FLIPS,
+    Files,
+    Keys,
+    failures_of,
+    flip,
+    make_trusted_site,
+    publish_release,
+    read_zip,
+    sums_of,
+    with_new_sums,
+    words_of,
+    write_folder,
+)
+from tests.integration.sites import Row, TinySite, make_rows, policy_text
+from tests.leaks import find_canaries
+
+PARTS = {
+    "releases": '["1", "2", "3"]',
+    "suppress": "{quasi_groups_below: 5, at_most: 60%}",
+    "gates": "{min_rows: 20, expected_error: {income: 5}}",
+}
+LATER = {**PARTS, "protect": "{method: idp-cbls, epsilon: 3, k: 6}"}  # the second version of the policy
+VERSIONS = [parse_policy(policy_text(**parts), name="people.yaml").canonical_hash() for parts in (PARTS, LATER)]
+SECOND = ReleaseId("people", "2")
+IN_CHAIN = ("events.jsonl", "populations.json", *(f"policies/people.{digest[:12]}.json" for digest in VERSIONS))
+SIGNED = (
+    "candidate/SHA256SUMS",
+    "candidate/evidence.json",
+    "package/RELEASE_NOTE.md",
+    "package/SHA256SUMS",
+    "package/SHA256SUMS.sig",
+    "package/datapackage.json",
+    "package/privacy-card.html",
+    "package/privacy-card.json",
+    "package/trusted-keys.json",
+    "package/trusted-keys.sig",
+    "trusted-keys.json",
+    "trusted-keys.sig",
+)
+BOUND = (*IN_CHAIN, *SIGNED)
+LOOSE = (
+    "README.md",
+    "checks.json",
+    "columns.csv",
+    "dossier.json",
+    "ledger.json",
+    "lineage.svg",
+    "policies/diffs.txt",
+    "requirements.lock",
+    "verify.py",
+    "versions.json",
+)
+NAMES = (*BOUND, *LOOSE, "SHA256SUMS")
+CANARIES = {"person": "PersonCanary-7Qz", "name": "NameCanary-4Vw", "remark": "RemarkCanary-9Jx"}
+
+
+def canary_rows() -> list[Row]:
+    """Records of three releases whose dropped cells would be recognised anywhere."""
+    rows = make_rows(releases=("1", "2", "3"))
+    return [{**row, **{name: f"{canary}-{row['person']}" for name, canary in CANARIES.items()}} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def audited(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with a history: 1/r1 was superseded by 1/r2, 2/r1 retracted, 3/r1 is a candidate; the policy changed after the
+    first. Beside it dossiers: published.zip (of 2/r1 before its retraction), retracted.zip, superseded.zip (of 1/r1)."""
+    folder = tmp_path_factory.mktemp("audited")
+    tiny = make_trusted_site(
+        folder / "site", keys, rows=canary_rows(), cap="epsilon: 12, definition: idp, scope: column", **PARTS
+    )
+    publish_release(tiny, keys, "1")
+    tiny.write_policy(**LATER)
+    approve_policy(tiny.site, "people", key=keys["olga"])
+    publish_release(tiny, keys, "2")
+    write_dossier(tiny.site, SECOND, folder / "published.zip")
+    retract(tiny.site, SECOND, key=keys["olga"], why="a wrong file was used")
+    write_dossier(tiny.site, SECOND, folder / "retracted.zip")
+    revise_release(tiny.site, "people", "1", why="a correction")
+    publish_release(tiny, keys, "1", revision=2)
+    supersede(tiny.site, ReleaseId("people", "1"), ReleaseId("people", "1", 2), key=keys["olga"], why="corrected incomes")
+    write_dossier(tiny.site, ReleaseId("people", "1"), folder / "superseded.zip")
+    tiny.flow("3").run()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dossier(audited: Path) -> Files:
+    """The files of the dossier of a published release."""
+    return read_zip(audited / "published.zip")
+
+
+@pytest.fixture
+def live(audited: Path, tmp_path: Path) -> TinySite:
+    """A copy of the site."""
+    return TinySite(shutil.copytree(audited / "site", tmp_path / "site"))
+
+
+def check(files: Files, folder: Path, keys: Keys) -> list[Finding]:
+    """What the verifier finds about these files as a dossier."""
+    return verify_path(write_folder(files, folder), keys["olga"].public.fingerprint)
+
+
+# --- Whole ----------------------------------------------------------------------------------------------------------------------
+
+
+def run_alone(verifier: Path, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Python without site-packages, environment or anything in the current folder."""
+    command = [sys.executable, "-I", "-S", str(verifier), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("form", ["zip", "folder", "the folder that it lies in"])
+def test_the_verifier_inside_needs_only_python(audited: Path, dossier: Files, keys: Keys, form: str, tmp_path: Path) -> None:
+    """Taken out of the zip, on the zip and on what was unpacked: every line is ok or a note."""
+    unpacked, empty, alone = write_folder(dossier, tmp_path / "unpacked"), tmp_path / "empty", tmp_path / "verify.py"
+    empty.mkdir()
+    alone.write_bytes(dossier["verify.py"])
+    officer = ("--officer", keys["olga"].public.fingerprint)
+    match form:
+        case "zip":
+            done = run_alone(alone, audited / "published.zip", *officer, cwd=empty)
+        case "folder":
+            done = run_alone(alone, unpacked, *officer, cwd=empty)
+        case _:
+            done = run_alone(unpacked / "verify.py", *officer, cwd=empty)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr, lines[-1]) == (0, "", "Verified: nothing failed.")
+    assert {line.split()[0] for line in lines[:-1]} == {"ok", "note"}
+    assert "SHA256SUMS: 26 of 26 listed files are there, with the hashes that it lists, and nothing else is" in done.stdout
+    assert "which is not the one" not in done.stdout
+    assert not any(empty.iterdir())
+
+
+def test_another_officer_fails(audited: Path, keys: Keys) -> None:
+    """Everything stands on the fingerprint."""
+    assert failures_of(verify_path(audited / "published.zip", keys["ben"].public.fingerprint))
+
+
+def test_it_has_these_files_and_no_others(audited: Path, dossier: Files) -> None:
+    """So that the tests below speak of every one; the zip is in order and has no date."""
+    assert sorted(dossier) == sorted(NAMES)
+    with zipfile.ZipFile(audited / "published.zip") as archive:
+        infos = archive.infolist()
+    assert [info.filename for info in infos] == sorted(dossier)
+    assert {(info.date_time, info.external_attr >> 16) for info in infos} == {((1980, 1, 1, 0, 0, 0), 0o600)}
+
+
+@pytest.mark.parametrize("name", ["published", "retracted", "superseded"])
+def test_it_is_private(audited: Path, name: str) -> None:
+    """The evidence in it is confidential: for its owner alone."""
+    assert stat.S_IMODE((audited / f"{name}.zip").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["published", "retracted", "superseded"])
+def test_no_cell_of_the_data_is_in_it(audited: Path, name: str) -> None:
+    """Neither person keys nor what is in dropped columns; the source has them all, so the search has power."""
+    canaries = list(CANARIES.values())
+    found = find_canaries({"people.csv": (audited / "site" / "people.csv").read_bytes()}, canaries)
+    assert {one.canary.decode() for one in found} == set(canaries)
+    assert find_canaries(read_zip(audited / f"{name}.zip"), canaries) == []
+    assert not any(part.startswith(("package/data.", "candidate/data.")) for part in read_zip(audited / f"{name}.zip"))
+
+
+def test_a_planted_cell_would_be_found(audited: Path) -> None:
+    """In whichever file it were, the zip opened or not."""
+    for name, content in read_zip(audited / "published.zip").items():
+        planted = content + CANARIES["person"].encode().hex().encode()
+        assert {one.blob for one in find_canaries({name: planted}, CANARIES.values())} == {name}
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("ledger.json", f'{{"who": "{CANARIES["name"]}"}}')
+    assert [one.form for one in find_canaries({"zip": target.getvalue()}, CANARIES.values())] == ["zip > plain"]
+
+
+def test_it_answers_what_an_auditor_asks(dossier: Files, audited: Path, keys: Keys) -> None:
+    """Policy versions and their difference in words, caps, approvals, checks, ledger, versions, columns, picture."""
+    diffs = dossier["policies/diffs.txt"].decode()
+    assert diffs.startswith(f"people: 2 versions\n  from {VERSIONS[0][:12]} to {VERSIONS[1][:12]}:\n    ")
+    assert "epsilon" in diffs
+    assert " 2" in diffs
+    assert " 3" in diffs
+    texts = {name: json.loads(content) for name, content in dossier.items() if name.endswith(".json")}
+    assert texts["dossier.json"]["series"] == ["people/1/r1", "people/2/r1"]
+    assert texts["dossier.json"]["officer"] == keys["olga"].public.fingerprint
+    assert len(texts["dossier.json"]["commit"].rstrip("+")) == 40
+    assert texts["populations.json"]["folk"]["cap"]["epsilon"] == "12"
+    checks = texts["checks.json"]
+    assert (checks["approved_by"], checks["steward"], checks["reviewers_needed"]) == (["ben", "cleo"], "ana", 2)
+    assert [gate["name"] for gate in checks["gates"]] == ["expected error of income"]
+    assert sum(checks["checks_passed"].values()) > 10
+    assert {"duckdb", "pyarrow", "numpy", "python"} <= set(texts["versions.json"])
+    assert "numpy==" in dossier["requirements.lock"].decode()
+    rows = list(csv.DictReader(io.StringIO(dossier["columns.csv"].decode())))
+    told = {row["column"]: (row["do"], row["released"], row["epsilon"], row["domain"]) for row in rows}
+    assert told == {
+        "person": ("drop", "no", "", ""),
+        "remark": ("drop", "no", "", ""),
+        "town": ("keep", "yes", "", ""),
+        "sex": ("keep", "yes", "", ""),
+        "income": ("noise", "yes", "1.5", "0 to 1000"),
+        "rent": ("noise", "yes", "1.5", "0 to 100"),
+        "name": ("drop", "no", "", ""),
+    }
+    ledger = dossier["ledger.json"].decode()
+    assert "people/1/r1" in ledger
+    assert "people/2/r1" in ledger
+    readme = dossier["README.md"].decode()
+    missing = [name for name in NAMES if name.split("/")[0] not in readme and name not in ("SHA256SUMS", "README.md")]
+    assert missing == []
+
+
+def test_the_picture_tells_the_whole_way(audited: Path) -> None:
+    """Every stage in order, the whole claim, both hashes in full, and every event of the release with who signed it."""
+    files = read_zip(audited / "retracted.zip")
+    shown = [text.text or "" for text in ET.fromstring(files["lineage.svg"]).iter("{http://www.w3.org/2000/svg}text")]  # noqa: S314
+    stages = ["source", "ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate"]
+    assert [line for line in shown if line in stages] == stages
+    assert "package: retracted" in shown
+    assert "whole table: not bounded" in " ".join(shown)
+    card = json.loads(files["package/privacy-card.json"])
+    assert card["hashes"]["candidate"] in "".join(shown)
+    assert [line for line in shown if line.startswith("by ") and line != "by hand"] == [
+        "by ben",
+        "by cleo",
+        "by robot",
+        "by robot",
+        "by olga",
+    ]
+    assert "a wrong file was used" in shown
+
+
+# --- Changed --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", FLIPS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flipped_bit_in_any_file_is_found_and_named(dossier: Files, keys: Keys, name: str, where: str, tmp_path: Path) -> None:
+    """In the first byte, a middle one or the last."""
+    found = failures_of(check({**dossier, name: flip(dossier[name], where)}, tmp_path / "d", keys))
+    assert any(words.startswith(f"{name}: ") or (name == "SHA256SUMS" and name in words) for words in found), found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_removed_file_is_found_and_named(dossier: Files, keys: Keys, name: str, tmp_path: Path) -> None:
+    """Any of them."""
+    left = {other: content for other, content in dossier.items() if other != name}
+    found = failures_of(check(left, tmp_path / "d", keys))
+    assert any(words.startswith(f"{name}: it is missing") for words in found), found
+
+
+@pytest.mark.parametrize("name", ["more.txt", "package/more.txt", "candidate/data.csv", "policies/more.json", ".hidden"])
+def test_an_added_file_is_found_and_named(dossier: Files, keys: Keys, name: str, tmp_path: Path) -> None:
+    """Anywhere."""
+    found = failures_of(check({**dossier, name: b"x"}, tmp_path / "d", keys))
+    assert any(words.startswith(f"{name}: ") for words in found), found
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_new_sums_do_not_hide_a_change_of_what_is_bound(dossier: Files, keys: Keys, name: str, tmp_path: Path) -> None:
+    """Whoever makes the list of sums anew is found all the same, and the file named."""
+    found = failures_of(check(with_new_sums({**dossier, name: flip(dossier[name])}), tmp_path / "d", keys))
+    assert any(name in words for words in found), found
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_new_sums_do_not_hide_that_something_bound_is_missing(dossier: Files, keys: Keys, name: str, tmp_path: Path) -> None:
+    """Nor can any of it be left out."""
+    left = {other: content for other, content in dossier.items() if other != name}
+    found = failures_of(check(with_new_sums(left), tmp_path / "d", keys))
+    assert any(name in words for words in found), found
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_what_is_not_bound_is_said_not_to_be(dossier: Files, keys: Keys, name: str, tmp_path: Path) -> None:
+    """Nobody can find a change of it with new sums: the note says of each that it is the sender's word."""
+    changed = flip(dossier[name]) if name != "dossier.json" else dossier[name].replace(b'"commit": "', b'"commit": "0')
+    findings = check(with_new_sums({**dossier, name: changed}), tmp_path / "d", keys)
+    assert failures_of(findings) == []
+    [note] = [words for words in words_of(findings, "note") if words.startswith("signed by nobody")]
+    assert set(note.partition(": ")[2].split(", ")) == set(LOOSE)
+
+
+def test_another_release_or_officer_in_dossier_json(dossier: Files, keys: Keys, tmp_path: Path) -> None:
+    """It must be about what the package and the list of keys are about."""
+    for number, (name, value) in enumerate({"release": "people/1/r1", "officer": "0" * 64}.items()):
+        told = {**json.loads(dossier["dossier.json"]), name: value}
+        files = with_new_sums({**dossier, "dossier.json": json.dumps(told).encode()})
+        assert [words.partition(":")[0] for words in failures_of(check(files, tmp_path / str(number), keys))] == ["dossier.json"]
+
+
+def test_lists_of_sums_made_anew_one_inside_the_other(dossier: Files, keys: Keys, tmp_path: Path) -> None:
+    """A better claim in the card with the package's list made anew, or other evidence with the candidate's: both are signed."""
+    for part, name, old, new in (
+        ("package", "privacy-card.json", b'"idp"', b'"dp"'),
+        ("candidate", "evidence.json", b'"passed"', b'"Passed"'),
+    ):
+        content = (
+            dossier[f"{part}/{name}"].replace(old, new) if old in dossier[f"{part}/{name}"] else dossier[f"{part}/{name}"] + b" "
+        )
+        lines = dossier[f"{part}/SHA256SUMS"].decode().splitlines(keepends=True)
+        fresh = sums_of({name: content}).decode()
+        listed = "".join(fresh if line.endswith(f"  {name}\n") else line for line in lines).encode()
+        files = with_new_sums({**dossier, f"{part}/{name}": content, f"{part}/SHA256SUMS": listed})
+        found = failures_of(check(files, tmp_path / part, keys))
+        assert any(f"{part}/SHA256SUMS" in words for words in found), found
+
+
+def chain_anew(lines: list[Any]) -> bytes:
+    """The events numbered and hashed anew, as whoever rewrites history can do it."""
+    from hashlib import sha256
+
+    previous, written = "", b""
+    for number, event in enumerate(lines, start=1):
+        body = canonical_json({**event, "number": number, "previous": previous})
+        previous = sha256(body.encode()).hexdigest()
+        written += json.dumps({"body": body, "hash": previous}).encode() + b"\n"
+    return written
+
+
+def events_of(dossier: Files) -> list[Any]:
+    """The bodies of its events."""
+    return [json.loads(json.loads(line)["body"]) for line in dossier["events.jsonl"].splitlines()]
+
+
+def test_writing_the_events_anew_changes_nothing_by_itself(dossier: Files) -> None:
+    """So that the attacks below remove what they say and nothing else."""
+    assert chain_anew(events_of(dossier)) == dossier["events.jsonl"]
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_an_event_removed_anywhere_is_found(dossier: Files, keys: Keys, anew: bool, tmp_path: Path) -> None:
+    """Each one in turn, from the first to the last, the sums made anew, and the chain too."""
+    events, lines = events_of(dossier), dossier["events.jsonl"].splitlines(keepends=True)
+    assert events[-1]["kind"] == "published"
+    for number in range(len(events)):
+        left = chain_anew(events[:number] + events[number + 1 :]) if anew else b"".join(lines[:number] + lines[number + 1 :])
+        found = failures_of(check(with_new_sums({**dossier, "events.jsonl": left}), tmp_path / str(number), keys))
+        assert any(words.startswith("events.jsonl") for words in found), (number, events[number]["kind"], found)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_events_cut_off_the_end_are_found(dossier: Files, keys: Keys, anew: bool, tmp_path: Path) -> None:
+    """From the last one to all of them, down to the empty file."""
+    events, lines = events_of(dossier), dossier["events.jsonl"].splitlines(keepends=True)
+    for number in range(len(events)):
+        left = chain_anew(events[:number]) if anew else b"".join(lines[:number])
+        found = failures_of(check(with_new_sums({**dossier, "events.jsonl": left}), tmp_path / str(number), keys))
+        assert any(words.startswith("events.jsonl") for words in found), (number, found)
+
+
+def test_the_end_of_a_retracted_release_cannot_be_cut_off(audited: Path, keys: Keys, tmp_path: Path) -> None:
+    """The tombstone in the package tells of an event that must be there."""
+    files = read_zip(audited / "retracted.zip")
+    events = events_of(files)
+    assert events[-1]["kind"] == "retracted"
+    found = failures_of(check(with_new_sums({**files, "events.jsonl": chain_anew(events[:-1])}), tmp_path / "d", keys))
+    assert any("no event tells of it" in words for words in found)
+
+
+# --- Which releases -------------------------------------------------------------------------------------------------------------
+
+
+def test_of_a_retracted_release_it_says_so(audited: Path, keys: Keys, tmp_path: Path) -> None:
+    """The only thing that fails is the retraction, with who, when and why; nothing else is wrong."""
+    found = failures_of(verify_path(audited / "retracted.zip", keys["olga"].public.fingerprint))
+    assert {words.partition(":")[0] for words in found} == {"package/RETRACTED.json", "events.jsonl"}
+    assert all("RETRACTED: release people/2/r1 was retracted at " in words for words in found)
+    assert all(words.endswith("by olga: a wrong file was used") for words in found)
+    alone = tmp_path / "verify.py"
+    alone.write_bytes(read_zip(audited / "retracted.zip")["verify.py"])
+    assert run_alone(alone, audited / "retracted.zip", cwd=tmp_path).returncode == 1
+
+
+def test_of_a_superseded_release_it_says_so(audited: Path, keys: Keys) -> None:
+    """In a note that names the successor; nothing fails."""
+    findings = verify_path(audited / "superseded.zip", keys["olga"].public.fingerprint)
+    assert failures_of(findings) == []
+    told = [words for words in words_of(findings, "note") if "SUPERSEDED: release people/1/r1 was superseded at " in words]
+    assert len(told) == 2
+    assert all(words.endswith("by olga: people/1/r2: corrected incomes") for words in told)
+
+
+def test_of_a_release_that_is_not_published_there_is_none(live: TinySite, tmp_path: Path) -> None:
+    """A candidate, and a release that nobody opened: refused in words, and no file is left."""
+    with pytest.raises(Blocked, match=r"people/3/r1: it is candidate: a dossier is of a published release"):
+        write_dossier(live.site, ReleaseId("people", "3"), tmp_path / "d.zip")
+    with pytest.raises(Blocked, match=r"a dossier is of a published release"):
+        write_dossier(live.site, ReleaseId("people", "9"), tmp_path / "d.zip")
+    assert not (tmp_path / "d.zip").exists()
+
+
+def test_of_a_changed_package_or_candidate_there_is_none(live: TinySite, tmp_path: Path) -> None:
+    """What it would say would not be true."""
+    first = ReleaseId("people", "1")
+    for file in (live.site.package(str(first)) / "data.csv", live.site.candidate(str(first)) / "evidence.json"):
+        before = file.read_bytes()
+        file.write_bytes(flip(before))
+        with pytest.raises(Blocked, match="not what was published"):
+            write_dossier(live.site, first, tmp_path / "d.zip")
+        file.write_bytes(before)
+    write_dossier(live.site, first, tmp_path / "d.zip")
+
+
+def test_no_file_is_overwritten_unasked(live: TinySite, tmp_path: Path) -> None:
+    """Nor is another ending than .zip accepted."""
+    file = tmp_path / "d.zip"
+    file.write_text("mine")
+    with pytest.raises(WrongUsage, match="exists already"):
+        write_dossier(live.site, SECOND, file)
+    with pytest.raises(WrongUsage, match=r"must end in \.zip"):
+        write_dossier(live.site, SECOND, tmp_path / "d.tar")
+    assert file.read_text() == "mine"
+    write_dossier(live.site, SECOND, file, overwrite=True)
+    assert (zipfile.is_zipfile(file), stat.S_IMODE(file.stat().st_mode)) == (True, 0o600)
+
+
+# --- The live site --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_site_verifies(live: TinySite) -> None:
+    """Every candidate and package in a line of its own, the chain, the keys and the sum; a retraction that was noted is right."""
+    findings = verify(live.home)
+    assert failures_of(findings) == []
+    told = words_of(findings, "ok")
+    for release, state in (("1/r1", "superseded"), ("1/r2", "published"), ("2/r1", "retracted")):
+        assert f"releases/people/{release}: is what was published ({state})" in told
+    for release in ("1/r1", "1/r2", "2/r1", "3/r1"):
+        assert f"vault/candidates/people/{release}: is what was frozen" in told
+    assert "population folk: 11 of 12 (epsilon, iDP, column) is spent" in told
+    assert any(words.startswith("registry.duckdb: ") for words in told)
+    assert any(words.startswith("events.jsonl: ") for words in told)
+    assert verify(live.home / "registry.duckdb") == findings
+
+
+def append_byte(file: Path) -> None:
+    """One byte more at its end."""
+    file.write_bytes(file.read_bytes() + b" ")
+
+
+def remove_tombstone(live: TinySite, release: str) -> None:
+    """Both files of it."""
+    for file in [*live.site.package(release).glob("*ED.json"), *live.site.package(release).glob("*ED.md")]:
+        file.unlink()
+
+
+def change_row(live: TinySite, statement: str) -> None:
+    """A registry changed with plain SQL."""
+    with duckdb.connect(str(live.home / "registry.duckdb")) as connection:
+        connection.execute(statement)
+
+
+DAMAGES: dict[str, tuple[Callable[[TinySite], object], str]] = {
+    "a byte in a candidate's data": (
+        lambda live: append_byte(live.site.candidate("people/1/r2") / "data.csv"),
+        "vault/candidates/people/1/r2: is not there, or not what was frozen",
+    ),
+    "a byte in a candidate's evidence": (
+        lambda live: append_byte(live.site.candidate("people/3/r1") / "evidence.json"),
+        "vault/candidates/people/3/r1: is not there, or not what was frozen",
+    ),
+    "a removed candidate": (
+        lambda live: shutil.rmtree(live.site.candidate("people/3/r1")),
+        "vault/candidates/people/3/r1: is not there, or not what was frozen",
+    ),
+    "a byte in a package's data": (
+        lambda live: append_byte(live.site.package("people/1/r2") / "data.parquet"),
+        "releases/people/1/r2: is not there, or not what was published",
+    ),
+    "a byte in a package's card": (
+        lambda live: append_byte(live.site.package("people/1/r2") / "privacy-card.html"),
+        "releases/people/1/r2: is not there, or not what was published",
+    ),
+    "a removed package": (
+        lambda live: shutil.rmtree(live.site.package("people/1/r2")),
+        "releases/people/1/r2: is not there, or not what was published",
+    ),
+    "data that were retracted are back": (
+        lambda live: (live.site.package("people/2/r1") / "data.csv").write_text("town\n"),
+        "releases/people/2/r1: is not there, or not what was published",
+    ),
+    "a package's signature removed": (
+        lambda live: (live.site.package("people/1/r2") / "SHA256SUMS.sig").unlink(),
+        "releases/people/1/r2: SHA256SUMS.sig: it is missing",
+    ),
+    "a package's signature replaced by another's": (
+        lambda live: shutil.copyfile(
+            live.site.package("people/1/r1") / "SHA256SUMS.sig", live.site.package("people/1/r2") / "SHA256SUMS.sig"
+        ),
+        "releases/people/1/r2: SHA256SUMS.sig: it is signed for another subject",
+    ),
+    "the tombstone of a retraction removed": (
+        lambda live: remove_tombstone(live, "people/2/r1"),
+        "releases/people/2/r1: there is no RETRACTED.json in it, and it was retracted",
+    ),
+    "the tombstone of a supersession removed": (
+        lambda live: remove_tombstone(live, "people/1/r1"),
+        "releases/people/1/r1: there is no SUPERSEDED.json in it, and it was superseded",
+    ),
+    "a tombstone changed": (
+        lambda live: (live.site.package("people/1/r1") / "SUPERSEDED.json").write_bytes(
+            flip((live.site.package("people/1/r1") / "SUPERSEDED.json").read_bytes())
+        ),
+        "releases/people/1/r1: SUPERSEDED.json: ",
+    ),
+    "another release's tombstone": (
+        lambda live: shutil.copyfile(
+            live.site.package("people/2/r1") / "RETRACTED.json", live.site.package("people/1/r2") / "RETRACTED.json"
+        ),
+        "releases/people/1/r2: RETRACTED.json: it is signed for another subject",
+    ),
+    "a folder that nobody published": (
+        lambda live: shutil.copytree(live.site.package("people/1/r2"), live.site.package("people/1/r3")),
+        "releases/people/1/r3: no event published it",
+    ),
+    "a folder of another policy": (
+        lambda live: (live.site.releases / "other" / "1" / "r1").mkdir(parents=True),
+        "releases/other: no event published it",
+    ),
+    "a folder that is not as deep": (
+        lambda live: write_folder({"data.csv": b"town\n"}, live.site.releases / "extra"),
+        "releases/extra: no event published it",
+    ),
+    "a file beside the packages": (
+        lambda live: (live.site.releases / "people" / "1" / "all.csv").write_text("town\n"),
+        "releases/people/1/all.csv: no event published it",
+    ),
+    "an event changed": (
+        lambda live: change_row(live, "UPDATE events SET body = body || ' ' WHERE number = 14"),
+        "event 14 was changed",
+    ),
+    "an event changed with its hash": (
+        lambda live: change_row(
+            live,
+            "UPDATE events SET body = replace(body, 'by hand', 'by foot'), hash = sha256(replace(body, 'by hand', 'by foot')) "
+            "WHERE number = (SELECT min(number) FROM events WHERE body LIKE '%by hand%')",
+        ),
+        "was not written by this site: its seal is not of the vault's key",
+    ),
+    "an event removed from the middle": (
+        lambda live: change_row(live, "DELETE FROM events WHERE number = 12"),
+        "event 12 was changed, or one before it is missing",
+    ),
+    "the last event removed": (
+        lambda live: change_row(live, "DELETE FROM events WHERE number = (SELECT max(number) FROM events)"),
+        "registry.duckdb: events after",
+    ),
+    "the registry's head moved": (
+        lambda live: change_row(live, "UPDATE head SET number = number - 1"),
+        "registry.duckdb: events after",
+    ),
+    "the vault's head removed": (lambda live: (live.site.vault / "registry.head").unlink(), "registry.head"),
+    "the signature of the list of keys changed": (
+        lambda live: (live.home / "trusted-keys.sig").write_bytes(flip((live.home / "trusted-keys.sig").read_bytes())),
+        "trusted-keys",
+    ),
+    "a reviewer put into the list": (
+        lambda live: (live.home / "trusted-keys.yaml").write_text(
+            (live.home / "trusted-keys.yaml").read_text().replace("role: steward", "role: reviewer")
+        ),
+        "trusted-keys.yaml",
+    ),
+    "the cap lowered": (
+        lambda live: live.write_cap("epsilon: 10, definition: idp, scope: column"),
+        "population folk: 11 of 10 (epsilon, iDP, column) is spent",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_damage_of_a_site_is_found_and_named(live: TinySite, damage: str) -> None:
+    """Of candidates, packages, registry, vault and lists; without an exception."""
+    spoil, words = DAMAGES[damage]
+    spoil(live)
+    found = failures_of(verify(live.home))
+    assert any(words in each for each in found), found
+
+
+# --- The command line -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_and_verifies_a_dossier(
+    live: TinySite, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 0 for both, also through the registry's file; and the words say what to do next."""
+    file, officer = tmp_path / "d.zip", keys["olga"].public.fingerprint
+    assert main(["dossier", "people/1", "-o", str(file), "--home", str(live.home)]) == 0
+    assert capsys.readouterr().out == f"{file}: confidential; check it with: release-pipeline verify {file} --officer {officer}\n"
+    assert main(["verify", str(file), "--officer", officer]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "Verified: nothing failed."
+    assert any(line.startswith("ok    package/privacy-card.json: release people/1/r2") for line in lines)
+    for path in (live.home, live.home / "registry.duckdb", live.site.package("people/1/r2")):
+        assert main(["verify", str(path)]) == 0
+
+
+def test_the_command_says_what_failed(live: TinySite, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 for a changed package, a changed site, a wrong officer and a retracted release; the last line counts."""
+    package = live.site.package("people/1/r2")
+    append_byte(package / "data.csv")
+    for path in (package, live.home):
+        assert main(["verify", str(path)]) == 1
+        lines = capsys.readouterr().out.splitlines()
+        failed = [line for line in lines if line.startswith("FAIL  ")]
+        assert lines[-1] == f"NOT verified: {len(failed)} failed."
+        assert "people/1/r2" in failed[0] if path == live.home else "data.csv" in failed[0]
+    assert main(["verify", str(live.site.package("people/1/r1")), "--officer", keys["ben"].public.fingerprint]) == 1
+    assert main(["verify", str(live.site.package("people/2/r1"))]) == 1
+    assert main(["dossier", "people/3", "-o", str(tmp_path / "d.zip"), "--home", str(live.home)]) == 1
+    assert "a dossier is of a published release" in capsys.readouterr().err
+
+
+def test_the_command_gives_json(live: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same findings, with the same exit code."""
+    package = live.site.package("people/1/r2")
+    for expected in (0, 1):
+        assert main(["verify", "--json", str(package)]) == expected
+        told = json.loads(capsys.readouterr().out)
+        assert told == [{"level": finding.level, "words": finding.words} for finding in verify(package)]
+        assert ("FAIL" in {finding["level"] for finding in told}) is bool(expected)
+        append_byte(package / "RELEASE_NOTE.md")
+
+
+@pytest.mark.parametrize("what", ["no folder", "an empty folder", "a text", "a bad fingerprint", "a bad fingerprint for a site"])
+def test_the_command_refuses_what_is_no_package(
+    live: TinySite, what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, words to the error output, nothing else."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.zip").write_text("not a zip")
+    arguments = {
+        "no folder": [str(tmp_path / "gone")],
+        "an empty folder": [str(tmp_path / "empty")],
+        "a text": [str(tmp_path / "text.zip")],
+        "a bad fingerprint": [str(live.site.package("people/1/r2")), "--officer", "olga"],
+        "a bad fingerprint for a site": [str(live.home), "--officer", "olga"],
+    }[what]
+    assert main(["verify", *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert ("64 digits" in told.err) is ("fingerprint" in what)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["people/1/r7"], 2),
+        (["nobody/1"], 2),
+        (["people"], 2),
+    ],
+)
+def test_the_command_refuses_what_is_no_release(live: TinySite, arguments: list[str], code: int, tmp_path: Path) -> None:
+    """And leaves no file."""
+    assert main(["dossier", *arguments, "-o", str(tmp_path / "d.zip"), "--home", str(live.home)]) == code
+    assert [left.name for left in tmp_path.iterdir()] == ["site"]
