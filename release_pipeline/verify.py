@@ -69,18 +69,24 @@ def _encode(p: Point) -> bytes:
 BASE = _decode((4 * pow(5, -1, P) % P).to_bytes(32, "little")) or ZERO
 
 
+def read_point(public: bytes) -> Point | None:
+    """The point of a public key; None if there is none, in this encoding, or if it is of small order, which signs any message."""
+    a = _decode(public) if len(public) == 32 else None
+    if a is None:
+        return None
+    eight = _add(a, a)
+    for _ in range(2):
+        eight = _add(eight, eight)
+    return None if _encode(eight) == _encode(ZERO) else a
+
+
 def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the Ed25519 signature is of the message by the key; strictly: of every signature there is one form that passes.
 
     Refused are s >= L, other encodings of the key or of R than the one, and keys of small order, which sign any message.
     """
-    a, r, s = _decode(public) if len(public) == 32 else None, signature[:32], int.from_bytes(signature[32:], "little")
+    a, r, s = read_point(public), signature[:32], int.from_bytes(signature[32:], "little")
     if a is None or len(signature) != 64 or s >= L:
-        return False
-    eight = _add(a, a)
-    for _ in range(2):
-        eight = _add(eight, eight)
-    if _encode(eight) == _encode(ZERO):
         return False
     k = int.from_bytes(hashlib.sha512(r + public + message).digest(), "little") % L
     minus, result = (P - a[0], a[1], 1, P - a[3]), ZERO
@@ -624,6 +630,7 @@ class _History:
         self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
         self._keys: dict[str, Key] = {}
+        self._listed = ""  # when the last list of keys was signed
         self._published, self._stewards = dict[str, str](), dict[str, str]()
         for event in events:
             with report.about(f"{EVENTS}: event {event.number} ({event.kind})"):
@@ -668,7 +675,9 @@ class _History:
         if kind in ("approve", "reject") and signed.name == self._stewards.get(subject):
             raise Fault(f"'{signed.name}' is the steward of the policy and may not judge the candidate")
         if event.kind == "trusted":
-            self._keys = keys
+            if signed.at < self._listed:
+                raise Fault(f"the list of {signed.at} was put back after that of {self._listed}")
+            self._keys, self._listed = keys, signed.at
             self.lists.append((event.number, digest, keys))
         elif event.kind == "published":
             self._published[event.release] = digest

@@ -28,6 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.store.registry import canonical_json
+from release_pipeline.verify import read_point
 
 PREFIX = "ed25519:"
 SHORTEST_PASSPHRASE = 8
@@ -52,7 +53,7 @@ class PublicKey:
             raw = base64.b64decode(text.removeprefix(PREFIX), validate=True)
         except binascii.Error:
             raw = b""
-        if not text.startswith(PREFIX) or len(raw) != 32 or PREFIX + base64.b64encode(raw).decode() != text:
+        if not text.startswith(PREFIX) or PREFIX + base64.b64encode(raw).decode() != text or read_point(raw) is None:
             raise NotSigned(
                 "this is not a public key.", where=where, remedy="It looks like ed25519:... and is in the .pub file of `key new`."
             )

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature
 from release_pipeline.flow.site import Site
@@ -133,6 +133,8 @@ def _last(site: Site, registry: Registry) -> Trust | None:
         Member(name, entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(known[-1]["keys"].items())
     )
     trust = Trust(members, known[-1]["signed"])
+    if _moment(known[-1]) < max(map(_moment, known)):
+        raise NotSigned("an older list than the last was put back.", where=FILE, remedy="Restore the registry as it was last.")
     if trust.officer.key.fingerprint != site.officer:
         raise NotSigned("the officer in the list is not the one that the site names.", where=str(site.home / "site.yaml"))
     trust.check(trust.signed, kind="trusted-keys", subject="trusted-keys", digest=_digest(trust.text))
@@ -204,8 +206,15 @@ def _note(registry: Registry, members: tuple[Member, ...], key: PrivateKey) -> T
     text = _canonical(members)
     officer = next(member.name for member in members if member.role == "officer")
     signed = key.sign(kind="trusted-keys", subject="trusted-keys", digest=_digest(text), name=officer)
+    if any(_moment({"signed": signed}) < _moment(event.content) for event in registry.events if event.kind == TRUSTED):
+        raise Blocked("the clock is behind the last list of trusted keys.", where=FILE, remedy="Set the clock, then try again.")
     registry.add(TRUSTED, hash=_digest(text), officer=key.public.fingerprint, keys=json.loads(text)["keys"], signed=signed)
     return Trust(tuple(sorted(members, key=lambda member: member.name)), signed)
+
+
+def _moment(content: Mapping[str, Any]) -> str:
+    """When a list was signed: texts of one form, which follow each other like the moments."""
+    return content["signed"]["statement"]["at"]
 
 
 def _write(site: Site, trust: Trust) -> None:

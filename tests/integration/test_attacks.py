@@ -6,6 +6,7 @@ the site; and somebody who owns the machine, and so the vault's key too, but nob
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -32,7 +33,7 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow import gates, release
 from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
 from release_pipeline.flow.dossier import write_dossier
-from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
+from release_pipeline.flow.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key
 from release_pipeline.flow.package import TOMBSTONES, write_statement
 from release_pipeline.flow.policies import populations_hash, populations_text
 from release_pipeline.flow.publish import list_publishable, publish
@@ -387,6 +388,29 @@ def test_list_of_keys_that_the_officer_did_not_sign_stops_everything(tiny: TinyS
         review(tiny, keys, "dora")
     named = "the officer's fingerprint is" if who == "stranger" else f"'{who}' has the role"
     assert told(faults(tiny.home, keys), f"event {number} (trusted)", named)
+
+
+def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, keys: Keys) -> None:
+    """Cleo was taken off the list: that of before, which the officer did sign, is noted again and its files are put back."""
+    review(tiny, keys, "ben", "cleo")
+    files = {name: (tiny.home / name).read_bytes() for name in ("trusted-keys.yaml", "trusted-keys.sig")}
+    before = next(event for event in reversed(tiny.events()) if event.kind == "trusted")
+    time.sleep(1.1)  # a list is signed to the second
+    distrust(tiny.site, "cleo", key=keys["olga"])
+    number = forge(tiny, "trusted", None, **before.content)
+    for name, content in files.items():
+        (tiny.home / name).write_bytes(content)
+    with refused(tiny, "an older list than the last was put back", NotSigned):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert told(faults(tiny.home, keys), f"event {number} (trusted)", "was put back after that of")
+
+
+@pytest.mark.parametrize("point", [bytes(32), bytes([1]) + bytes(31), b"\xff" * 32])
+def test_key_that_signs_anything_is_not_trusted(tiny: TinySite, keys: Keys, point: bytes) -> None:
+    """A public key of small order, under which everybody can sign, or that is no point at all: it does not get into the list."""
+    with refused(tiny, "this is not a public key", NotSigned):
+        public = PublicKey.parse("ed25519:" + base64.b64encode(point).decode())
+        trust_key(tiny.site, "eve", "reviewer", public, key=keys["olga"])
 
 
 # an approval that is used for something else
