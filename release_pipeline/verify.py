@@ -133,9 +133,11 @@ def _printable(words: str) -> str:
 
 
 class _Report:
-    def __init__(self, officers: Collection[str]) -> None:
+    def __init__(self, officer: str | Collection[str] | None) -> None:
         self.findings: list[Finding] = []
-        self._officers, self._told = officers, set[str]()
+        self._officers, self._told = [officer] if isinstance(officer, str) else list(officer or ()), set[str]()
+        if not all(_HEX.fullmatch(fingerprint) for fingerprint in self._officers):
+            raise WrongUsage("A fingerprint is 64 digits from 0 to 9 and a to f.")
 
     def __call__(self, level: str, words: str) -> None:
         self.findings.append(Finding(level, _printable(words)))
@@ -885,10 +887,7 @@ def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | N
     `officer` is the fingerprint that the officer must have; several, if the office changed hands. `WrongUsage` unless there is
     something to be checked at all.
     """
-    officers = [officer] if isinstance(officer, str) else list(officer or ())
-    if not all(_HEX.fullmatch(fingerprint) for fingerprint in officers):
-        raise WrongUsage("A fingerprint is 64 digits from 0 to 9 and a to f.")
-    report = _Report(officers)
+    report = _Report(officer)
     try:
         with _open_tree(Path(path)) as tree:
             if any(name in (DOSSIER, EVENTS) or name.startswith(("package/", "candidate/")) for name in tree.sizes):
@@ -904,7 +903,7 @@ def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | N
 
 def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] | None = None) -> list[Finding]:
     """What was checked of a chain of events on its own, a line each as in a dossier's events.jsonl, and what was found."""
-    report = _Report([officer] if isinstance(officer, str) else list(officer or ()))
+    report = _Report(officer)
     with report.about(EVENTS):
         history, before = _History(report, verify_chain(lines)), len(report.findings)
         if not any(finding.level == "FAIL" for finding in report.findings[:before]):

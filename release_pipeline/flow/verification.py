@@ -95,8 +95,8 @@ def _verify_folders(site: Site, standing: Standing, events: Sequence[Event], off
         words = f"is what was published ({standing.state})" if whole else "is not there, or not what was published"
         yield Finding("ok" if whole else "FAIL", f"{name}: {words}")
         yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_faults(folder, standing, officers))
-        if whole and not _names_an_event(folder, events):
-            yield Finding("FAIL", f"{name}: it names an event that is not in the chain, which was written anew")
+        if whole:
+            yield from _verify_head(name, folder, events)
 
 
 def _find_faults(folder: Path, standing: Standing, officers: Collection[str]) -> Iterator[str]:
@@ -113,7 +113,9 @@ def _find_faults(folder: Path, standing: Standing, officers: Collection[str]) ->
     yield from (fault for fault in faults if standing.state != RETRACTED or ": RETRACTED: " not in fault)
 
 
-def _names_an_event(folder: Path, events: Sequence[Event]) -> bool:
-    """Whether the event that a package names is in the chain."""
+def _verify_head(name: str, folder: Path, events: Sequence[Event]) -> Iterator[Finding]:
+    """Whether the event that a package names is in the chain: else that was written anew after the package was made."""
     head = json.loads((folder / CARD).read_text(encoding="utf-8"))["registry_head"]
-    return [event.hash for event in events[head["event"] - 1 : head["event"]]] == [head["hash"]]
+    if [event.hash for event in events[head["event"] - 1 : head["event"]]] != [head["hash"]]:
+        words = f"event {head['event']} is not the one that the package names: the chain was written anew"
+        yield Finding("FAIL", f"{name}: {words}")
