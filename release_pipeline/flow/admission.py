@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from release_pipeline.errors import OverCap
 from release_pipeline.flow.approvals import check_may_run
+from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, depends_on_records, release_loss
@@ -20,8 +21,9 @@ def admit(
 
     Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse.
     """
-    check_may_run(site, registry, policy)
-    account = open_account(site, policy, list_charges(registry))
+    caps = read_caps(site)
+    check_may_run(site, registry, policy, caps)
+    account = open_account(caps, policy, list_charges(registry))
     loss = release_loss(policy, records=(policy.gates.min_rows or 0) if records is None else records)
     if not account.admits(loss):
         least = "at least " * (records is None and depends_on_records(policy))
@@ -34,7 +36,7 @@ def admit(
     return account, loss
 
 
-def open_account(site: Site, policy: Policy, charges: Sequence[Charge]) -> Account:
+def open_account(caps: Caps, policy: Policy, charges: Sequence[Charge]) -> Account:
     """The account of the policy's population with these of its charges."""
     mine = tuple(charge.loss for charge in charges if charge.population == policy.population)
-    return Account(policy.population, site.population(policy), mine)
+    return Account(policy.population, caps.of(policy), mine)

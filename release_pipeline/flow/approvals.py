@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.keys import NotSigned, PrivateKey
-from release_pipeline.flow.policies import note_policy, policy_of, populations_hash, populations_text
+from release_pipeline.flow.policies import Caps, note_policy, policy_of, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, REJECTED, Standing, check_move, move, standing_of
 from release_pipeline.flow.sums import is_whole
@@ -40,7 +40,8 @@ def approve_populations(site: Site, *, key: PrivateKey) -> Given:
     """The officer approves populations.yaml as it is now."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
-        told = {"subject": "populations", "digest": populations_hash(site), "text": populations_text(site)}
+        caps = read_caps(site)
+        told = {"subject": "populations", "digest": caps.hash, "text": caps.text}
         return _approve_file(registry, trust, key, what="populations", **told)
 
 
@@ -72,15 +73,15 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
         return Given(str(release), digest, name)
 
 
-def check_may_run(site: Site, registry: Registry, policy: Policy) -> None:
-    """Refuse a run under a policy, or under caps, that the officer has not approved as they are now. A site that never had an
-    officer may run; what it makes can never be published."""
+def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) -> None:
+    """Refuse a run under a policy, or under caps, that are not what the officer approved last. A site that never had an officer
+    may run; what it makes can never be published."""
     trust = read_trust(site, registry)
     if trust is None:
         return
     for what, subject, digest, file in (
         ("policy", policy.policy, policy.canonical_hash(), f"policies/{policy.policy}.yaml"),
-        ("populations", "populations", populations_hash(site), "populations.yaml"),
+        ("populations", "populations", caps.hash, "populations.yaml"),
     ):
         if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
             raise Blocked(
@@ -93,15 +94,16 @@ def check_may_run(site: Site, registry: Registry, policy: Policy) -> None:
 def find_approval(
     registry: Registry, trust: Trust, *, what: str, subject: str, digest: str, before: int | None = None
 ) -> Event | None:
-    """The first event by which this was approved by somebody who may, `before` an event if one is named."""
-    for event in registry.events[: None if before is None else before - 1]:
+    """The event by which somebody who may approved this last, `before` an event if one is named; None when the last approval of
+    the subject was of something else, for what was approved once and then replaced counts no more."""
+    for event in reversed(registry.events[: None if before is None else before - 1]):
         told = event.content
-        if event.kind == APPROVED and (told["what"], told["subject"], told["hash"]) == (what, subject, digest):
+        if event.kind == APPROVED and (told["what"], told["subject"]) == (what, subject):
             try:
-                trust.check(told["signed"], kind=what, subject=subject, digest=digest)
+                trust.check(told["signed"], kind=what, subject=subject, digest=told["hash"])
             except NotSigned:
                 continue
-            return event
+            return event if told["hash"] == digest else None
     return None
 
 

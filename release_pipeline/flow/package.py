@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,48 +23,51 @@ TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and 
 Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package
 
 
-@contextmanager
-def building(
-    folder: Path, *, candidate: Path, view: PublicView, trust: Trust, sign: Sign
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Build the package beside `folder`, and put it there when the block ends; gives its hash and the signed statement about it.
+def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Trust, sign: Sign) -> tuple[str, dict[str, Any]]:
+    """Build the package in `folder`, which is not its place yet, in place of what an attempt that was stopped has left there;
+    gives its hash and the signed statement about it. The data are the candidate's, byte for byte."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    data = [f"data.{form}" for form in view.formats]
+    for name in data:
+        shutil.copyfile(candidate / name, folder / name)
+    known = {name: (hash_of_file(folder / name), (folder / name).stat().st_size) for name in data}
+    frozen = read_sums(candidate, view.candidate_hash)
+    if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
+        raise Blocked("the candidate's folder is not what was frozen.", where=view.release, remedy="Nothing was published.")
+    texts = {
+        CARD: render_card_json(view),
+        "privacy-card.html": render_card_html(view),
+        "RELEASE_NOTE.md": render_note(view),
+        "datapackage.json": render_datapackage(view, known),
+        KEYS: trust.text,
+        KEYS_SIGNATURE: write_statement(trust.signed),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    digest = write_sums(folder)
+    signed = sign(digest)
+    (folder / SIGNATURE).write_text(write_statement(signed), encoding="utf-8")
+    for file in (*folder.iterdir(), folder, folder.parent):
+        sync(file)
+    return digest, signed
 
-    The data are the candidate's, byte for byte. The same view, list of keys and signature give the same bytes. What an attempt
-    that was stopped has left is replaced.
-    """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    for left in folder.parent.glob(f".{folder.name}.*"):
+
+def place_package(built: Path, folder: Path) -> None:
+    """Put a package that was built into its place, for everybody to read: whole or not at all."""
+    missing = [path for path in folder.parents if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(exist_ok=True)
+        path.chmod(0o755)
+    for left in folder.parent.glob(f".{folder.name}.*"):  # of an attempt that was killed
         shutil.rmtree(left)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
-    partial.mkdir()
     try:
-        data = [f"data.{form}" for form in view.formats]
-        for name in data:
-            shutil.copyfile(candidate / name, partial / name)
-        known = {name: (hash_of_file(partial / name), (partial / name).stat().st_size) for name in data}
-        frozen = read_sums(candidate, view.candidate_hash)
-        if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
-            raise Blocked("the candidate's folder is not what was frozen.", where=view.release, remedy="Nothing was published.")
-        texts = {
-            CARD: render_card_json(view),
-            "privacy-card.html": render_card_html(view),
-            "RELEASE_NOTE.md": render_note(view),
-            "datapackage.json": render_datapackage(view, known),
-            KEYS: trust.text,
-            KEYS_SIGNATURE: write_statement(trust.signed),
-        }
-        for name, text in texts.items():
-            (partial / name).write_text(text, encoding="utf-8")
-        digest = write_sums(partial)
-        signed = sign(digest)
-        (partial / SIGNATURE).write_text(write_statement(signed), encoding="utf-8")
+        shutil.copytree(built, partial)
         for file in partial.iterdir():
             file.chmod(0o644)
             sync(file)
         partial.chmod(0o755)
-        yield digest, signed
-        if folder.exists():  # put there by an attempt that was stopped before it could note that
-            shutil.rmtree(folder)
         partial.replace(folder)
         sync(folder.parent)
     finally:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY
 from release_pipeline.policy import Policy
 from release_pipeline.policy.load import parse_policy, read_text
-from release_pipeline.policy.populations import load_populations
+from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.store.registry import Registry, canonical_json
 
 
@@ -42,12 +45,28 @@ def policy_of(registry: Registry, digest: str) -> Policy:
     raise Blocked("the registry does not have the policy that this was made under.", where=digest[:12])
 
 
-def populations_hash(site: Site) -> str:
-    """The hash of what populations.yaml says, whatever its comments and order."""
-    return hashlib.sha256(populations_text(site).encode()).hexdigest()
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """populations.yaml, read once: what is hashed is what is used."""
+
+    file: Path
+    declared: Mapping[str, Population]
+
+    @property
+    def text(self) -> str:
+        """What it says, as canonical JSON, whatever its comments and order."""
+        return canonical_json({name: known.model_dump(mode="json", exclude_none=True) for name, known in self.declared.items()})
+
+    @property
+    def hash(self) -> str:
+        """The hash of that, which the officer approves."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def of(self, policy: Policy) -> Population:
+        """The population whose budget the policy spends."""
+        return find_population(dict(self.declared), policy.population, file=self.file)
 
 
-def populations_text(site: Site) -> str:
-    """What populations.yaml says, as canonical JSON."""
-    declared = load_populations(site.populations_file)
-    return canonical_json({name: known.model_dump(mode="json", exclude_none=True) for name, known in declared.items()})
+def read_caps(site: Site) -> Caps:
+    """The caps as they are now."""
+    return Caps(site.populations_file, load_populations(site.populations_file))

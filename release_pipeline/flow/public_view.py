@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from release_pipeline import __version__
 from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
@@ -48,7 +49,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
     rows_in = int(facts["rows_in"])
     plan = make_plan(policy, rows=rows_in)
     charges = [charge for event in events if (charge := read_charge(event)) is not None]
-    account = open_account(site, policy, charges)
+    account = open_account(read_caps(site), policy, charges)
     series = [charge.loss.of(definition, protect.scope) for charge in charges if charge.id.policy == policy.policy]
     rule = policy.suppress
     return PublicView(

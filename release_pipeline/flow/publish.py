@@ -1,12 +1,14 @@
 """From the approved candidate to the public package: verified from scratch, written whole, once.
 
 Boundaries: the intent is an event, with the moment and the head of the chain that the package will name; the package is built
-from it, the same bytes every time; it takes its place; it is noted as published. Stopped anywhere, a rerun finishes it.
+inside the vault; after one more look it is noted as published, with its hash and signature; it takes its place. Stopped before it
+was noted, nothing is public, and a rerun begins anew; stopped after that, a rerun puts what was built into its place.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +19,13 @@ from release_pipeline.flow.approvals import find_approval, valid_approvers
 from release_pipeline.flow.candidate import noted_facts
 from release_pipeline.flow.files import read_table
 from release_pipeline.flow.keys import PrivateKey, read_key, read_passphrase
-from release_pipeline.flow.package import building, package_is_whole
-from release_pipeline.flow.policies import policy_of, populations_hash
+from release_pipeline.flow.package import build_package, package_is_whole, place_package
+from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.public_view import build_view
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, list_standings, move, standing_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -35,37 +37,57 @@ from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, Releas
 
 def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | None = None, probe: Probe = PLAIN) -> Path:
     """Publish an approved candidate, and give the folder of its package. A published one is only verified again."""
-    folder = site.package(str(release))
+    folder, built = site.package(str(release)), site.vault / "publishing" / release.file_name
     with site.publishing_alone():
+        standing = list_standings(site).get(release, Standing(release))
+        if standing.state == PUBLISHED:
+            _finish(folder, built, standing)
+            return folder
         with site.open_registry() as registry:
-            trust = need_trust(site, registry)
-            standing = standing_of(registry, release)
-            if standing.state == PUBLISHED:
-                if not package_is_whole(folder, standing):
-                    raise Blocked("its package is not what was published.", where=str(release), remedy=f"Look at {folder}.")
-                return folder
+            trust, standing = need_trust(site, registry), standing_of(registry, release)
             by = trust.sign(key, kind="package", subject=str(release), digest="")["statement"]["name"]  # refused if they may not
             _check_publishable(site, registry, trust, standing, now=now or datetime.now(UTC))
-            if standing.state == PUBLISHING:
-                intent = _find_intent(registry, release)
-            else:
-                intent = move(registry, release, PUBLISHING, candidate_hash=standing.candidate_hash, by=by)
-            view = build_view(site, registry.events[: intent.number], standing, policy_of(registry, standing.policy_hash))
+            intent = _note_intent(registry, standing, by)
+            view = build_view(site, registry.events, standing, policy_of(registry, standing.policy_hash))
         probe.passed("the intent is noted")
-        candidate = site.candidate(str(release))
-        with building(
-            folder,
-            candidate=candidate,
+        digest, signed = build_package(
+            built,
+            candidate=site.candidate(str(release)),
             view=view,
             trust=trust,
             sign=lambda digest: trust.sign(key, kind="package", subject=str(release), digest=digest, at=intent.noted),
-        ) as (digest, signed):
-            probe.passed("the package is built")
-        probe.passed("the package is in its place")
+        )
+        probe.passed("the package is built")
         with site.open_registry() as registry:
+            standing = standing_of(registry, release)
+            if need_trust(site, registry) != trust:
+                raise Blocked("the list of trusted keys was changed meanwhile.", where=str(release), remedy="Publish again.")
+            _check_publishable(site, registry, trust, standing, now=now or datetime.now(UTC))
             move(registry, release, PUBLISHED, package_hash=digest, signed=signed)
+            standing = standing_of(registry, release)
         probe.passed("published is noted")
+        _finish(folder, built, standing)
+        probe.passed("the package is in its place")
     return folder
+
+
+def _note_intent(registry: Registry, standing: Standing, by: str) -> Event:
+    """The event that the package will name as the head of the chain: that of an attempt that was stopped, if nothing happened
+    since."""
+    last = registry.events[-1]
+    told = {"candidate_hash": standing.candidate_hash, "by": by}
+    if (last.kind, last.release, last.content) == (PUBLISHING, standing.id, told):
+        return last
+    return move(registry, standing.id, PUBLISHING, **told)
+
+
+def _finish(folder: Path, built: Path, standing: Standing) -> None:
+    """Put the package of a release that is noted as published into its place, unless it is there, whole."""
+    if not folder.exists() and package_is_whole(built, standing):
+        place_package(built, folder)
+    if not package_is_whole(folder, standing):
+        raise Blocked("its package is not what was published.", where=str(standing.id), remedy=f"Look at {folder}.")
+    shutil.rmtree(built, ignore_errors=True)
 
 
 def read_service_key(site: Site) -> PrivateKey:
@@ -111,19 +133,15 @@ def list_publishable(site: Site, policy_name: str, *, now: datetime | None = Non
 
 def _check_publishable(site: Site, registry: Registry, trust: Trust, standing: Standing, *, now: datetime) -> None:
     """Raise `Blocked` with every reason why this candidate must not be published now."""
-    if standing.state != PUBLISHING:
-        check_move(registry, standing.id, PUBLISHING)
+    check_move(registry, standing.id, PUBLISHING)
     found = list(_find_obstacles(site, registry, trust, standing, now))
     if found:
         raise Blocked(" ".join(found), where=str(standing.id), remedy="Nothing was published.")
 
 
-def _find_intent(registry: Registry, release: ReleaseId) -> Event:
-    return next(event for event in reversed(registry.events) if event.kind == PUBLISHING and event.release == release)
-
-
 def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Standing, now: datetime) -> Iterator[str]:
     """Everything is looked at anew: hashes, data, gates, approvals, cap, embargo and clock."""
+    caps = read_caps(site)
     release, candidate, policy = standing.id, site.candidate(str(standing.id)), policy_of(registry, standing.policy_hash)
     charge = next((e for e in registry.events if e.kind == RESERVED and e.release == release), None)
     if charge is None or standing.drawn is None:
@@ -133,6 +151,8 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
         yield "It was charged under another policy than its candidate's."
     if standing.replaced is not None:
         yield f"It was given up for {standing.replaced}."
+    if (folder := site.package(str(release))).exists() or folder.is_symlink():
+        yield f"Something lies where its package belongs: {folder}."
     if not is_whole(candidate, standing.candidate_hash):
         yield "The candidate's folder is not what was frozen."
         return
@@ -140,12 +160,12 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
     told, digest = {"what": "policy", "subject": policy.policy}, policy.canonical_hash()
     if find_approval(registry, trust, **told, digest=digest, before=charge.number) is None:
         yield "Its policy was not approved by the privacy officer before the charge."
-    if find_approval(registry, trust, what="populations", subject="populations", digest=populations_hash(site)) is None:
+    if find_approval(registry, trust, what="populations", subject="populations", digest=caps.hash) is None:
         yield "populations.yaml is not approved by the privacy officer as it is now."
     approvers = valid_approvers(registry, trust, standing, policy.steward)
     if len(approvers) < policy.review.reviewers:
         yield f"{len(approvers)} of {policy.review.reviewers} reviewers have approved it as it is."
-    account = open_account(site, policy, list_charges(registry))
+    account = open_account(caps, policy, list_charges(registry))
     if not account.admits():
         yield f"{account.population} is over its cap: {account.spent} of {account.limit} ({account.unit})."
     if policy.publish.not_before is not None and now < policy.publish.not_before:

@@ -10,7 +10,7 @@ from release_pipeline.errors import Blocked
 from release_pipeline.flow.admission import admit, open_account
 from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.candidate import noted_facts
-from release_pipeline.flow.policies import note_policy
+from release_pipeline.flow.policies import note_policy, read_caps
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
@@ -65,7 +65,7 @@ class ReleaseRecord:
             if standing.charge is None:
                 admit(self.site, registry, self.policy, self.id)
             else:
-                check_may_run(self.site, registry, self.policy)
+                check_may_run(self.site, registry, self.policy, read_caps(self.site))
             note_policy(self.site, registry, self.policy)
             if not standing.since:
                 move(registry, self.id, OPENED, why="by hand")
@@ -120,7 +120,9 @@ class ReleaseRecord:
         with self.site.open_registry(read_only=True) as registry:
             charges = list_charges(registry)
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
-        account = open_account(self.site, policy, charges)  # as it stood when this release was charged: a retry says the same
+        account = open_account(
+            read_caps(self.site), policy, charges
+        )  # as it stood when this release was charged: a retry says the same
         series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
         return {
             "release": str(self.id),

@@ -30,9 +30,9 @@ MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it 
     DRAWN: frozenset({"reserved", "blocked"}),
     CANDIDATE: frozenset({"drawn", "blocked", "candidate", "approved"}),
     BLOCKED: frozenset({"", "open", "reserved", "drawn", "blocked"}),
-    APPROVED: frozenset({"candidate", "approved"}),
-    REJECTED: frozenset({"candidate", "approved"}),
-    PUBLISHING: frozenset({"approved"}),
+    APPROVED: frozenset({"candidate", "approved", "publishing"}),
+    REJECTED: frozenset({"candidate", "approved", "publishing"}),  # nothing is public before `published` is noted
+    PUBLISHING: frozenset({"approved", "publishing"}),
     PUBLISHED: frozenset({"publishing"}),
     RETRACTED: frozenset({"published", "superseded"}),
     SUPERSEDED: frozenset({"published"}),

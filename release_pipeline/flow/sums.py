@@ -28,7 +28,8 @@ def is_whole(folder: Path, digest: str | None, *, besides: Collection[str] = (),
     if not listed:
         return False
     there = {file.name for file in folder.iterdir() if file.name not in (SUMS, *besides)}
-    return there == set(listed) and all(hash_of_file(folder / name) == known for name, known in listed.items())
+    real = not folder.is_symlink() and not any(file.is_symlink() for file in folder.iterdir())
+    return real and there == set(listed) and all(hash_of_file(folder / name) == known for name, known in listed.items())
 
 
 def read_sums(folder: Path, digest: str | None) -> dict[str, str]:

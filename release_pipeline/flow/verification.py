@@ -9,10 +9,10 @@ from pathlib import Path
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.package import CARD, TOMBSTONES, package_is_whole
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import OUT, RETRACTED, SUPERSEDED, Standing, read_standings
-from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing, read_standings
+from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust import read_trust
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import Event, Registry
@@ -24,7 +24,7 @@ def verify(path: Path, officers: Collection[str] = ()) -> list[Finding]:
     """The findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
     home = path.parent if path.name == "registry.duckdb" else path
     try:
-        if (home / "registry.duckdb").exists():
+        if (home / "registry.duckdb").exists() and not (home / SUMS).exists():  # in a package, a registry is somebody's trick
             site = find_site(home)
             return list(_verify_site(site, officers or ([] if site.officer is None else [site.officer])))
         return verify_path(path, officers)
@@ -44,7 +44,7 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
             events = registry.events
             yield Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")
             yield from verify_events(write_events(events).splitlines(), officers)
-            yield from _verify_trust(site, registry)
+            yield from _verify_trust(site, registry, officers)
             yield from _verify_sums(site, registry)
     except ReleasePipelineError as error:
         yield Finding("FAIL", error.in_full)
@@ -52,7 +52,7 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
     standings = read_standings(events)
     for _, standing in sorted(standings.items()):
         yield from _verify_folders(site, standing, events, officers)
-    out = [name for name, standing in standings.items() if standing.package_hash is not None or standing.state in OUT]
+    out = [name for name, standing in standings.items() if standing.package_hash is not None]
     for path in _find_strangers(site.releases, {site.package(str(name)) for name in out}):
         yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
 
@@ -66,10 +66,10 @@ def _find_strangers(folder: Path, packages: Collection[Path]) -> Iterator[Path]:
             yield path
 
 
-def _verify_trust(site: Site, registry: Registry) -> Iterator[Finding]:
+def _verify_trust(site: Site, registry: Registry, officers: Collection[str]) -> Iterator[Finding]:
     trust = read_trust(site, registry)
     if trust is None:
-        yield Finding("note", "site.yaml: no privacy officer is named, so nothing can be published")
+        yield Finding("FAIL" if officers else "note", "site.yaml: no privacy officer is named, so nothing can be published")
     else:
         yield Finding("ok", f"trusted-keys.yaml: {len(trust.members)} keys, the last list that {trust.officer.name} signed")
 
@@ -78,7 +78,7 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
     charges = list_charges(registry)
     for name in sorted({charge.population for charge in charges}):
         last = next(charge for charge in reversed(charges) if charge.population == name)
-        account = open_account(site, policy_of(registry, last.policy_hash), charges)
+        account = open_account(read_caps(site), policy_of(registry, last.policy_hash), charges)
         words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
 

@@ -14,7 +14,7 @@ from release_pipeline.flow.keys import PrivateKey
 from release_pipeline.flow.package import TOMBSTONES, write_statement
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, check_move, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, check_move, move, read_standings, standing_of
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust import need_trust
 from release_pipeline.store.folders import sync
@@ -32,12 +32,8 @@ def supersede(
     site: Site, release: ReleaseId, successor: ReleaseId, *, key: PrivateKey, why: str = "", probe: Probe = PLAIN
 ) -> Path:
     """The officer refers the readers of a published release to a later revision, whose card names it in turn."""
-    with site.open_registry(read_only=True) as registry:
-        later = standing_of(registry, successor)
     if (successor.policy, successor.release) != (release.policy, release.release) or successor.revision <= release.revision:
         raise WrongUsage("only a later revision of the same release can supersede it.", where=str(successor))
-    if later.state != PUBLISHED:
-        raise Blocked(f"it is {later.state}, not published.", where=str(successor), remedy="Publish it first.")
     words = f"{successor}: {why}" if why.strip() else str(successor)
     return _withdraw(site, release, SUPERSEDED, "supersede", key=key, told={"successor": str(successor)}, why=words, probe=probe)
 
@@ -50,6 +46,8 @@ def _withdraw(
         with site.open_registry() as registry:
             trust = need_trust(site, registry)
             standing = standing_of(registry, release)
+            if "successor" in told and standing.state != state:
+                _check_successor(registry, told["successor"])
             signed = trust.sign(key, kind=kind, subject=str(release), digest=str(standing.package_hash), why=check_line(why))
             if standing.state != state:
                 check_move(registry, release, state)
@@ -64,6 +62,12 @@ def _withdraw(
             )
         _bury(folder, state, signed, probe)
     return folder
+
+
+def _check_successor(registry: Registry, successor: str) -> None:
+    state = next((known.state for name, known in read_standings(registry.events).items() if str(name) == successor), "not opened")
+    if state != PUBLISHED:
+        raise Blocked(f"it is {state}, not published.", where=successor, remedy="Publish it first.")
 
 
 def _find_signed(registry: Registry, release: ReleaseId, state: str) -> Any:

@@ -35,7 +35,7 @@ from release_pipeline.flow.approvals import approve_candidate, approve_policy, a
 from release_pipeline.flow.dossier import write_dossier
 from release_pipeline.flow.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key
 from release_pipeline.flow.package import TOMBSTONES, write_statement
-from release_pipeline.flow.policies import populations_hash, populations_text
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publish import list_publishable, publish
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site, _Keeper
@@ -339,7 +339,8 @@ def test_approval_of_a_file_by_anybody_else_does_not_count(tiny: TinySite, keys:
         subject, digest, text = "people", tiny.site.policy("people").canonical_hash(), ""
     else:
         tiny.write_cap("epsilon: 100, definition: idp, scope: column")
-        subject, digest, text = what, populations_hash(tiny.site), populations_text(tiny.site)
+        caps = read_caps(tiny.site)
+        subject, digest, text = what, caps.hash, caps.text
     signed = keys[who].sign(kind=what, subject=subject, digest=digest, name=who)
     number = forge(tiny, "approved", None, what=what, subject=subject, hash=digest, name=who, signed=signed, text=text)
     with refused(tiny, f"{what if what == 'populations' else 'policies/people'}.yaml is not approved by the privacy officer"):
@@ -1028,14 +1029,19 @@ def test_package_with_other_content_is_not_signed_by_its_old_signature(out: Tiny
 
 
 def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_path: Path, keys: Keys) -> None:
-    """Release 1 copied to where release 2 belongs: the folder's name is wrong, no event published it, and when release 2 is
-    published its own package stands there."""
+    """Release 1 copied, or linked, to where release 2 belongs: the folder's name is wrong, no event published it, and release 2
+    is not published over it."""
     tiny = copy_site(two, tmp_path / "site")
     package, other = tiny.site.package(str(RELEASE)), tiny.site.package(str(OTHER))
     shutil.copytree(package, other)
     assert told(faults(other, keys), f"{OTHER}: the folder is named otherwise than the release in it, {RELEASE}")
     assert told(faults(tiny.home, keys), "releases/people/2: no event published it")
     review(tiny, keys, "ben", "cleo", release=OTHER)
+    for put in (lambda: None, lambda: other.symlink_to(package), lambda: other.symlink_to(tiny.home / "nowhere")):
+        put()
+        with refused(tiny, f"Something lies where its package belongs: {other}.", Blocked):
+            publish(tiny.site, OTHER, key=keys["robot"])
+        other.unlink() if other.is_symlink() else shutil.rmtree(other)
     publish(tiny.site, OTHER, key=keys["robot"])
     assert faults(tiny.home, keys) == []
     shutil.rmtree(package)

@@ -21,11 +21,11 @@ from release_pipeline.verify import verify_path
 from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site
 
-INTENT, BUILT, PLACED, NOTED = (
+INTENT, BUILT, NOTED, PLACED = (
     "the intent is noted",
     "the package is built",
-    "the package is in its place",
     "published is noted",
+    "the package is in its place",
 )
 
 
@@ -64,7 +64,7 @@ def test_publishing_twice_changes_nothing(tiny: TinySite, keys: dict[str, Privat
         publish(tiny.site, RELEASE, key=keys["robot"])
 
 
-@pytest.mark.parametrize("boundary", [INTENT, BUILT, PLACED, NOTED])
+@pytest.mark.parametrize("boundary", [INTENT, BUILT, NOTED, PLACED])
 def test_stopped_at_every_boundary_a_rerun_finishes_it(tiny: TinySite, keys: dict[str, PrivateKey], boundary: str) -> None:
     """Published once, with the same bytes as undisturbed, and nothing is left lying about."""
     review(tiny, keys, "ben", "cleo")
@@ -77,7 +77,7 @@ def test_stopped_at_every_boundary_a_rerun_finishes_it(tiny: TinySite, keys: dic
 
     with pytest.raises(KeyboardInterrupt):
         publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=stop))
-    assert passed == [INTENT, BUILT, PLACED, NOTED][: len(passed)]
+    assert passed == [INTENT, BUILT, NOTED, PLACED][: len(passed)]
     interrupted = tiny.site.package(str(RELEASE))
     before = hash_of(interrupted) if interrupted.exists() else None
     folder = publish(tiny.site, RELEASE, key=keys["robot"])

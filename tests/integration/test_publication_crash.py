@@ -68,7 +68,7 @@ STEPS = {
         lambda site, key, probe: publish(site, RELEASE, key=key, probe=probe),
         "approved",
         "published",
-        (KEPT, INTENT, BUILT, PLACED, f"{KEPT} (2)", PUBLISHED),
+        (KEPT, INTENT, BUILT, f"{KEPT} (2)", PUBLISHED, PLACED),
         ("publishing",),
     ),
     "retract": Step(
@@ -278,7 +278,7 @@ def check_left(start: Start, tiny: TinySite, end: End) -> None:
     assert {name: known for name, known in files.items() if known not in (begun.public.get(name), end.public.get(name))} == {}
     if start.name == "publish":
         assert files in (begun.public, end.public)
-        assert files == end.public or left.state != "published"
+        assert files == begun.public or left.state == "published", "nothing is public before it is noted"
     elif start.name != "approve" and files != begun.public:
         assert left.state == start.step.after, "noted before anything of the package is touched"
     if any(name.startswith(f"{RELEASE}/data.") for name in end.public.keys() ^ files.keys()):

@@ -22,6 +22,7 @@ from release_pipeline.errors import NotPassed, OverCap, ReleasePipelineError
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.ledger import read_ledgers
 from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.reservation import PLAIN, Reservation, reserve
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.loss import Account, release_loss
@@ -138,7 +139,7 @@ def charge_of(tiny: TinySite, release: str) -> Charge:
 def charge_unchecked(tiny: TinySite, release: str) -> None:
     """Charge a release that does not fit under the cap, as if nobody in Python had looked."""
     with tiny.site.open_registry() as registry:
-        account = open_account(tiny.site, tiny.site.policy("people"), list_charges(registry))
+        account = open_account(read_caps(tiny.site), tiny.site.policy("people"), list_charges(registry))
         assert not account.admits(charge_of(tiny, release).loss)
         add_charge(registry, charge_of(tiny, release), account)
 
@@ -208,7 +209,7 @@ def test_registry_alone_lets_one_of_eight_threads_charge(half_spent: TinySite, t
 
         def charge(place: int, tiny: TinySite = tiny, policy: Any = policy) -> str:
             with tiny.site.open_registry() as registry:
-                account = open_account(tiny.site, policy, list_charges(registry))
+                account = open_account(read_caps(tiny.site), policy, list_charges(registry))
                 wanted = charge_of(tiny, str(place + 1))
                 time.sleep(0.01)  # what another would use to look at the same sum
                 if not account.admits(wanted.loss):
