@@ -25,6 +25,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -137,7 +138,7 @@ class _Report:
         self.findings: list[Finding] = []
         self._officers, self._told = [officer] if isinstance(officer, str) else list(officer or ()), set[str]()
         if not all(_HEX.fullmatch(fingerprint) for fingerprint in self._officers):
-            raise WrongUsage("A fingerprint is 64 digits from 0 to 9 and a to f.")
+            raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key new` and `trust` print it.")
 
     def __call__(self, level: str, words: str) -> None:
         self.findings.append(Finding(level, _printable(words)))
@@ -602,6 +603,7 @@ class Event:
     release: str
     content: Mapping[str, Any]
     hash: str
+    noted: str = ""
 
 
 def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
@@ -618,7 +620,7 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
             if previous != (events[-1].hash if events else "") or _get(content, "number", int) != number:
                 raise Fault("it does not follow the one before it")
             release = f"{named[0]}/{named[1]}/r{named[2]}" if isinstance(named, list) and len(named) == 3 else ""
-            events.append(Event(number, kind, release, _get(content, "content", dict), digest))
+            events.append(Event(number, kind, release, _get(content, "content", dict), digest, _get(content, "noted", str)))
         except Fault as fault:
             raise Fault(f"event {number} was changed, or events before it are missing: {fault.what}") from None
     return events
@@ -689,6 +691,19 @@ class _History:
         """The events of a kind of a release."""
         return [event for event in self.events if (event.kind, event.release) == (kind, release)]
 
+    def last(self, kind: str, subject: str, *, before: int) -> tuple[int, str]:
+        """The number of the last event before another that has something signed of a kind about a subject, and the hash in it."""
+        found = {at: signed.hash for at, signed in self.find(kind, subject).items() if at < before}
+        return max(found.items(), default=(0, ""))
+
+    def find_caps(self, digest: str) -> Any:
+        """The caps of that hash, as an event of their approval tells them."""
+        for event in self.events:
+            text = event.content.get("text") if event.kind == "approved" else None
+            if isinstance(text, str) and event.content.get("what") == "populations" and _sha256(text) == digest:
+                return read_json(text)
+        raise Fault("no event tells the caps that the officer approved last before the charge")
+
     def find(self, kind: str, subject: str, digest: str | None = None) -> dict[int, Statement]:
         """What was signed of a kind about a subject (and a hash), by the number of the event."""
         wanted = [(number, signed) for number, signed in self.signed if (signed.kind, signed.subject) == (kind, subject)]
@@ -722,9 +737,11 @@ def _check_dossier(report: _Report, tree: _Tree) -> None:
             _check_lists_of_keys(history, tree, package)
         policy = None
         with report.about(f"{EVENTS}, {package.release}"):
-            policy = _check_charge(report, history, tree, package)
+            policy = _check_charge(report, history, package, lambda digest: _read_caps(tree, digest))
         with report.about(f"{EVENTS}, candidate/{SUMS}"):
             _check_approvals(report, history, package, candidate, policy)
+        with report.about(f"{EVENTS}, {package.release}"):
+            _check_moment(report, history, package, policy)
         with report.about(f"{EVENTS}, package"):
             _check_publication(report, history, package)
         bound |= _check_policy_files(report, history, tree)
@@ -768,8 +785,16 @@ def _check_lists_of_keys(history: _History, tree: _Tree, package: _Package) -> N
         raise Fault("no event trusted this list")
 
 
-def _check_charge(report: _Report, history: _History, tree: _Tree, package: _Package) -> Any:
-    """The policy that the release was charged under, after its approval, that of the caps, and the cap itself were looked at."""
+def _read_caps(tree: _Tree, digest: str) -> Any:
+    """The caps in a dossier, if they are those of that hash."""
+    if tree.digest(POPULATIONS) != digest:
+        raise Fault("these are not the caps that the officer approved last before the charge")
+    return tree.json(POPULATIONS)
+
+
+def _check_charge(report: _Report, history: _History, package: _Package, find_caps: Callable[[str], Any]) -> Any:
+    """The policy that the release was charged under, after its approval, that of the caps, and the cap itself were looked at.
+    `find_caps` gives the caps of a hash."""
     charges = history.of("reserved", package.release)
     if len(charges) != 1 or charges[0].number > package.head[0]:
         raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
@@ -779,20 +804,17 @@ def _check_charge(report: _Report, history: _History, tree: _Tree, package: _Pac
     if not 0 < told < number or (policy["policy"], policy["population"]) != (package.release.split("/")[0], population):
         raise Fault(f"no event before the charge (event {number}) tells its policy, or it is another release's or population's")
     with report.about(f"{EVENTS}, policy {policy['policy']}"):
-        approved = [at for at in history.find("policy", policy["policy"], digest) if at < number]
-        if not approved:
-            raise Fault(f"the officer did not approve it before the charge (event {number})")
-        report("ok", f"{EVENTS}: the policy ({digest[:12]}) was approved in event {approved[-1]}, before the charge in {number}")
+        approved, hash = history.last("policy", policy["policy"], before=number)
+        if hash != digest:
+            raise Fault(f"it is not what the officer approved last before the charge (event {number})")
+        report("ok", f"{EVENTS}: the policy ({digest[:12]}) was approved in event {approved}, before the charge in {number}")
     with report.about(POPULATIONS):
-        approvals, digest = history.find("populations", "populations"), tree.digest(POPULATIONS)
-        before = {signed.hash for at, signed in approvals.items() if at < number}
-        if not before or digest not in [signed.hash for signed in approvals.values()]:
-            raise Fault(f"the officer did not approve it, or no caps before the charge (event {number})")
-        same = _is_declared(_get(tree.json(POPULATIONS), population, dict).get("cap"), content)
-        if before == {digest} and not same:
-            raise Fault("the cap that the charge notes is not the one declared here")
-        words = "the cap of the charge is declared in it" if same else "other caps held at the charge, which cannot be compared"
-        report("ok" if same else "note", f"{POPULATIONS}: approved by the officer; {words}")
+        approved, hash = history.last("populations", "populations", before=number)
+        if not approved:
+            raise Fault(f"the officer did not approve any caps before the charge (event {number})")
+        if not _is_declared(_get(find_caps(hash), population, dict).get("cap"), content):
+            raise Fault("the cap that the charge notes is not the one that the officer approved last before it")
+        report("ok", f"{POPULATIONS}: approved in event {approved}, before the charge; the cap that this notes is declared in it")
     _check_cap(report, history, charges[0], population)
     return policy
 
@@ -844,12 +866,40 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
         raise Fault(f"it was rejected in event {rejected}, so it should never have been published")
     trusted = next((keys for number, _, keys in reversed(history.lists) if number <= head), {})
     reviewers = {key.fingerprint for key in trusted.values() if key.role == "reviewer"}  # those who left since do not count
-    judged = [signed for at, signed in history.find("approve", release, candidate).items() if at <= head]
+    made = min(event.number for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
+    judged = [signed for at, signed in history.find("approve", release, candidate).items() if made < at <= head]
+    if any(signed.name == policy["steward"] for signed in judged):
+        raise Fault(f"'{policy['steward']}' is the steward of the policy and approved the candidate")
     people = {signed.signer: signed.name for signed in judged if signed.signer in reviewers}
     if len(people) < max(needed, 1):
         raise Fault(f"{len(people)} reviewers approved it before it was published, and the policy asks for {needed}")
     words = f"approved by {', '.join(people.values())}, none of them the steward; the policy asks for {needed}"
     report("ok", f"{EVENTS}: candidate {candidate[:12]} was {words}")
+
+
+def _check_moment(report: _Report, history: _History, package: _Package, policy: Any) -> None:
+    """That it was published neither before its embargo ended, by the clock of the site, nor after it was given up."""
+    published = [event for event in history.of("published", package.release) if event.number > package.head[0]]
+    if policy is None or not published:
+        return
+    not_before = policy.get("publish", {}).get("not_before")
+    if isinstance(not_before, str) and _read_moment(published[0].noted) < _read_moment(not_before):
+        raise Fault(
+            f"it was published in event {published[0].number}, at {published[0].noted}, before its embargo ended: {not_before}"
+        )
+    name, _, revision = package.release.rpartition("/r")
+    given_up = [event.number for event in history.of("opened", f"{name}/r{int(revision) + 1}")]
+    if given_up and given_up[0] < published[0].number:
+        raise Fault(f"it was given up in event {given_up[0]} for the next revision, and published after that")
+    report("ok", f"{EVENTS}: published at {published[0].noted}, not before its time, nor after it was given up")
+
+
+def _read_moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except ValueError:
+        raise Fault("there is a moment that is none") from None
 
 
 def _check_publication(report: _Report, history: _History, package: _Package) -> None:
@@ -909,7 +959,23 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
         if not any(finding.level == "FAIL" for finding in report.findings[:before]):
             words = f"{len(history.events)} events, each with the hash of the one before it"
             report("ok", f"{EVENTS}: {words}; {len(history.signed)} signed statements, each by a key that was trusted then")
+        for event in history.events:
+            if event.kind == "published":
+                with report.about(f"{EVENTS}, {event.release}"):
+                    _check_published(report, history, event)
     return report.findings
+
+
+def _check_published(report: _Report, history: _History, event: Event) -> None:
+    """What a dossier shows of a release, from the events alone."""
+    intents = [intent for intent in history.of("publishing", event.release) if intent.number < event.number]
+    if not intents:
+        raise Fault(f"it was published in event {event.number} without an intent")
+    head = (intents[-1].number, intents[-1].hash)
+    package = _Package(event.release, _get(event.content, "package_hash", _HEX), head)
+    policy = _check_charge(report, history, package, history.find_caps)
+    _check_approvals(report, history, package, _get(intents[-1].content, "candidate_hash", _HEX), policy)
+    _check_moment(report, history, package, policy)
 
 
 def main(arguments: list[str] | None = None) -> int:

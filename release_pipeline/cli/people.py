@@ -102,6 +102,8 @@ def _trust(options: argparse.Namespace) -> int:
     from release_pipeline.flow.trust import distrust, trust_key
 
     site = find_site(options.home)
+    if options.remove and (options.role or options.public):
+        raise WrongUsage("--remove takes neither --role nor --public.", where=options.name)
     if options.remove:
         trust = distrust(site, options.name, key=read_key_of(options))
     elif options.role is None or options.public is None:
@@ -114,21 +116,23 @@ def _trust(options: argparse.Namespace) -> int:
 
 
 def _approve(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
+    from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, find_approvable
     from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
     target = Path(options.target)
     if target.suffix == ".yaml":
-        if target.name == "populations.yaml":
+        file = find_approvable(site, target)
+        if file == site.populations_file:
             given = approve_populations(site, key=read_key_of(options))
         else:
-            given = approve_policy(site, target.stem, key=read_key_of(options))
-        print(f"{target}: approved by {given.name} (hash {given.digest[:12]})")
+            given = approve_policy(site, file.stem, key=read_key_of(options))
+        print(f"{file}: approved by {given.name} (hash {given.digest[:12]})")
         return 0
     given = approve_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
-    print(f"{given.subject}: approved by {given.name}, {given.count} of {given.needed} (hash {given.digest[:12]})")
+    told = "approved" if given.new else "was approved before"
+    print(f"{given.subject}: {told} by {given.name}, {given.count} of {given.needed} (hash {given.digest[:12]})")
     return 0
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.files import is_same_file
 from release_pipeline.flow.keys import NotSigned, PrivateKey
 from release_pipeline.flow.policies import Caps, note_policy, policy_of, read_caps
 from release_pipeline.flow.site import Site
@@ -25,6 +27,20 @@ class Given:
     name: str
     count: int = 1
     needed: int = 1
+    new: bool = True
+
+
+def find_approvable(site: Site, path: Path) -> Path:
+    """The policy file or populations.yaml of this site that a path names, from here or from the site; no other is signed."""
+    for file in (path, site.home / path):
+        for known in (site.populations_file, *site.policy_files()):
+            if is_same_file(file, known):
+                return known
+    raise WrongUsage(
+        "this is not a policy of this site, nor its populations.yaml.",
+        where=str(path),
+        remedy=f"The site is {site.home}: name policies/NAME.yaml or populations.yaml of it.",
+    )
 
 
 def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Given:
@@ -32,6 +48,12 @@ def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Given:
     policy = site.policy(name)
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
+        if policy.steward not in {member.name for member in trust.members if member.role == "steward"}:
+            raise NotSigned(
+                f"its steward {policy.steward} is in no list of trusted keys as one, so nobody keeps them from reviewing.",
+                where=policy.policy,
+                remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
+            )
         note_policy(site, registry, policy)
         return _approve_file(registry, trust, key, what="policy", subject=policy.policy, digest=policy.canonical_hash())
 
@@ -48,14 +70,15 @@ def approve_populations(site: Site, *, key: PrivateKey) -> Given:
 def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Given:
     """A reviewer approves the candidate as it is now. Once is enough of one person."""
     with site.open_registry() as registry:
-        trust, standing, policy = _reviewed(site, registry, release, key)
+        trust, standing, policy = _reviewed(site, registry, release, key, APPROVED)
         digest, needed = str(standing.candidate_hash), policy.review.reviewers
         signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=check_line(why))
         name = trust.find(key.public).name
-        if name not in valid_approvers(registry, trust, standing, policy.steward):  # an approval with a key that was replaced
+        new = name not in valid_approvers(registry, trust, standing, policy.steward)  # once more, after a key was replaced
+        if new:
             told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
             move(registry, release, APPROVED, **told, signed=signed)
-        return Given(str(release), digest, name, len(valid_approvers(registry, trust, standing, policy.steward)), needed)
+        return Given(str(release), digest, name, len(valid_approvers(registry, trust, standing, policy.steward)), needed, new)
 
 
 def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Given:
@@ -63,7 +86,7 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
     if not why.strip():
         raise WrongUsage("a rejection needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
     with site.open_registry() as registry:
-        trust, standing, _ = _reviewed(site, registry, release, key)
+        trust, standing, _ = _reviewed(site, registry, release, key, REJECTED)
         digest = str(standing.candidate_hash)
         signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=check_line(why))
         name = trust.find(key.public).name
@@ -131,11 +154,13 @@ def _approve_file(
     return Given(subject, digest, name)
 
 
-def _reviewed(site: Site, registry: Registry, release: ReleaseId, key: PrivateKey) -> tuple[Trust, Standing, Policy]:
+def _reviewed(site: Site, registry: Registry, release: ReleaseId, key: PrivateKey, kind: str) -> tuple[Trust, Standing, Policy]:
     """What a reviewer judges, when there is something whole to judge and they may."""
     trust = need_trust(site, registry)
     standing = standing_of(registry, release)
-    check_move(registry, release, REJECTED)
+    check_move(registry, release, kind)
+    if standing.replaced is not None:
+        raise Blocked(f"it was given up for {standing.replaced}.", where=str(release), remedy="Review that one.")
     folder = site.candidate(str(release))
     if not is_whole(folder, standing.candidate_hash):
         raise Blocked(

@@ -41,7 +41,8 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same content gi
 _README = """\
 # Dossier of {release}
 
-Made on {made} by {tool}. CONFIDENTIAL: candidate/evidence.json describes the data.
+Made on {made} by {tool}. CONFIDENTIAL, all of it: candidate/evidence.json describes the data, and events.jsonl has the policies,
+refusals and counts of every release of the site, of other populations too.
 
     python verify.py . --officer FINGERPRINT
 

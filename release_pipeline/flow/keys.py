@@ -131,7 +131,7 @@ def read_passphrase(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError):
-        raise WrongUsage("the passphrase cannot be read.", where=str(file)) from None
+        raise WrongUsage("there is no passphrase that can be read here.", where=str(file), remedy="Name another file.") from None
 
 
 def read_key(file: Path, *, passphrase: str) -> PrivateKey:
@@ -143,7 +143,9 @@ def read_key(file: Path, *, passphrase: str) -> PrivateKey:
     except OSError as error:
         raise WrongUsage(f"the key cannot be read: {error.strerror}.", where=str(file)) from None
     except (ValueError, TypeError):
-        raise WrongUsage("this is not a key, or the passphrase is not its.", where=str(file)) from None
+        raise WrongUsage(
+            "this is not a private key, or the passphrase is not its.", where=str(file), remedy="Name a .key, and its passphrase."
+        ) from None
     if not isinstance(key, Ed25519PrivateKey):
         raise WrongUsage("this is not an Ed25519 key.", where=str(file))
     return PrivateKey(key)

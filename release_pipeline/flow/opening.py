@@ -79,7 +79,8 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
 
 
 def find_release(site: Site, text: str) -> ReleaseId:
-    """The release that POLICY/RELEASE, at its last revision, or POLICY/RELEASE/rN names; something must have happened to it."""
+    """The release that POLICY/RELEASE, where it has one revision, or POLICY/RELEASE/rN names; something must have happened to
+    it."""
     match = re.fullmatch(rf"([a-z][a-z0-9-]*)/{_RELEASE}", text)
     if match is None:
         raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE or POLICY/RELEASE/rN.")
@@ -88,6 +89,8 @@ def find_release(site: Site, text: str) -> ReleaseId:
     wanted = ReleaseId(match[1], match[2], int(match[3])) if match[3] else latest
     if wanted not in standings:
         raise WrongUsage("the registry has no such release.", where=text, remedy="`release-pipeline status` lists them.")
+    if match[3] is None and latest.revision > 1:  # what people sign must not be another one than they have looked at
+        raise WrongUsage(f"it has {latest.revision} revisions.", where=text, remedy=f"Name one of them: {latest} is the last.")
     return wanted
 
 

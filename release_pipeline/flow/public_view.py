@@ -145,7 +145,7 @@ def _column(policy: Policy, name: str, plans: dict[str, ColumnPlan]) -> ColumnVi
             column.why,
             domain=(low, high),
             grid=format(column.grid, "f"),
-            epsilon=str(policy.column_epsilon[name]),
+            epsilon=format_nano(policy.column_epsilon[name].nano * policy.records_per_person),
             noise=noise,
             missing=filled,
         )

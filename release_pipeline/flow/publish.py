@@ -25,7 +25,7 @@ from release_pipeline.flow.public_view import build_view
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, list_standings, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, standing_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -39,7 +39,8 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
     """Publish an approved candidate, and give the folder of its package. A published one is only verified again."""
     folder, built = site.package(str(release)), site.vault / "publishing" / release.file_name
     with site.publishing_alone():
-        standing = list_standings(site).get(release, Standing(release))
+        with site.open_registry() as registry:
+            standing = standing_of(registry, release)
         if standing.state == PUBLISHED:
             _finish(folder, built, standing)
             return folder
@@ -133,6 +134,13 @@ def list_publishable(site: Site, policy_name: str, *, now: datetime | None = Non
 
 def _check_publishable(site: Site, registry: Registry, trust: Trust, standing: Standing, *, now: datetime) -> None:
     """Raise `Blocked` with every reason why this candidate must not be published now."""
+    if standing.state == "candidate":
+        needed = policy_of(registry, standing.policy_hash).review.reviewers
+        raise Blocked(
+            f"it is not approved yet: {len(standing.approvers)} of {needed} reviewers have approved it.",
+            where=str(standing.id),
+            remedy=f"They look at {site.candidate(str(standing.id))} and run: release-pipeline approve {standing.id} --key KEY.",
+        )
     check_move(registry, standing.id, PUBLISHING)
     found = list(_find_obstacles(site, registry, trust, standing, now))
     if found:

@@ -40,6 +40,7 @@ MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it 
 OUT = frozenset({"publishing", "published", "retracted", "superseded"})  # the package exists, or is about to
 _STATE = {OPENED: "open", RESERVED: "reserved", DRAWN: "drawn", CANDIDATE: "candidate", BLOCKED: "blocked", REJECTED: "rejected"}
 _STATE |= {state: state for state in OUT}
+_DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
     standing = read_standings(registry.events).get(release)
     state = "" if standing is None else standing.state
     if state not in MOVES[kind]:
-        raise Blocked(f"it is {state or 'not opened'}, and cannot become {kind}.", where=str(release))
+        raise Blocked(f"it is {state or 'not opened'}, and cannot be {_DONE.get(kind, kind)}.", where=str(release))
 
 
 def standing_of(registry: Registry, release: ReleaseId) -> Standing:

@@ -194,8 +194,10 @@ def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
         trust = need_trust(site, registry)
         if key.public != trust.officer.key:
             raise NotSigned("only the officer's key may change the list.", where=FILE)
-        if name not in {known.name for known in trust.members} or name == trust.officer.name:
-            raise WrongUsage("there is nobody of that name in the list who could be taken off.", where=name)
+        if name == trust.officer.name:
+            raise WrongUsage("this is the officer, whom the site is pinned to and who signs the list.", where=name)
+        if name not in {known.name for known in trust.members}:
+            raise WrongUsage("there is nobody of that name in the list.", where=name)
         trust = _note(registry, tuple(known for known in trust.members if known.name != name), key)
     _write(site, trust)
     return trust

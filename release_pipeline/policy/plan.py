@@ -159,6 +159,8 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
         yield "The table as a whole: equal values, and the columns kept beside them, show which records were ranked together."
     if policy.kept_columns:
         yield f"The columns that are released as they are: {', '.join(policy.kept_columns)}."
+    if policy.suppress is not None and policy.kept_columns:
+        yield "Which records were dropped or lost a cell to protect small groups: that follows from the columns kept as they are."
     yield "How many records there are, and that they passed the declared checks: both are public."
     yield "What follows about people from the statistics themselves, whether or not their record was used."
 

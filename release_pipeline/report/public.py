@@ -28,7 +28,8 @@ CARD_SCHEMA: dict[str, Any] = json.loads((_HERE / "privacy-card.schema.json").re
 MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 SCOPE_WORDS = {
     "centroid": "each released cluster value on its own; what holds for several of them at once is said under the wider scopes",
-    "column": "for each masked column the whole list of its released values; not which record has which of them",
+    "column": "for each masked column the whole list of its noisy values, before small groups were suppressed; not which record "
+    "has which of them",
     "table": "everything that a reader of the table sees: values, equal values, row order, links between columns",
 }
 WORDS = {

@@ -290,7 +290,7 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
         new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
         trust_key(tiny.site, "ben", "reviewer", new.public, key=keys["olga"])
         review(tiny, {"ben": new}, "ben")
-    blocked = "1 of 2 reviewers have approved" if how in ("in another name", "under two names") else "cannot become publishing"
+    blocked = "1 of 2 reviewers have approved" if how in ("in another name", "under two names") else "is not approved yet"
     with refused(tiny, blocked, Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert told(faults(tiny.home, keys), *words) or not words
@@ -429,7 +429,7 @@ def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path,
         else:
             numbers.append(forge_approval(tiny, event.content["signed"], name=event.content["name"], about=OTHER))
     assert tiny.standing("2").state == ("candidate" if how == "as it is" else "approved")
-    blocked = "cannot become publishing" if how == "as it is" else "0 of 2 reviewers have approved it as it is."
+    blocked = "0 of 2 reviewers have approved it." if how == "as it is" else "0 of 2 reviewers have approved it as it is."
     with refused(tiny, blocked, Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
     words = "noted for something else" if how == "as it is" else "it is signed for another subject"
@@ -482,7 +482,7 @@ def test_changed_candidate_is_not_published(tiny: TinySite, keys: Keys, file: st
     flip(tiny.folder() / file)
     with refused(tiny, "the candidate's folder is not what was frozen", Blocked):
         review(tiny, keys, "dora")
-    words = "not what was frozen" if when == "after the review" else "cannot become publishing"
+    words = "not what was frozen" if when == "after the review" else "is not approved yet"
     with refused(tiny, words, Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert told(faults(tiny.home, keys), f"vault/candidates/{RELEASE}", "not what was frozen")
@@ -878,11 +878,11 @@ def test_materialization_forged_through_dagster_is_nothing(tiny: TinySite, keys:
     with dg.DagsterInstance.from_config(str(tiny.site.dagster_home)) as instance:
         for asset in ("candidate", "published"):
             assert instance.get_materialized_partitions(dg.AssetKey(["people", asset])) == {"1", "2"}, "Dagster believes it"
-    with refused(tiny, "it is candidate, and cannot become publishing", Blocked):
+    with refused(tiny, "it is not approved yet: 0 of 2 reviewers", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    with refused(tiny, "it is not opened, and cannot become publishing", Blocked):
+    with refused(tiny, "it is not opened, and cannot be published", Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
-    with refused(tiny, "it is not opened, and cannot become rejected", Blocked):
+    with refused(tiny, "it is not opened, and cannot be approved", Blocked):
         review(tiny, keys, "ben", release=OTHER)
     assert list_publishable(tiny.site, "people") == ([], [])
     assert look(tiny) == before

@@ -614,7 +614,7 @@ def test_the_command_writes_and_verifies_a_dossier(
 ) -> None:
     """Exit code 0 for both, also through the registry's file; and the words say what to do next."""
     file, officer = tmp_path / "d.zip", keys["olga"].public.fingerprint
-    assert main(["dossier", "people/1", "-o", str(file), "--home", str(live.home)]) == 0
+    assert main(["dossier", "people/1/r2", "-o", str(file), "--home", str(live.home)]) == 0
     assert capsys.readouterr().out == f"{file}: confidential; check it with: release-pipeline verify {file} --officer {officer}\n"
     assert main(["verify", str(file), "--officer", officer]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -590,15 +590,15 @@ def test_caps_of_every_kind(cap: Any, noted: str, unit: str, spent: tuple[str, s
 
 
 def test_caps_that_were_changed_since(tmp_path: Path) -> None:
-    """A note says that the approved caps in the dossier are not those of the charge."""
+    """The caps in a dossier must be those that were approved last before the charge."""
 
     def raise_cap(world: World) -> None:
         world.populations["participants"]["cap"]["epsilon"] = "9"
         world.do_approve_populations()
 
     findings = verify_path(put(with_steps({"published": ["published", raise_cap]}).dossier(), tmp_path / "d"), OFFICER)
-    assert failures(findings) == []
-    assert any("other caps held at the charge" in finding.words for finding in findings if finding.level == "note")
+    [words] = failures(findings)
+    assert words == "populations.json: these are not the caps that the officer approved last before the charge"
 
 
 # --- Every single file ----------------------------------------------------------------------------------------------------------
@@ -730,6 +730,29 @@ def charge(**content: Any) -> Callable[[World], None]:
     return lambda world: world.charge(RELEASE, **content)
 
 
+def reviewers(number: int) -> Callable[[World], None]:
+    def ask(world: World) -> None:
+        world.policy["review"]["reviewers"] = number
+
+    return ask
+
+
+def cap_of(epsilon: int | str) -> Callable[[World], None]:
+    def declare(world: World) -> None:
+        world.populations["participants"]["cap"]["epsilon"] = epsilon
+
+    return declare
+
+
+def embargo(world: World) -> None:
+    world.policy["publish"] = {"not_before": "2100-01-01T00:00:00Z"}
+
+
+def give_up(world: World) -> None:
+    name, _, revision = RELEASE.rpartition("/r")
+    world.note("opened", f"{name}/r{int(revision) + 1}", why="a mistake")
+
+
 def two_names_one_key(world: World) -> None:
     """One key under two names."""
     world.twist = lambda document, content: (
@@ -737,6 +760,7 @@ def two_names_one_key(world: World) -> None:
     )
 
 
+NOT_THE_CAP = "is not the one that the officer approved last before it"
 ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "a reviewer signs the package": ({"package": [lambda world: world.do_package("ben")]}, "may not sign 'package'"),
     "a steward signs the package": ({"package": [lambda world: world.do_package("ana")]}, "may not sign 'package'"),
@@ -766,17 +790,31 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
     "another candidate of it was rejected": ({"candidate": ["candidate", reject_other("dan")]}, "it was rejected in event 8"),
     "the policy approved only after the charge": (
         {"approve-policy": [], "reserve": ["reserve", "approve-policy"]},
-        "did not approve it before the charge",
+        "is not what the officer approved last before the charge",
     ),
     "the policy approved by a reviewer": (
         {"approve-policy": [lambda world: world.do_approve_policy("ben")]},
         "may not sign 'policy'",
     ),
     "the policy approved by the service": ({"approve-policy": [lambda world: world.do_approve_policy("robot")]}, "may not sign"),
-    "the policy never approved": ({"approve-policy": []}, "did not approve it before the charge"),
-    "another policy than the approved one": ({"earlier": [lenient_policy, "policy", "earlier"]}, "did not approve it before"),
+    "the policy never approved": ({"approve-policy": []}, "is not what the officer approved last before the charge"),
+    "another policy than the approved one": (
+        {"earlier": [lenient_policy, "policy", "earlier"]},
+        "is not what the officer approved last before",
+    ),
     "the policy not told before the charge": ({"policy": [], "reserve": ["reserve", "policy"]}, "tells its policy"),
-    "caps never approved": ({"approve-populations": []}, "populations.json: the officer did not approve it"),
+    "an old policy put back": (
+        {"approve-policy": ["approve-policy", reviewers(3), "policy", "approve-policy", reviewers(2)]},
+        "is not what the officer approved last before",
+    ),
+    "an old cap put back": (
+        {"approve-populations": ["approve-populations", cap_of(1), "approve-populations", cap_of("4")]},
+        "not the caps that the officer approved last",
+    ),
+    "published before its embargo ended": ({"trust": ["trust", embargo]}, "before its embargo ended"),
+    "given up before it was published": ({"published": [give_up, "published"]}, "it was given up in event 11"),
+    "approved before there was a candidate": ({"ben": [], "candidate": ["ben", "candidate"]}, "1 reviewers approved"),
+    "caps never approved": ({"approve-populations": []}, "populations.json: the officer did not approve any caps"),
     "caps approved after the charge": (
         {"approve-populations": [], "candidate": ["approve-populations", "candidate"]},
         "populations.json",
@@ -785,8 +823,8 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
         {"approve-populations": [lambda world: world.do_approve_populations("ana")]},
         "may not sign",
     ),
-    "caps approved that are not those of the charge": ({"policy": [other_cap, "policy"]}, "is not the one declared here"),
-    "caps approved in another unit": ({"policy": [cap_of_releases, "policy"]}, "is not the one declared here"),
+    "caps approved that are not those of the charge": ({"policy": [other_cap, "policy"]}, NOT_THE_CAP),
+    "caps approved in another unit": ({"policy": [cap_of_releases, "policy"]}, NOT_THE_CAP),
     "no cap in the approved caps": (
         {"policy": [lambda world: world.populations["participants"].clear(), "policy"]},
         "'definition'",
@@ -806,8 +844,8 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
         "do not add up",
     ),
     "an unbounded loss": ({"reserve": [charge(spent="4", loss={**LOSS, "idp_column": None})]}, "'idp_column' is missing"),
-    "another cap than the declared": ({"reserve": [charge(spent="4", cap="9")]}, "is not the one declared here"),
-    "a cap in another unit": ({"reserve": [charge(spent="2", unit="releases")]}, "is not the one declared here"),
+    "another cap than the declared": ({"reserve": [charge(spent="4", cap="9")]}, NOT_THE_CAP),
+    "a cap in another unit": ({"reserve": [charge(spent="2", unit="releases")]}, NOT_THE_CAP),
     "a cap that is no number": ({"reserve": [charge(spent="4", cap="much")]}, "not a decimal number"),
     "a cap with more digits than there are": ({"reserve": [charge(spent="4", cap="4.5000000000")]}, "not a decimal number"),
     "what is spent is no text": ({"reserve": [charge(spent=4)]}, "not a decimal number"),
