@@ -181,7 +181,7 @@ def _retract(options: argparse.Namespace) -> int:
     site = find_site(options.home)
     release = find_release(site, options.target)
     folder = retract(site, release, key=read_key_of(options), why=options.why)
-    print(f"{folder}: retracted; its data are gone, RETRACTED.md says why")
+    print(f"{folder}: retracted; its data are gone, and RETRACTED.md says why, as it was signed first")
     with _telling_dagster() as launch:
         launch.record_withdrawn(site, release, f"{release} was retracted: {options.why}")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.publication import describe_package, published_key, publishing_job_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import job_name
-from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import note_policies
@@ -101,6 +102,7 @@ def check_policies(site: Site) -> None:
 
 def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
+    _check_port(port)
     print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
     check_environment(site)
@@ -117,6 +119,18 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     sys.stdout.flush()
     os.chdir(site.dagster_home)
     os.execv(program[0], [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606  our own program
+
+
+def _check_port(port: int) -> None:
+    """Refuse a port that somebody listens at: the daemon would work unseen behind another site's UI."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise WrongUsage(
+                f"port {port} cannot be used: something else is there.", remedy="Name another with --port."
+            ) from None
 
 
 def prepare(site: Site) -> None:

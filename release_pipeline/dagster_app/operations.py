@@ -137,6 +137,7 @@ def build_prune() -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
         cron_schedule=PRUNE_AT,
         execution_timezone="UTC",
         default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Empties the vault of what its policies retain no longer.",
     )
     return prune_job, daily
 

@@ -10,14 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.package import package_is_whole
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.timetable import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.populations import load_populations
-from release_pipeline.store.registry import CLOCK_SLACK, Event, ReleaseId
+from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
 
@@ -43,8 +45,9 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
     now = now or datetime.now(UTC)
     with site.open_registry(read_only=True) as registry:
         events = registry.events
+        policies, broken = site.read_policies()
+        broken += [*dict.fromkeys(_find_unapproved(site, registry, policies))]
     standings = read_standings(events)
-    policies, broken = site.read_policies()
     broken += _find_broken_clock(events)
     lines = [line for policy in policies for line in _lines_of(site, policy, standings, events, now)]
     told = {line.release for line in lines}
@@ -101,12 +104,20 @@ def _lines_of(
     for name in names:
         mine = [known for id, known in sorted(standings.items()) if (id.policy, id.release) == (policy.policy, name)]
         if mine:
-            yield from (_line(site, known) for known in mine)
+            yield from (_line(site, known, _say_approvals(policy, known)) for known in mine)
         elif upcoming is not None and name == upcoming.release and upcoming.due is not None:
             late = upcoming.is_late(now)
             yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}")
         else:
             yield Line(f"{policy.policy}/{name}", "waiting" if policy.cron else "open")
+
+
+def _say_approvals(policy: Policy, known: Standing) -> str:
+    """How many have approved what waits for its reviewers."""
+    if known.state not in ("candidate", "approved") or known.replaced is not None:
+        return ""
+    names = f": {', '.join(known.approvers)}" if known.approvers else ""
+    return f" (approved by {len(known.approvers)} of {policy.review.reviewers}{names})"
 
 
 def _line(site: Site, known: Standing, remark: str = "") -> Line:
@@ -123,6 +134,19 @@ def _line(site: Site, known: Standing, remark: str = "") -> Line:
         words = f"{words} The last run broke off: {known.failed}".strip()
     claim = str(known.facts.get("claim", "")) or (f"opened: {known.why}" if known.state == "open" and known.why else "")
     return Line(str(known.id), shown, words + remark * bool(words), known.facts.get("rows_out"), claim + remark, known.since)
+
+
+def _find_unapproved(site: Site, registry: Registry, policies: list[Policy]) -> Iterator[str]:
+    """What the officer has not approved as it is now, so that nothing of it runs; in words."""
+    try:
+        caps = read_caps(site)
+    except ReleasePipelineError:  # told elsewhere
+        return
+    for policy in policies:
+        try:
+            check_may_run(site, registry, policy, caps)
+        except ReleasePipelineError as error:
+            yield error.in_full
 
 
 def _find_broken_clock(events: tuple[Event, ...]) -> Iterator[str]:

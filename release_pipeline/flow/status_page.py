@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -86,6 +87,7 @@ def _view_release(
     reason = line.reason or line.claim.removeprefix(claim)  # a line without a reason has its remark after the claim
     for told_by_a_link in (f"(given up for {given_up})", f"(superseded by {standing.successor})"):
         reason = reason.replace(told_by_a_link, "").strip()
+    reason = re.sub(r"\(approved by [^)]*\)", "", reason).strip()  # it has a column of its own
     if reason.startswith("(") and reason.endswith(")"):
         reason = reason[1:-1]
     return ReleaseView(

@@ -32,6 +32,7 @@ from release_pipeline.privacy import Epsilon, Grid
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
 Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
+OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
 MethodName: TypeAlias = Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
 
 
@@ -43,6 +44,12 @@ def canonical_name(name: str) -> str:
 def look_alike_key(name: str) -> str:
     """Equal for names that a person could take for one another: compatibility forms, case and spaces folded."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _not_ours(name: str) -> str:
+    if look_alike_key(name).startswith(OURS):
+        raise ValueError(f"names that begin with {OURS} are this software's own")
+    return name
 
 
 def _number(value: Any) -> Decimal:
@@ -132,7 +139,7 @@ Days = Annotated[int, BeforeValidator(_days)]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 Slug = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
-Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(canonical_name)]
+Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(canonical_name), AfterValidator(_not_ours)]
 ReleaseName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 ReleaseList = Annotated[tuple[ReleaseName, ...], Field(min_length=1), AfterValidator(_unique)]
 Category = Annotated[int | str, BeforeValidator(_category)]

@@ -101,6 +101,8 @@ class ReleaseRoom:
 def make_vault(vault: Path) -> None:
     """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
     vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if vault.stat().st_mode & 0o077:
+        vault.chmod(0o700)
     ignore = vault / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")

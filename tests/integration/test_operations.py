@@ -215,6 +215,7 @@ def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: C
         "timetable_people": "RUNNING",
         "timetable_by_year": "RUNNING",
         "prune_daily": "RUNNING",
+        **{f"publication_{name}": "STOPPED" for name in ("people", "by_year", "by_hand", "once")},
     }
     assert {one.name: one.default_status.value for one in repository.sensor_defs} == {
         "arrival_people": "RUNNING",
@@ -223,7 +224,7 @@ def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: C
         "arrival_once": "STOPPED",
         "watch": "RUNNING",
     }
-    timetables = {one.name: one for one in repository.schedule_defs if one.name != "prune_daily"}
+    timetables = {one.name: one for one in repository.schedule_defs if one.name.startswith("timetable_")}
     assert {one.cron_schedule for one in timetables.values()} == {"* * * * *", "0 6 2 1 *"}
     assert {one.execution_timezone for one in timetables.values()} == {"UTC"}
     assert {one.job_name for one in timetables.values()} == {"release_people", "release_by_year"}
@@ -341,7 +342,7 @@ def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> Non
     defs = build_defs(scheduled.tiny.home)
     dg.Definitions.validate_loadable(defs)
     names = {one.name for one in [*defs.get_repository_def().schedule_defs, *defs.get_repository_def().sensor_defs]}
-    assert names == {"timetable_people", "arrival_people", "prune_daily", "watch"}
+    assert names == {"timetable_people", "arrival_people", "publication_people", "prune_daily", "watch"}
     assert requested(scheduled.tick()) == ["1"]
     assert scheduled.look().skip_message == "All is well."
 

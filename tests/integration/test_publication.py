@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.approvals import approve_policy, reject_candidate
 from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
+from release_pipeline.flow.opening import find_release, revise_release
 from release_pipeline.flow.publish import publish
 from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.retention import prune
 from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust import distrust, trust_key
+from release_pipeline.flow.verification import verify
 from release_pipeline.verify import verify_path
 from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site
@@ -230,3 +234,93 @@ def test_the_verifier_runs_alone_on_a_package(tiny: TinySite, keys: dict[str, Pr
     card.write_text(card.read_text().replace("idp-cbls", "idp-cblz", 1))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "privacy-card.json" in done.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("what", ["policy", "populations"])
+def test_what_was_approved_once_and_then_replaced_counts_no_more(tiny: TinySite, keys: dict[str, PrivateKey], what: str) -> None:
+    """The officer approves something stricter; who puts the old file back is refused, until the officer approves that again."""
+    old = {"policy": tiny.site.policy_file("people"), "populations": tiny.site.populations_file}[what]
+    text = old.read_text()
+    if what == "policy":
+        tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    else:
+        tiny.write_cap("epsilon: 3, definition: idp, scope: column")
+    approve_files(tiny, keys)
+    old.write_text(text)
+    with pytest.raises(Blocked, match="not approved by the privacy officer as it is now"):
+        tiny.flow("2").run()
+    assert len(tiny.charges()) == 1
+    approve_files(tiny, keys)
+    assert tiny.flow("2").run().stage == "candidate"
+
+
+def test_only_files_of_the_site_are_approved(
+    tiny: TinySite, key_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of the same name elsewhere, there or not, is not taken for the site's."""
+    (tmp_path / "people.yaml").write_text(tiny.site.policy_file("people").read_text())
+    (tmp_path / "passphrase").write_text(PASSPHRASE)
+    sign = ["--key", str(key_folder / "olga.key"), "--passphrase-file", str(tmp_path / "passphrase"), "--home", str(tiny.home)]
+    events = tiny.events()
+    for other in (tmp_path / "people.yaml", tmp_path / "populations.yaml", Path("/etc/populations.yaml")):
+        assert main(["approve", str(other), *sign]) == 2
+        assert "this is not a policy of this site" in capsys.readouterr().err
+    assert tiny.events() == events
+    assert main(["approve", "policies/people.yaml", *sign]) == 0
+    assert f"{tiny.site.policy_file('people')}: approved by olga" in capsys.readouterr().out
+
+
+def test_what_is_signed_is_named_with_its_revision(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Once there are several: the last may be another than was looked at. And what was given up is approved no more."""
+    assert find_release(tiny.site, "people/1") == RELEASE
+    revise_release(tiny.site, "people", "1", why="a mistake")
+    with pytest.raises(WrongUsage, match="it has 2 revisions"):
+        find_release(tiny.site, "people/1")
+    assert find_release(tiny.site, "people/1/r1") == RELEASE
+    with pytest.raises(Blocked, match=r"it was given up for people/1/r2"):
+        review(tiny, keys, "ben")
+
+
+def test_a_steward_who_is_in_no_list_gets_no_policy_approved(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Otherwise its author could review it under another name."""
+    tiny.write_policy(steward="nobody")
+    with pytest.raises(NotSigned, match="its steward nobody is in no list"):
+        approve_policy(tiny.site, "people", key=keys["olga"])
+
+
+def test_who_empties_the_vault_is_the_officers_policy(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """An engineer's `retain` in the file does nothing to what was charged under the approved policy."""
+    tiny.write_policy(retain="1 days")
+    assert prune(tiny.site, now=datetime.now(UTC) + timedelta(days=400)) == []
+
+
+def test_taking_the_service_off_the_list_meanwhile_stops_a_publication(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Between the intent and the last look: nothing is public, and the next one publishes with a list that holds."""
+    review(tiny, keys, "ben", "cleo")
+
+    def remove(at: str) -> None:
+        if at == BUILT:
+            distrust(tiny.site, "robot", key=keys["olga"])
+
+    with pytest.raises(Blocked, match="the list of trusted keys was changed meanwhile"):
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=remove))
+    assert not tiny.site.releases.exists()
+    publish(tiny.site, RELEASE, key=keys["olga"])
+    assert [finding.words for finding in verify(tiny.home) if finding.level == "FAIL"] == []
+
+
+def test_a_publication_that_cannot_be_finished_is_public_nowhere(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
+    """Killed after the package was built, and then rejected: no package, no part of one, and a correction may be made."""
+    review(tiny, keys, "ben", "cleo")
+
+    def stop(at: str) -> None:
+        if at == BUILT:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=stop))
+    reject_candidate(tiny.site, RELEASE, key=keys["dora"], why="rent looks wrong")
+    with pytest.raises(Blocked, match="it is rejected, and cannot be published"):
+        publish(tiny.site, RELEASE, key=keys["robot"])
+    assert not tiny.site.releases.exists()
+    assert revise_release(tiny.site, "people", "1", why="rent") == RELEASE.next

@@ -12,9 +12,10 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.keys import make_key, read_key
+from release_pipeline.flow.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.overview import list_releases
 from release_pipeline.flow.publish import publish
 from release_pipeline.flow.states import move
 from release_pipeline.flow.status_page import build_status
@@ -22,6 +23,7 @@ from release_pipeline.flow.trust import trust_key
 from release_pipeline.flow.withdrawal import retract
 from release_pipeline.report.status import ReleaseView, say_amount
 from release_pipeline.store.registry import ReleaseId
+from tests.integration.people import copy_site, review
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
 
 pytestmark = GX_WARNINGS
@@ -169,3 +171,17 @@ def test_what_the_command_refuses(
     assert main(["status", *options]) == 2
     assert words in capsys.readouterr().err
     assert not list(tiny.home.rglob("page.*"))
+
+
+def test_status_says_who_approved_and_what_the_officer_has_not(
+    candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path
+) -> None:
+    """The reviewers see each other; a file that was changed since its approval is told before anybody runs it."""
+    tiny = copy_site(candidate, tmp_path / "site")
+    review(tiny, keys, "ben")
+    lines, broken = list_releases(tiny.site)
+    assert ([line.claim.rpartition(" (")[2] for line in lines[:1]], broken) == (["approved by 1 of 2: ben)"], [])
+    assert view_of(tiny).reason == ""
+    tiny.write_cap("epsilon: 11, definition: idp, scope: column")
+    [words] = list_releases(tiny.site)[1]
+    assert "populations.yaml is not approved by the privacy officer as it is now" in words

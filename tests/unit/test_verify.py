@@ -808,7 +808,7 @@ ATTACKS: dict[str, tuple[dict[str, list[Any]], str]] = {
         "is not what the officer approved last before",
     ),
     "an old cap put back": (
-        {"approve-populations": ["approve-populations", cap_of(1), "approve-populations", cap_of("4")]},
+        {"approve-populations": ["approve-populations", cap_of(1), "approve-populations", cap_of("4.5")]},
         "not the caps that the officer approved last",
     ),
     "published before its embargo ended": ({"trust": ["trust", embargo]}, "before its embargo ended"),

@@ -15,6 +15,7 @@ from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
 from release_pipeline.policy.text import read_yaml
+from tests.integration.sites import policy_text
 
 RAND_HIE = (Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml").read_text(encoding="utf-8")
 POLICY = """\
@@ -1173,3 +1174,12 @@ def test_a_damaged_policy_loads_or_is_invalid(mutations: list[tuple[str, str, in
     places = [re.match(r"p\.yaml:([0-9]+):([0-9]+): .", one) for one in problems]
     assert places
     assert all(place is not None and 1 <= int(place[1]) <= lines for place in places), problems
+
+
+@pytest.mark.parametrize("name", ["release_pipeline_record", "Release_Pipeline_x"])
+def test_a_column_cannot_have_a_name_of_our_own(name: str) -> None:
+    """It would collide with a column of the vault, after the charge."""
+    columns = f"{{{name}: {{role: confidential, do: noise, domain: [0, 9], grid: 1, outside: fail, why: known}}}}"
+    with pytest.raises(PolicyInvalid) as caught:
+        parse_policy(policy_text(columns=columns), name="people")
+    assert any("this software's own" in problem for problem in caught.value.problems)
