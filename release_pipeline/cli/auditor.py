@@ -41,8 +41,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _dossier(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.dossier import write_dossier
     from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.publication.dossier import write_dossier
     from release_pipeline.flow.site import find_site
 
     site = find_site(options.home)
@@ -52,7 +52,7 @@ def _dossier(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.verification import verify
+    from release_pipeline.flow.publication.verification import verify
 
     findings = verify(options.path, options.officer)
     failed = sum(finding.level == "FAIL" for finding in findings)

@@ -31,9 +31,9 @@ def _demo(options: argparse.Namespace) -> int:
     from release_pipeline.dagster_app.launch import check_policies, run_publication, run_release
     from release_pipeline.flow.demo import POLICY, build_demo_site, review_demo_wave, trust_demo_people
     from release_pipeline.flow.opening import find_release
-    from release_pipeline.flow.overview import describe_candidates, list_releases
+    from release_pipeline.flow.publication.verification import verify
     from release_pipeline.flow.states import list_standings
-    from release_pipeline.flow.verification import verify
+    from release_pipeline.flow.telling.overview import describe_candidates, list_releases
 
     progress = Progress()
     site = build_demo_site(options.folder, fresh=options.fresh)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from release_pipeline.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from release_pipeline.flow.keys import PrivateKey
+    from release_pipeline.flow.trust.keys import PrivateKey
 
 PROGRAM = "release-pipeline"
 MOST_ROWS = 10**12
@@ -48,7 +48,7 @@ def add_passphrase(command: argparse.ArgumentParser) -> None:
 
 def read_key_of(options: argparse.Namespace) -> PrivateKey:
     """The key that was named."""
-    from release_pipeline.flow.keys import read_key
+    from release_pipeline.flow.trust.keys import read_key
 
     return read_key(options.key, passphrase=read_passphrase_of(options))
 
@@ -56,7 +56,7 @@ def read_key_of(options: argparse.Namespace) -> PrivateKey:
 def read_passphrase_of(options: argparse.Namespace, *, twice: bool = False) -> str:
     """The passphrase from its file, or from the person at the terminal; a new one `twice`."""
     if options.passphrase_file is not None:
-        from release_pipeline.flow.keys import read_passphrase
+        from release_pipeline.flow.trust.keys import read_passphrase
 
         return read_passphrase(options.passphrase_file)
     if not sys.stdin.isatty():

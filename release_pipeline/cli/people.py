@@ -87,7 +87,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _key_new(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.keys import check_person, make_key
+    from release_pipeline.flow.trust.keys import check_person, make_key
 
     file = options.folder / f"{check_person(options.name)}.key"
     public = make_key(file, passphrase=read_passphrase_of(options, twice=True))
@@ -97,9 +97,9 @@ def _key_new(options: argparse.Namespace) -> int:
 
 
 def _trust(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.keys import read_public_key
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.trust import distrust, trust_key
+    from release_pipeline.flow.trust.keys import read_public_key
+    from release_pipeline.flow.trust.members import distrust, trust_key
 
     site = find_site(options.home)
     if options.remove and (options.role or options.public):
@@ -116,9 +116,9 @@ def _trust(options: argparse.Namespace) -> int:
 
 
 def _approve(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations, find_approvable
     from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, find_approvable
 
     site = find_site(options.home)
     target = Path(options.target)
@@ -137,9 +137,9 @@ def _approve(options: argparse.Namespace) -> int:
 
 
 def _reject(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.approvals import reject_candidate
     from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.trust.approvals import reject_candidate
 
     site = find_site(options.home)
     given = reject_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
@@ -149,7 +149,7 @@ def _reject(options: argparse.Namespace) -> int:
 
 def _publish(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import find_release
-    from release_pipeline.flow.publish import publish
+    from release_pipeline.flow.publication.publish import publish
     from release_pipeline.flow.site import find_site
     from release_pipeline.flow.sums import hash_of
 
@@ -175,8 +175,8 @@ def _telling_dagster() -> Iterator[Any]:
 
 def _retract(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.publication.withdrawal import retract
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.withdrawal import retract
 
     site = find_site(options.home)
     release = find_release(site, options.target)
@@ -189,8 +189,8 @@ def _retract(options: argparse.Namespace) -> int:
 
 def _supersede(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.publication.withdrawal import supersede
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.withdrawal import supersede
 
     site = find_site(options.home)
     old, new = find_release(site, options.target), find_release(site, options.by)

@@ -95,8 +95,8 @@ def _check(options: argparse.Namespace) -> int:
     print("\n".join(describe_plan(plan)))
     home = options.home or options.policy.resolve().parent.parent
     if (home / "populations.yaml").is_file():
-        from release_pipeline.flow.ledger import describe_room
         from release_pipeline.flow.site import find_site
+        from release_pipeline.flow.telling.ledger import describe_room
 
         for line in describe_room(find_site(home), plan.policy, rows=plan.rows):
             print(f"{'ledger':<12}{line}")

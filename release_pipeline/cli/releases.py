@@ -58,8 +58,8 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import open_release, revise_release
-    from release_pipeline.flow.overview import list_releases
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.telling.overview import list_releases
 
     site = find_site(options.home)
     if options.revise is not None:
@@ -80,14 +80,14 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.overview import describe_status, list_releases
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.telling.overview import describe_status, list_releases
 
     site = find_site(options.home)
     if options.overwrite and options.html is None:
         raise WrongUsage("--overwrite is about the file of --html, and none is named.", remedy="Add --html FILE.html.")
     if options.html is not None:
-        from release_pipeline.flow.status_page import write_status
+        from release_pipeline.flow.telling.status_page import write_status
 
         matters = write_status(site, options.html, overwrite=options.overwrite)
         print(f"{options.html}: needs attention: {matters}")
@@ -100,8 +100,8 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _ledger(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.ledger import describe_exposure, describe_ledger, ledger_to_json, read_ledgers
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.telling.ledger import describe_exposure, describe_ledger, ledger_to_json, read_ledgers
 
     site = find_site(options.home)
     ledgers = read_ledgers(site, options.population)

@@ -15,7 +15,7 @@ from release_pipeline.dagster_app.runs import find_run, process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.publish import describe_published, list_publishable, publish, read_service_key
+from release_pipeline.flow.publication.publish import describe_published, list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.policy import Policy

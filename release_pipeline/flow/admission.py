@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from release_pipeline.errors import OverCap
-from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, depends_on_records, release_loss
 from release_pipeline.store.ledger import Charge, list_charges

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.trust import read_trust, trust_key
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.members import read_trust, trust_key
 from release_pipeline.store.registry import ReleaseId
 
 POLICY = "rand-hie"

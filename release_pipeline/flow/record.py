@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.admission import admit, open_account
-from release_pipeline.flow.approvals import check_may_run
 from release_pipeline.flow.candidate import noted_facts
 from release_pipeline.flow.policies import note_policy, read_caps
 from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision
@@ -27,6 +26,7 @@ from release_pipeline.flow.states import (
     standing_of,
 )
 from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
 from release_pipeline.policy.plan import describe_claim

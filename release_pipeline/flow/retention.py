@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PRUNED, Standing, read_standings
-from release_pipeline.flow.trust import TRUSTED
+from release_pipeline.flow.trust.members import TRUSTED
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import prune_rooms

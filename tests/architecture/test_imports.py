@@ -46,7 +46,7 @@ ONLY_IN = {
     "dagster": "dagster_app/",
     "great_expectations": "stages/validate",
     "duckdb": "store/",
-    "cryptography": ("privacy/noise", "flow/"),
+    "cryptography": ("privacy/noise", "flow/trust/"),
 }
 
 

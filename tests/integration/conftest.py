@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from release_pipeline.flow.keys import PrivateKey
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.publish import publish
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, appoint, copy_site, make_keys, read_keys, review
 from tests.integration.sites import make_site
 

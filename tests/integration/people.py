@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.keys import PrivateKey, make_key, read_key
-from release_pipeline.flow.trust import trust_key
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import TinySite
 

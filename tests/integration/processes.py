@@ -13,7 +13,13 @@ TOGETHER = 60.0  # seconds that one waits for the other to be ready
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
 PROCESSES.set_forkserver_preload(
-    ["tests.integration.sites", "release_pipeline.flow.ledger", "release_pipeline.flow.overview", "pandas", "scipy.optimize"]
+    [
+        "tests.integration.sites",
+        "release_pipeline.flow.telling.ledger",
+        "release_pipeline.flow.telling.overview",
+        "pandas",
+        "scipy.optimize",
+    ]
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.site import SiteResource
-from release_pipeline.flow.keys import PrivateKey
+from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.verify import verify_path
 from tests.integration.people import PASSPHRASE, copy_site, review
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures

@@ -20,11 +20,11 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.approvals import approve_policy
-from release_pipeline.flow.dossier import write_dossier
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.verification import verify
-from release_pipeline.flow.withdrawal import retract, supersede
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.withdrawal import retract, supersede
+from release_pipeline.flow.trust.approvals import approve_policy
 from release_pipeline.policy import parse_policy
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import Finding, canonical_json, verify_path

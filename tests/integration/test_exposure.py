@@ -20,13 +20,13 @@ from release_pipeline.errors import GateFailed
 from release_pipeline.flow.demo import build_demo_site
 from release_pipeline.flow.exposure import Exposure, person_key, read_exposure
 from release_pipeline.flow.gates import check_differencing
-from release_pipeline.flow.ledger import describe_exposure, read_ledgers
 from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.overview import describe_status
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_standings
+from release_pipeline.flow.telling.ledger import describe_exposure, read_ledgers
+from release_pipeline.flow.telling.overview import describe_status
 from release_pipeline.policy.loss import Account
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import open_room

@@ -18,12 +18,12 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
-from release_pipeline.flow.ledger import read_ledgers
 from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.overview import describe_status, list_releases
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import PLAIN, Probe, Reservation, reserve
 from release_pipeline.flow.retention import prune
+from release_pipeline.flow.telling.ledger import read_ledgers
+from release_pipeline.flow.telling.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store import registry as store_registry
 from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json

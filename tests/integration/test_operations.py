@@ -27,8 +27,8 @@ from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, pro
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
-from release_pipeline.flow.overview import describe_status
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.telling.overview import describe_status
 from release_pipeline.policy.periods import begin_of, last_ended, name_period
 from release_pipeline.store import connections
 from release_pipeline.store.connections import StoreBusy

@@ -26,11 +26,11 @@ import duckdb
 import pytest
 
 from release_pipeline.flow import opening, reservation
-from release_pipeline.flow.ledger import read_ledgers
 from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.overview import list_releases
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.telling.ledger import read_ledgers
+from release_pipeline.flow.telling.overview import list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store.vault import open_room
 from tests.integration.sites import TinySite, make_rows, make_site
@@ -67,7 +67,13 @@ KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
 PROCESSES.set_forkserver_preload(
-    ["tests.integration.sites", "release_pipeline.flow.ledger", "release_pipeline.flow.overview", "pandas", "scipy.optimize"]
+    [
+        "tests.integration.sites",
+        "release_pipeline.flow.telling.ledger",
+        "release_pipeline.flow.telling.overview",
+        "pandas",
+        "scipy.optimize",
+    ]
 )
 
 

@@ -12,15 +12,15 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.approvals import approve_policy, reject_candidate
-from release_pipeline.flow.keys import NotSigned, PrivateKey, make_key, read_key
 from release_pipeline.flow.opening import find_release, revise_release
-from release_pipeline.flow.publish import publish
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.sums import hash_of
-from release_pipeline.flow.trust import distrust, trust_key
-from release_pipeline.flow.verification import verify
+from release_pipeline.flow.trust.approvals import approve_policy, reject_candidate
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.verify import verify_path
 from tests.integration.people import PASSPHRASE, RELEASE, appoint, approve_files, review
 from tests.integration.sites import TinySite, make_site

@@ -21,14 +21,16 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.flow import approvals, files, keys, withdrawal
-from release_pipeline.flow.approvals import approve_candidate
-from release_pipeline.flow.keys import PrivateKey
-from release_pipeline.flow.publish import publish
+from release_pipeline.flow import files
+from release_pipeline.flow.publication import withdrawal
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site, _Keeper
-from release_pipeline.flow.verification import verify
-from release_pipeline.flow.withdrawal import retract, supersede
+from release_pipeline.flow.trust import approvals, keys
+from release_pipeline.flow.trust.approvals import approve_candidate
+from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store import registry
 from tests.integration.people import CORRECTION, RELEASE, copy_site, read_keys, review
 from tests.integration.processes import LONGEST, PROCESSES

@@ -20,11 +20,11 @@ import pytest
 
 from release_pipeline.errors import NotPassed, OverCap, ReleasePipelineError
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.ledger import read_ledgers
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.reservation import PLAIN, Reservation, reserve
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.policy.loss import Account, release_loss
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import RegistryChanged, ReleaseId

@@ -18,9 +18,9 @@ import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, GateFailed
 from release_pipeline.flow.exposure import read_exposure
-from release_pipeline.flow.ledger import read_ledgers
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.retention import Pruned, prune
+from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import ROOT, Row, TinySite, make_rows, make_site
 

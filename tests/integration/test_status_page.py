@@ -11,16 +11,16 @@ import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.keys import PrivateKey, make_key, read_key
-from release_pipeline.flow.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.overview import list_releases
-from release_pipeline.flow.publish import publish
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.states import move
-from release_pipeline.flow.status_page import build_status
-from release_pipeline.flow.trust import trust_key
-from release_pipeline.flow.withdrawal import retract
+from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.telling.overview import list_releases
+from release_pipeline.flow.telling.status_page import build_status
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
+from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.report.status import ReleaseView, say_amount
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import copy_site, review

@@ -17,8 +17,8 @@ import pytest
 from release_pipeline.errors import DataRefused
 from release_pipeline.flow import timetable
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.overview import describe_status, list_releases
 from release_pipeline.flow.states import Standing
+from release_pipeline.flow.telling.overview import describe_status, list_releases
 from release_pipeline.flow.timetable import ARRIVAL, TIMETABLE, Tick, arrival, describe_late, note_policies, tick
 from release_pipeline.policy.periods import last_ended
 from release_pipeline.store.connections import open_database

@@ -10,13 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.approvals import check_may_run
-from release_pipeline.flow.package import package_is_whole
 from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.timetable import next_release, words_of
+from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
 from release_pipeline.policy.populations import load_populations
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId

@@ -8,7 +8,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 UNKNOWN = "unknown"
-_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def find_commit() -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.package import CARD, TOMBSTONES, package_is_whole
 from release_pipeline.flow.policies import policy_of, read_caps
+from release_pipeline.flow.publication.package import CARD, TOMBSTONES, package_is_whole
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing, read_standings
 from release_pipeline.flow.sums import SUMS, is_whole
-from release_pipeline.flow.trust import read_trust
+from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import Event, Registry
 from release_pipeline.verify import Finding, verify_events, verify_path

@@ -9,10 +9,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import verify
-from release_pipeline.flow import keys, package, states, trust
-from release_pipeline.flow.keys import NotSigned, PrivateKey
+from release_pipeline.flow import states
+from release_pipeline.flow.publication import package
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust import MAY, ROLES, Trust, trust_key
+from release_pipeline.flow.trust import keys
+from release_pipeline.flow.trust import members as trust
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
+from release_pipeline.flow.trust.members import MAY, ROLES, Trust, trust_key
 from release_pipeline.verify import MAY_SIGN, SIGNED_EVENTS, Fault, verify_statement
 
 DIGEST = "ab" * 32

@@ -10,13 +10,13 @@ from typing import Any
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import clear_partials, write_public_text
-from release_pipeline.flow.keys import PrivateKey
-from release_pipeline.flow.package import TOMBSTONES, write_statement
+from release_pipeline.flow.publication.package import TOMBSTONES, write_statement
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, check_move, move, read_standings, standing_of
 from release_pipeline.flow.texts import check_line
-from release_pipeline.flow.trust import need_trust
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.flow.trust.members import need_trust
 from release_pipeline.store.folders import sync
 from release_pipeline.store.registry import Registry, ReleaseId
 

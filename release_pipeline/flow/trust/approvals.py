@@ -7,13 +7,13 @@ from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import is_same_file
-from release_pipeline.flow.keys import NotSigned, PrivateKey
 from release_pipeline.flow.policies import Caps, note_policy, policy_of, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, REJECTED, Standing, check_move, move, standing_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.texts import check_line
-from release_pipeline.flow.trust import Trust, need_trust, read_trust
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
+from release_pipeline.flow.trust.members import Trust, need_trust, read_trust
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
 from release_pipeline.flow.sums import hash_of_file, is_whole, read_sums, write_sums
-from release_pipeline.flow.trust import KEYS, KEYS_SIGNATURE, Trust
+from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.report.public import render_card_html, render_card_json, render_datapackage, render_note
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import sync

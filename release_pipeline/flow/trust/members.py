@@ -17,8 +17,8 @@ from typing import Any, cast
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import write_text
-from release_pipeline.flow.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.registry import Registry, canonical_json

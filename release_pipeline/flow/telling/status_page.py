@@ -12,11 +12,11 @@ from urllib.parse import quote
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import check_output, write_text
-from release_pipeline.flow.ledger import Ledger, read_ledgers
-from release_pipeline.flow.overview import Line, list_releases
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.telling.ledger import Ledger, read_ledgers
+from release_pipeline.flow.telling.overview import Line, list_releases
 from release_pipeline.flow.timetable import words_of
 from release_pipeline.policy import Policy
 from release_pipeline.report.status import (
