@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,10 @@ def _run(options: argparse.Namespace) -> int:
     site = find_site(options.home)
     if options.revise is not None:
         release = revise_release(site, options.policy, options.release, why=options.revise)
+        earlier = f"{release.policy}/{release.release}/r{release.revision - 1}"
+        print(
+            f"{release}: opened, to be charged anew; {earlier} stands if it is published, and is given up if not", file=sys.stderr
+        )
     else:
         release = open_release(site, options.policy, options.release).id
     before = any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])

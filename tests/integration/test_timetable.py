@@ -550,3 +550,13 @@ def test_the_real_clock_is_used_when_no_other_is_given(clock: Any, tmp_path: Pat
     assert [(line.release, line.state) for line in list_releases(tiny.site)[0]] == [(f"people/{day}", "late")]
     assert describe_late(tiny.site, tiny.site.policy("people")).startswith(f"Release {day} was due ")
     assert tick(tiny.site, "people", why=TIMETABLE, has_run=always).release == ReleaseId("people", day)
+
+
+def test_status_says_that_the_ledger_keeps_a_release_late(tmp_path: Path, clock: Any) -> None:
+    """Nobody looks for another reason: what is left is told beside what is due."""
+    clock.moment = datetime.now(UTC) - timedelta(days=2)
+    day = last_ended("day", clock.moment + MINUTE)
+    tiny = site_of(tmp_path / "site", '{every: day, cron: "* * * * *"}', rows=make_rows(20, releases=[day]))
+    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
+    [line] = list_releases(tiny.site)[0]
+    assert (line.state, "the ledger would refuse it: 1 is left of 1 (epsilon, iDP, column)" in line.reason) == ("late", True)

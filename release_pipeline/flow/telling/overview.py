@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.site import Site
@@ -18,7 +19,9 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.timetable import next_release, words_of
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
+from release_pipeline.policy.loss import release_loss
 from release_pipeline.policy.populations import load_populations
+from release_pipeline.store.ledger import read_charge
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
@@ -107,9 +110,21 @@ def _lines_of(
             yield from (_line(site, known, _say_approvals(policy, known)) for known in mine)
         elif upcoming is not None and name == upcoming.release and upcoming.due is not None:
             late = upcoming.is_late(now)
-            yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}")
+            refused = _find_refusal(site, policy, events) if late else ""
+            yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}{refused}")
         else:
             yield Line(f"{policy.policy}/{name}", "waiting" if policy.cron else "open")
+
+
+def _find_refusal(site: Site, policy: Policy, events: tuple[Event, ...]) -> str:
+    """That the ledger has no room for the next release of a policy, in words; empty if it has, or nobody can tell."""
+    try:
+        charges = [charge for event in events if (charge := read_charge(event)) is not None]
+        account = open_account(read_caps(site), policy, charges)
+    except ReleasePipelineError:  # told elsewhere
+        return ""
+    fits = account.admits(release_loss(policy, records=policy.gates.min_rows or 0))
+    return "" if fits else f"; the ledger would refuse it: {account.left} is left of {account.limit} ({account.unit})"
 
 
 def _say_approvals(policy: Policy, known: Standing) -> str:
