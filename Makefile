@@ -28,7 +28,7 @@ demo: $(READY)  ## the whole chain on embedded public data: five waves, each rel
 	@$(BIN)/release-pipeline demo
 
 test: $(READY)  ## run all tests, slow and statistical ones included
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 ui: $(READY)  ## the Dagster UI of the demo, at http://127.0.0.1:3000 (after make demo)
 	@$(BIN)/release-pipeline ui --home demo

@@ -20,6 +20,15 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.load_profile("default")
 
 
+LONGEST = ("test_daemon", "test_protocol_crash", "test_operations", "test_races", "test_dagster_release", "test_cli_bad_input")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that no worker has them alone at the end; the others in their random order."""
+    items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
+
+
 @pytest.fixture(scope="session")
 def reference_data() -> Path:
     """The folder of reference data (see README: where to get it)."""
