@@ -160,7 +160,7 @@ def _describe(caught: Exception) -> str:
     text += quoted.partition("\n")[2]
     line = re.search(r"CSV Error on Line: (\d+)", text)
     if line is None:
-        return "it cannot be read or written."
+        return f"it cannot be read or written ({type(caught).__name__})."
     if "Number of Columns" in text:
         return f"line {line[1]} cannot be read: it has another number of fields than the header."
     if "unterminated quote" in text:
