@@ -36,7 +36,7 @@ FLAGS = [
     "--disable-quic",
 ]
 SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text of a button to press first
-    ("lineage", "assets/rand_hie/candidate?view=lineage&lineageScope=upstream&lineageDepth=10", (2300, 800), ""),
+    ("lineage", "assets/rand_hie/published?view=lineage&lineageScope=upstream&lineageDepth=10", (2500, 800), ""),
     ("zones", "asset-groups", (1900, 700), ""),
     ("candidate", "assets/rand_hie/candidate?view=overview&partition=1", (1500, 1500), ""),
     ("plots", "assets/rand_hie/candidate?view=overview", (1500, 1900), "Plots"),
