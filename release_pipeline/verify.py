@@ -120,6 +120,9 @@ class WrongUsage(ValueError):
         super().__init__(what)
 
 
+UNCOMPARED = " But nobody compared the officer's fingerprint: get it from the publisher, and name it with --officer."
+
+
 class Fault(Exception):
     """Something is not as it must be; `what` says what, in words."""
 
@@ -991,7 +994,7 @@ def main(arguments: list[str] | None = None) -> int:
         lines, code, where = [_printable(error.what)], 2, sys.stderr
     else:
         failed = sum(finding.level == "FAIL" for finding in findings)
-        end = f"NOT verified: {failed} failed." if failed else "Verified: nothing failed."
+        end = f"NOT verified: {failed} failed." if failed else f"Verified: nothing failed.{'' if wanted.officer else UNCOMPARED}"
         lines, code, where = [*map(str, findings), end], int(failed > 0), sys.stdout
     coding = where.encoding or "ascii"
     try:

@@ -16,8 +16,10 @@ from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import Event, Registry
-from release_pipeline.verify import Finding, verify_events, verify_path
+from release_pipeline.verify import UNCOMPARED, Finding, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
+
+__all__ = ["UNCOMPARED", "verify", "write_events"]
 
 
 def verify(path: Path, officers: Collection[str] = ()) -> list[Finding]:
