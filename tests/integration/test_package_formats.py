@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -95,7 +96,7 @@ def replace_cell(package: Path, column: str, cell: str, *, hidden: bool) -> None
     file = package / "data.csv"
     place = [field["name"] for field in describe(package)["resources"][1]["schema"]["fields"]].index(column)
     *lines, last, _ = file.read_text().split("\n")
-    cells = last.split(",")
+    cells = re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', last)  # at commas that no quotes enclose
     file.write_text("\n".join([*lines, ",".join([*cells[:place], cell, *cells[place + 1 :]]), ""]))
     if hidden:
         told = describe(package)
