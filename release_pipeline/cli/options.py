@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from release_pipeline.errors import WrongUsage
 
 if TYPE_CHECKING:
+    from release_pipeline.flow.site import Site
+    from release_pipeline.flow.states import ReleaseId
     from release_pipeline.flow.trust.keys import PrivateKey
 
 PROGRAM = "release-pipeline"
@@ -44,6 +46,15 @@ def add_passphrase(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--passphrase-file", type=Path, metavar="FILE", help="where the passphrase of the key is (default: you are asked)"
     )
+
+
+def read_release_of(options: argparse.Namespace) -> tuple[Site, ReleaseId]:
+    """The site, and the release of it that was named."""
+    from release_pipeline.flow.opening import find_release
+    from release_pipeline.flow.site import find_site
+
+    site = find_site(options.home)
+    return site, find_release(site, options.target)
 
 
 def read_key_of(options: argparse.Namespace) -> PrivateKey:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of
+from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of, read_release_of
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
 
@@ -137,24 +137,19 @@ def _approve(options: argparse.Namespace) -> int:
 
 
 def _reject(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.opening import find_release
-    from release_pipeline.flow.site import find_site
     from release_pipeline.flow.trust.approvals import reject_candidate
 
-    site = find_site(options.home)
-    given = reject_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
+    site, release = read_release_of(options)
+    given = reject_candidate(site, release, key=read_key_of(options), why=options.why)
     print(f"{given.subject}: rejected by {given.name}")
     return 0
 
 
 def _publish(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.publication.publish import publish
-    from release_pipeline.flow.site import find_site
     from release_pipeline.flow.sums import hash_of
 
-    site = find_site(options.home)
-    release = find_release(site, options.target)
+    site, release = read_release_of(options)
     folder = publish(site, release, key=read_key_of(options))
     print(f"{folder}\npackage {hash_of(folder)}")
     with _telling_dagster() as launch:
@@ -174,12 +169,9 @@ def _telling_dagster() -> Iterator[Any]:
 
 
 def _retract(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.publication.withdrawal import retract
-    from release_pipeline.flow.site import find_site
 
-    site = find_site(options.home)
-    release = find_release(site, options.target)
+    site, release = read_release_of(options)
     folder = retract(site, release, key=read_key_of(options), why=options.why)
     print(f"{folder}: retracted; its data are gone, and RETRACTED.md says why, as it was signed first")
     with _telling_dagster() as launch:
@@ -190,10 +182,9 @@ def _retract(options: argparse.Namespace) -> int:
 def _supersede(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.publication.withdrawal import supersede
-    from release_pipeline.flow.site import find_site
 
-    site = find_site(options.home)
-    old, new = find_release(site, options.target), find_release(site, options.by)
+    site, old = read_release_of(options)
+    new = find_release(site, options.by)
     folder = supersede(site, old, new, key=read_key_of(options), why=options.why)
     print(f"{folder}: superseded by {new}; SUPERSEDED.md says so")
     with _telling_dagster() as launch:

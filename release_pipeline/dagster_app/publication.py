@@ -9,6 +9,7 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
+from release_pipeline.dagster_app.operations import RELEASE
 from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.releases import OWNERS, RETRIES, readable_failures
 from release_pipeline.dagster_app.runs import find_run, process_tags
@@ -110,4 +111,4 @@ def _request(instance: dg.DagsterInstance, site: Site, policy: Policy) -> Any:
         return dg.SkipReason(error.in_full)
     if not ready:
         return dg.SkipReason(" ".join(waiting) or "Nothing is approved and not yet published.")
-    return [dg.RunRequest(partition_key=release.release, tags={"release-pipeline/release": str(release)}) for release in ready]
+    return [dg.RunRequest(partition_key=release.release, tags={RELEASE: str(release)}) for release in ready]

@@ -18,7 +18,7 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import sync
 
-PRIVATE = 0o600
+PRIVATE, PUBLIC = 0o600, 0o644
 _PARTIAL = ".partial-"
 
 
@@ -65,23 +65,16 @@ def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(content, indent=2) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, mode: int = PRIVATE) -> None:
     """`text` as a file."""
-    with _appearing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode(), mode=mode)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """`content` as a file for the owner alone."""
+def write_bytes(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
+    """`content` as a file, for the owner alone unless another mode is named."""
     with _appearing(path) as partial:
         partial.write_bytes(content)
-
-
-def write_public_text(path: Path, text: str) -> None:
-    """`text` as a file for everybody."""
-    with _appearing(path) as partial:
-        partial.write_text(text, encoding="utf-8")
-        partial.chmod(0o644)
+        partial.chmod(mode)
 
 
 def read_table(path: Path, *, format: str, policy: Policy) -> pa.Table:

@@ -62,7 +62,8 @@ def _find_due(site: Site, now: datetime) -> list[Standing]:
     with site.open_registry(read_only=True) as registry:
         standings = read_standings(registry.events).values()
         trusted = any(event.kind == TRUSTED for event in registry.events)
-        charged = {known.policy_hash: policy_of(registry, known.policy_hash) for known in standings if trusted and known.charge}
+        hashes = {known.policy_hash for known in standings if trusted and known.charge is not None}
+        charged = {digest: policy_of(registry, digest) for digest in hashes}
     policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
     found: list[Standing] = []
     for known in standings:

@@ -15,7 +15,6 @@ from typing import Any
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
-from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.policy.text import EMPTY, read_yaml
 from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.registry import Registry, RegistryChanged, open_registry
@@ -105,10 +104,6 @@ class Site:
             except ReleasePipelineError as error:
                 broken.append(str(error))
         return policies, broken
-
-    def population(self, policy: Policy) -> Population:
-        """The population whose budget the policy spends."""
-        return find_population(load_populations(self.populations_file), policy.population, file=self.populations_file)
 
     def shows_internal_metrics(self) -> bool:
         """Whether site.yaml says `internal_metrics_in_ui: true`: figures against the original may stand in Dagster's UI."""

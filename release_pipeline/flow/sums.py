@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 SUMS = "SHA256SUMS"
@@ -11,9 +11,14 @@ SUMS = "SHA256SUMS"
 
 def write_sums(folder: Path) -> str:
     """List the files of a folder with their hashes, as `sha256sum -c` reads it, and give the hash of the list."""
-    text = "".join(f"{hash_of_file(file)}  {file.name}\n" for file in sorted(folder.iterdir()))
+    text = list_sums({file.name: hash_of_file(file) for file in folder.iterdir()})
     (folder / SUMS).write_text(text, encoding="utf-8")
     return hash_of(folder)
+
+
+def list_sums(hashes: Mapping[str, str]) -> str:
+    """The list of some files' hashes, by name."""
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(hashes.items()))
 
 
 def hash_of(folder: Path) -> str:

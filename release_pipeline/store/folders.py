@@ -11,9 +11,15 @@ from pathlib import Path
 
 def make_private_folder(folder: Path) -> None:
     """`folder` and whatever is missing above it, for the owner alone."""
+    make_folder(folder, mode=0o700)
+
+
+def make_folder(folder: Path, *, mode: int) -> None:
+    """`folder` and whatever is missing above it, with that mode, whatever the umask says."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
-        path.mkdir(mode=0o700, exist_ok=True)
+        path.mkdir(mode=mode, exist_ok=True)
+        path.chmod(mode)
 
 
 @contextmanager

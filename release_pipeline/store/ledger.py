@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import duckdb
@@ -36,9 +37,14 @@ def read_charge(event: Event) -> Charge | None:
     return Charge(event.release, told["population"], told["policy_hash"], told["source"], told["records"], loss, event.noted)
 
 
+def charges_of(events: Iterable[Event]) -> list[Charge]:
+    """The charges among some events, in their order."""
+    return [charge for event in events if (charge := read_charge(event)) is not None]
+
+
 def list_charges(registry: Registry, population: str | None = None) -> list[Charge]:
     """Every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
-    charges = [charge for event in registry.events if (charge := read_charge(event)) is not None]
+    charges = charges_of(registry.events)
     return [charge for charge in charges if population in (None, charge.population)]
 
 

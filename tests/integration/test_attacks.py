@@ -33,7 +33,7 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow import gates, release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.package import TOMBSTONES, write_statement
+from release_pipeline.flow.publication.package import TOMBSTONES
 from release_pipeline.flow.publication.publish import list_publishable, publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
@@ -41,7 +41,7 @@ from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.site import Site, _Keeper
 from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key, write_statement
 from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
 from release_pipeline.verify import verify_path

@@ -385,7 +385,7 @@ def test_account_that_forgets_a_charge_is_refused(tmp_path: Path) -> None:
     for release in ("1", "2"):
         reserve(tiny.site, reservation_of(tiny, "people", release), PLAIN)
     policy = tiny.site.policy("people")
-    forgetful = Account("folk", tiny.site.population(policy), ())
+    forgetful = Account("folk", read_caps(tiny.site).of(policy), ())
     wanted = Charge(ReleaseId("people", "3"), "folk", policy.canonical_hash(), "source", 60, release_loss(policy, records=60))
     assert forgetful.admits(wanted.loss)
     with pytest.raises(RegistryChanged, match="do not agree on what is spent"), tiny.site.open_registry() as registry:

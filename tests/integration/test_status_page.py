@@ -18,9 +18,7 @@ from release_pipeline.flow.states import move
 from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.telling.overview import list_releases
 from release_pipeline.flow.telling.status_page import build_status
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
-from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
-from release_pipeline.flow.trust.members import trust_key
+from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.report.status import ReleaseView, say_amount
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import copy_site, review
@@ -103,22 +101,13 @@ def test_a_broken_list_of_populations_is_said_and_the_rest_is_shown(tiny: TinySi
     assert [release.state for release in view.series[0].releases] == ["candidate", "blocked", "open"]
 
 
-def test_packages_are_linked_from_where_the_page_lies(tmp_path: Path) -> None:
+def test_packages_are_linked_from_where_the_page_lies(candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
     """Of what was published, superseded or retracted later or not; approvals are named; only files that are there are linked."""
-    tiny = make_site(tmp_path / "office")
-    people = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
-    for name in people:
-        make_key(tmp_path / f"{name}.key", passphrase="horse battery")  # noqa: S106
-    keys = {name: read_key(tmp_path / f"{name}.key", passphrase="horse battery") for name in people}  # noqa: S106
-    for name, role in people.items():
-        trust_key(tiny.site, name, role, keys[name].public, key=keys["olga"])
-    approve_policy(tiny.site, "people", key=keys["olga"])
-    approve_populations(tiny.site, key=keys["olga"])
+    tiny = copy_site(candidate, tmp_path / "office")
     release = ReleaseId("people", "1")
-    tiny.flow("1").run()
-    approve_candidate(tiny.site, release, key=keys["ben"])
+    review(tiny, keys, "ben")
     assert view_of(tiny).approvers == ("ben",)
-    approve_candidate(tiny.site, release, key=keys["cleo"])
+    review(tiny, keys, "cleo")
     assert (view_of(tiny).state, view_of(tiny).card, view_of(tiny).needed) == ("approved", "", 2)
 
     package = publish(tiny.site, release, key=keys["robot"])

@@ -21,13 +21,14 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import policy_of
-from release_pipeline.flow.publication.package import package_is_whole, write_statement
+from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, POLICY, Standing, read_standings
-from release_pipeline.flow.sums import SUMS, is_whole
+from release_pipeline.flow.sums import SUMS, is_whole, list_sums
 from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
@@ -118,7 +119,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
     files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE)}
     files["verify.py"] = Path(__file__).resolve().parents[2] / "verify.py"
     content = {name: text.encode() for name, text in texts.items()} | {name: file.read_bytes() for name, file in files.items()}
-    return content | {SUMS: _sums(content)}
+    return content | {SUMS: list_sums({name: hashlib.sha256(part).hexdigest() for name, part in content.items()}).encode()}
 
 
 def _populations_text(registry: Registry, release: ReleaseId) -> str:
@@ -205,10 +206,6 @@ def _list_columns(policy: Policy) -> str:
         )
     writer.writerows((name, "", "drop", "no", "", "", "", "", "") for name in policy.drop)
     return table.getvalue()
-
-
-def _sums(content: Mapping[str, bytes]) -> bytes:
-    return "".join(f"{hashlib.sha256(part).hexdigest()}  {name}\n" for name, part in sorted(content.items())).encode()
 
 
 def _json(content: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shutil
 from collections.abc import Callable
@@ -12,10 +11,11 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
 from release_pipeline.flow.sums import hash_of_file, is_whole, read_sums, write_sums
+from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.report.public import render_card_html, render_card_json, render_datapackage, render_note
 from release_pipeline.report.view import PublicView
-from release_pipeline.store.folders import sync
+from release_pipeline.store.folders import make_folder, sync
 
 SIGNATURE = "SHA256SUMS.sig"
 CARD = "privacy-card.json"
@@ -55,10 +55,7 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
 
 def place_package(built: Path, folder: Path) -> None:
     """Put a package that was built into its place, for everybody to read: whole or not at all."""
-    missing = [path for path in folder.parents if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(exist_ok=True)
-        path.chmod(0o755)
+    make_folder(folder.parent, mode=0o755)
     for left in folder.parent.glob(f".{folder.name}.*"):  # of an attempt that was killed
         shutil.rmtree(left)
     partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
@@ -80,16 +77,13 @@ def package_is_whole(folder: Path, standing: Standing) -> bool:
     signature = folder / SIGNATURE
     if not signature.is_file() or signature.read_bytes() != write_statement(standing.package_signed).encode():
         return False
-    gone = [file.name for file in folder.glob("data.*")] if standing.state == RETRACTED else []
-    data = () if standing.state != RETRACTED else ("data.csv", "data.parquet")
-    return not gone and is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=data)
+    retracted = standing.state == RETRACTED
+    if retracted and any(folder.glob("data.*")):
+        return False
+    away = ("data.csv", "data.parquet") if retracted else ()
+    return is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
 
 
 def tombstone_files() -> list[str]:
     """What may be in a package and not in its list of sums, for it came later."""
     return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md")]
-
-
-def write_statement(signed: Any) -> str:
-    """A signed statement as the text of a file."""
-    return json.dumps(signed, indent=2, sort_keys=True) + "\n"

@@ -25,7 +25,7 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.store.ledger import read_charge
+from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
 NONE = "none: a record without a value would have stopped the release"
@@ -48,7 +48,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
     definition = DEFINITION[protect.method]
     rows_in = int(facts["rows_in"])
     plan = make_plan(policy, rows=rows_in)
-    charges = [charge for event in events if (charge := read_charge(event)) is not None]
+    charges = charges_of(events)
     account = open_account(read_caps(site), policy, charges)
     series = [charge.loss.of(definition, protect.scope) for charge in charges if charge.id.policy == policy.policy]
     rule = policy.suppress

@@ -23,12 +23,13 @@ from release_pipeline.flow.publication.public_view import build_view
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, standing_of
+from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import find_approval, valid_approvers
 from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
+from release_pipeline.report.view import PublicView
 from release_pipeline.stages.audit import judge_expected_errors
 from release_pipeline.stages.package import check_released
 from release_pipeline.store.ledger import RESERVED, list_charges
@@ -41,15 +42,11 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
     with site.publishing_alone():
         with site.open_registry() as registry:
             standing = standing_of(registry, release)
-        if standing.state == PUBLISHED:
+            begun = None if standing.state == PUBLISHED else _begin(site, registry, standing, key, now or datetime.now(UTC))
+        if begun is None:
             _finish(folder, built, standing)
             return folder
-        with site.open_registry() as registry:
-            trust, standing = need_trust(site, registry), standing_of(registry, release)
-            by = trust.sign(key, kind="package", subject=str(release), digest="")["statement"]["name"]  # refused if they may not
-            _check_publishable(site, registry, trust, standing, now=now or datetime.now(UTC))
-            intent = _note_intent(registry, standing, by)
-            view = build_view(site, registry.events, standing, policy_of(registry, standing.policy_hash))
+        trust, intent, view = begun
         probe.passed("the intent is noted")
         digest, signed = build_package(
             built,
@@ -70,6 +67,15 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
         _finish(folder, built, standing)
         probe.passed("the package is in its place")
     return folder
+
+
+def _begin(site: Site, registry: Registry, standing: Standing, key: PrivateKey, now: datetime) -> tuple[Trust, Event, PublicView]:
+    """The list of keys, the intent, and what the public will be told, when everything was looked at."""
+    trust = need_trust(site, registry)
+    by = trust.sign(key, kind="package", subject=str(standing.id), digest="")["statement"]["name"]  # refused if they may not
+    _check_publishable(site, registry, trust, standing, now=now)
+    intent = _note_intent(registry, standing, by)
+    return trust, intent, build_view(site, registry.events, standing, policy_of(registry, standing.policy_hash))
 
 
 def _note_intent(registry: Registry, standing: Standing, by: str) -> Event:
@@ -123,13 +129,12 @@ def list_publishable(site: Site, policy_name: str, *, now: datetime | None = Non
     waiting: list[str] = []
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
-        for known in {event.release for event in registry.events if event.release and event.release.policy == policy_name}:
-            standing = standing_of(registry, known)
-            if standing.state in ("approved", PUBLISHING):
+        for known, standing in sorted(read_standings(registry.events).items()):
+            if known.policy == policy_name and standing.state in ("approved", PUBLISHING):
                 found = list(_find_obstacles(site, registry, trust, standing, now))
                 ready += [] if found else [known]
                 waiting += [f"{known}: {' '.join(found)}"] if found else []
-    return sorted(ready), sorted(waiting)
+    return ready, waiting
 
 
 def _check_publishable(site: Site, registry: Registry, trust: Trust, standing: Standing, *, now: datetime) -> None:

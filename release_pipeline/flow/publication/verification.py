@@ -19,19 +19,28 @@ from release_pipeline.store.registry import Event, Registry
 from release_pipeline.verify import UNCOMPARED, Finding, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
 
-__all__ = ["UNCOMPARED", "verify", "write_events"]
+__all__ = ["UNCOMPARED", "find_officers", "verify", "write_events"]
 
 
 def verify(path: Path, officers: Collection[str] = ()) -> list[Finding]:
     """The findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
-    home = path.parent if path.name == "registry.duckdb" else path
+    site, officers = _find_site(path), find_officers(path, officers)
     try:
-        if (home / "registry.duckdb").exists() and not (home / SUMS).exists():  # in a package, a registry is somebody's trick
-            site = find_site(home)
-            return list(_verify_site(site, officers or ([] if site.officer is None else [site.officer])))
-        return verify_path(path, officers)
+        return verify_path(path, officers) if site is None else list(_verify_site(site, officers))
     except NotVerifiable as error:
         raise WrongUsage(error.what) from None
+
+
+def find_officers(path: Path, given: Collection[str]) -> Collection[str]:
+    """The fingerprints that the officer's is compared with: those that were given, or else the one that a site pins."""
+    site = None if given else _find_site(path)
+    return given if site is None or site.officer is None else [site.officer]
+
+
+def _find_site(path: Path) -> Site | None:
+    """The site that a path names, if it is one; in a package, a registry is somebody's trick."""
+    home = path.parent if path.name == "registry.duckdb" else path
+    return find_site(home) if (home / "registry.duckdb").exists() and not (home / SUMS).exists() else None
 
 
 def write_events(events: Iterable[Event]) -> str:
@@ -78,9 +87,12 @@ def _verify_trust(site: Site, registry: Registry, officers: Collection[str]) -> 
 
 def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
     charges = list_charges(registry)
+    if not charges:
+        return
+    caps = read_caps(site)
     for name in sorted({charge.population for charge in charges}):
         last = next(charge for charge in reversed(charges) if charge.population == name)
-        account = open_account(read_caps(site), policy_of(registry, last.policy_hash), charges)
+        account = open_account(caps, policy_of(registry, last.policy_hash), charges)
         words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
 

@@ -5,27 +5,31 @@ The officer's signed statement is an event first, and then a tombstone in the pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.files import clear_partials, write_public_text
-from release_pipeline.flow.publication.package import TOMBSTONES, write_statement
+from release_pipeline.flow.files import PUBLIC, clear_partials, write_text
+from release_pipeline.flow.publication.package import TOMBSTONES
 from release_pipeline.flow.reservation import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, check_move, move, read_standings, standing_of
+from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, move, read_standings, standing_of
 from release_pipeline.flow.texts import check_line
-from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.flow.trust.keys import PrivateKey, write_statement
 from release_pipeline.flow.trust.members import need_trust
 from release_pipeline.store.folders import sync
 from release_pipeline.store.registry import Registry, ReleaseId
+
+KINDS = {RETRACTED: "retract", SUPERSEDED: "supersede"}  # what is signed for each state
 
 
 def retract(site: Site, release: ReleaseId, *, key: PrivateKey, why: str, probe: Probe = PLAIN) -> Path:
     """The officer takes a published release back, with the reason: its data leave the package, a tombstone stays."""
     if not why.strip():
         raise WrongUsage("a retraction needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
-    return _withdraw(site, release, RETRACTED, "retract", key=key, told={"reason": check_line(why)}, why=why, probe=probe)
+    why = check_line(why)
+    return _withdraw(site, release, RETRACTED, key=key, told={"reason": why}, why=why, probe=probe)
 
 
 def supersede(
@@ -34,26 +38,42 @@ def supersede(
     """The officer refers the readers of a published release to a later revision, whose card names it in turn."""
     if (successor.policy, successor.release) != (release.policy, release.release) or successor.revision <= release.revision:
         raise WrongUsage("only a later revision of the same release can supersede it.", where=str(successor))
-    words = f"{successor}: {why}" if why.strip() else str(successor)
-    return _withdraw(site, release, SUPERSEDED, "supersede", key=key, told={"successor": str(successor)}, why=words, probe=probe)
+
+    def check_successor(registry: Registry) -> None:
+        known = read_standings(registry.events).get(successor)
+        state = "not opened" if known is None else known.state
+        if state != PUBLISHED:
+            raise Blocked(f"it is {state}, not published.", where=str(successor), remedy="Publish it first.")
+
+    words = check_line(f"{successor}: {why}" if why.strip() else str(successor))
+    told = {"successor": str(successor)}
+    return _withdraw(site, release, SUPERSEDED, key=key, told=told, why=words, probe=probe, check=check_successor)
 
 
 def _withdraw(
-    site: Site, release: ReleaseId, state: str, kind: str, *, key: PrivateKey, told: dict[str, str], why: str, probe: Probe
+    site: Site,
+    release: ReleaseId,
+    state: str,
+    *,
+    key: PrivateKey,
+    told: dict[str, str],
+    why: str,
+    probe: Probe,
+    check: Callable[[Registry], None] = lambda _: None,
 ) -> Path:
-    """The event, unless there is one already, and the tombstone that it asks for."""
+    """The event, unless there is one already, and the tombstone that it asks for. `check` may refuse what is new."""
     with site.publishing_alone():
         with site.open_registry() as registry:
             trust = need_trust(site, registry)
             standing = standing_of(registry, release)
-            if "successor" in told and standing.state != state:
-                _check_successor(registry, told["successor"])
-            signed = trust.sign(key, kind=kind, subject=str(release), digest=str(standing.package_hash), why=check_line(why))
             if standing.state != state:
-                check_move(registry, release, state)
+                check(registry)
+            about: dict[str, str] = {"kind": KINDS[state], "subject": str(release), "digest": str(standing.package_hash)}
+            signed = trust.sign(key, **about, why=why)
+            if standing.state != state:
                 move(registry, release, state, **told, hash=standing.package_hash, signed=signed)
             signed = _find_signed(registry, release, state)
-            trust.check(signed, kind=kind, subject=str(release), digest=str(standing.package_hash))
+            trust.check(signed, **about)
         probe.passed(f"{state} is noted")
         folder = site.package(str(release))
         if not folder.is_dir():
@@ -64,12 +84,6 @@ def _withdraw(
     return folder
 
 
-def _check_successor(registry: Registry, successor: str) -> None:
-    state = next((known.state for name, known in read_standings(registry.events).items() if str(name) == successor), "not opened")
-    if state != PUBLISHED:
-        raise Blocked(f"it is {state}, not published.", where=successor, remedy="Publish it first.")
-
-
 def _find_signed(registry: Registry, release: ReleaseId, state: str) -> Any:
     return next(event.content["signed"] for event in registry.events if (event.kind, event.release) == (state, release))
 
@@ -78,16 +92,15 @@ def _bury(folder: Path, state: str, signed: Any, probe: Probe) -> None:
     """The tombstone for machines, for people, and then the data away if it is a retraction."""
     name, told = TOMBSTONES[state], signed["statement"]
     clear_partials(folder)
-    write_public_text(folder / f"{name}.json", write_statement(signed))
+    write_text(folder / f"{name}.json", write_statement(signed), mode=PUBLIC)
     probe.passed("the tombstone is signed")
     if state == RETRACTED:
         words = "The data were removed from this package. Do not use copies of them."
     else:
         words = f"Use the later release instead: ../{told['why'].partition(':')[0].rpartition('/')[2]}/"
     title = f"# {told['subject']} was {state}\n\n"
-    write_public_text(
-        folder / f"{name}.md", f"{title}On {told['at']}, by {told['name']}: {told['why']}\n\n{words}\n\nSigned in {name}.json.\n"
-    )
+    text = f"{title}On {told['at']}, by {told['name']}: {told['why']}\n\n{words}\n\nSigned in {name}.json.\n"
+    write_text(folder / f"{name}.md", text, mode=PUBLIC)
     probe.passed("the tombstone is written")
     if state == RETRACTED:
         for file in folder.glob("data.*"):

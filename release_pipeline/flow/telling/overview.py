@@ -11,7 +11,7 @@ from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
@@ -20,8 +20,7 @@ from release_pipeline.flow.timetable import next_release, words_of
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import release_loss
-from release_pipeline.policy.populations import load_populations
-from release_pipeline.store.ledger import read_charge
+from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
 SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
@@ -37,10 +36,11 @@ class Line:
     rows: int | None = None
     claim: str = ""
     since: str = ""
+    note: str = ""  # reason and claim have it too, among what a page shows in columns and links of its own
 
     def to_json(self) -> dict[str, Any]:
         """The line for a script."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "note"}
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
@@ -49,18 +49,24 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
     with site.open_registry(read_only=True) as registry:
         events = registry.events
         policies, broken = site.read_policies()
-        broken += [*dict.fromkeys(_find_unapproved(site, registry, policies))]
+        caps, without = _read_caps(site)
+        if caps is not None:
+            broken += [*dict.fromkeys(_find_unapproved(site, registry, policies, caps))]
     standings = read_standings(events)
     broken += _find_broken_clock(events)
-    lines = [line for policy in policies for line in _lines_of(site, policy, standings, events, now)]
+    lines = [line for policy in policies for line in _lines_of(site, policy, standings, events, caps, now)]
     told = {line.release for line in lines}
     unread = " (its policy cannot be read, or has this release no more)"
     lines += [_line(site, known, unread) for name, known in sorted(standings.items()) if str(name) not in told]
+    return lines, [*broken, *without]
+
+
+def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
+    """The caps, or in words why there are none."""
     try:
-        load_populations(site.populations_file)
+        return read_caps(site), []
     except ReleasePipelineError as error:
-        broken.append(str(error))
-    return lines, broken
+        return None, [str(error)]
 
 
 def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]:
@@ -98,7 +104,12 @@ def describe_candidates(site: Site) -> Iterator[str]:
 
 
 def _lines_of(
-    site: Site, policy: Policy, standings: Mapping[ReleaseId, Standing], events: tuple[Event, ...], now: datetime
+    site: Site,
+    policy: Policy,
+    standings: Mapping[ReleaseId, Standing],
+    events: tuple[Event, ...],
+    caps: Caps | None,
+    now: datetime,
 ) -> Iterator[Line]:
     """The releases of one policy: those that it names in its order, or by period as they were opened; and the next one."""
     begun = [known.release for known in standings if known.policy == policy.policy]
@@ -107,21 +118,20 @@ def _lines_of(
     for name in names:
         mine = [known for id, known in sorted(standings.items()) if (id.policy, id.release) == (policy.policy, name)]
         if mine:
-            yield from (_line(site, known, _say_approvals(policy, known)) for known in mine)
+            yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in mine)
         elif upcoming is not None and name == upcoming.release and upcoming.due is not None:
             late = upcoming.is_late(now)
-            refused = _find_refusal(site, policy, events) if late else ""
+            refused = _find_refusal(caps, policy, events) if late and caps is not None else ""
             yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}{refused}")
         else:
             yield Line(f"{policy.policy}/{name}", "waiting" if policy.cron else "open")
 
 
-def _find_refusal(site: Site, policy: Policy, events: tuple[Event, ...]) -> str:
+def _find_refusal(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> str:
     """That the ledger has no room for the next release of a policy, in words; empty if it has, or nobody can tell."""
     try:
-        charges = [charge for event in events if (charge := read_charge(event)) is not None]
-        account = open_account(read_caps(site), policy, charges)
-    except ReleasePipelineError:  # told elsewhere
+        account = open_account(caps, policy, charges_of(events))
+    except ReleasePipelineError:  # a population that is not declared: a run says so
         return ""
     fits = account.admits(release_loss(policy, records=policy.gates.min_rows or 0))
     return "" if fits else f"; the ledger would refuse it: {account.left} is left of {account.limit} ({account.unit})"
@@ -135,28 +145,34 @@ def _say_approvals(policy: Policy, known: Standing) -> str:
     return f" (approved by {len(known.approvers)} of {policy.review.reviewers}{names})"
 
 
-def _line(site: Site, known: Standing, remark: str = "") -> Line:
+def _line(site: Site, known: Standing, remark: str = "", *, approvals: str = "") -> Line:
     shown, folder, words = known.state, site.candidate(str(known.id)), known.reason
     if shown == "candidate" and not is_whole(folder, known.candidate_hash):
-        shown, remark = "damaged", " (the candidate's folder is not what was frozen)"
+        shown, remark, approvals = "damaged", " (the candidate's folder is not what was frozen)", ""
     if known.package_hash is not None and not package_is_whole(site.package(str(known.id)), known):
         shown, remark = "damaged", f" ({shown}; the package is not what was published)"
+    elsewhere = approvals
     if known.successor:
-        remark += f" (superseded by {known.successor})"
+        elsewhere += f" (superseded by {known.successor})"
     if known.replaced is not None:
-        remark += f" (given up for {known.replaced})"
+        elsewhere += f" (given up for {known.replaced})"
     if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
-    claim = str(known.facts.get("claim", "")) or (f"opened: {known.why}" if known.state == "open" and known.why else "")
-    return Line(str(known.id), shown, words + remark * bool(words), known.facts.get("rows_out"), claim + remark, known.since)
+    opened = f"opened: {known.why}" if known.state == "open" and known.why else ""
+    claim, told = str(known.facts.get("claim", "")) or opened, remark + elsewhere
+    return Line(
+        str(known.id),
+        shown,
+        words + told * bool(words),
+        known.facts.get("rows_out"),
+        claim + told,
+        known.since,
+        note=(words or opened) + remark,
+    )
 
 
-def _find_unapproved(site: Site, registry: Registry, policies: list[Policy]) -> Iterator[str]:
+def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], caps: Caps) -> Iterator[str]:
     """What the officer has not approved as it is now, so that nothing of it runs; in words."""
-    try:
-        caps = read_caps(site)
-    except ReleasePipelineError:  # told elsewhere
-        return
     for policy in policies:
         try:
             check_may_run(site, registry, policy, caps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,24 +81,19 @@ def _view_release(
 ) -> ReleaseView:
     if standing is None:
         return ReleaseView(line.release, line.state, reason=line.reason)
-    claim = str(standing.facts.get("claim", ""))
-    given_up = "" if standing.replaced is None else str(standing.replaced)
-    reason = line.reason or line.claim.removeprefix(claim)  # a line without a reason has its remark after the claim
-    for told_by_a_link in (f"(given up for {given_up})", f"(superseded by {standing.successor})"):
-        reason = reason.replace(told_by_a_link, "").strip()
-    reason = re.sub(r"\(approved by [^)]*\)", "", reason).strip()  # it has a column of its own
+    reason = line.note.strip()
     if reason.startswith("(") and reason.endswith(")"):
         reason = reason[1:-1]
     return ReleaseView(
         name=line.release,
         state=line.state,
         rows=line.rows,
-        claim=claim,
+        claim=str(standing.facts.get("claim", "")),
         since=words_of(datetime.fromisoformat(line.since).astimezone(UTC)) if line.since else "",
         reason=_shorten_paths(site, reason),
         approvers=tuple(standing.approvers),
         needed=needed[line.release],
-        given_up=given_up,
+        given_up="" if standing.replaced is None else str(standing.replaced),
         successor=standing.successor,
         card=_find_address(site, standing, "privacy-card.html", folder),
         note=_find_address(site, standing, "RELEASE_NOTE.md", folder),

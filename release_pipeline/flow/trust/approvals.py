@@ -73,12 +73,12 @@ def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: s
         trust, standing, policy = _reviewed(site, registry, release, key, APPROVED)
         digest, needed = str(standing.candidate_hash), policy.review.reviewers
         signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=check_line(why))
-        name = trust.find(key.public).name
-        new = name not in valid_approvers(registry, trust, standing, policy.steward)  # once more, after a key was replaced
+        name, before = signed["statement"]["name"], valid_approvers(registry, trust, standing, policy.steward)
+        new = name not in before  # once more, after a key was replaced
         if new:
             told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
             move(registry, release, APPROVED, **told, signed=signed)
-        return Given(str(release), digest, name, len(valid_approvers(registry, trust, standing, policy.steward)), needed, new)
+        return Given(str(release), digest, name, len(before) + new, needed, new)
 
 
 def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Given:
@@ -89,7 +89,7 @@ def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: st
         trust, standing, _ = _reviewed(site, registry, release, key, REJECTED)
         digest = str(standing.candidate_hash)
         signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=check_line(why))
-        name = trust.find(key.public).name
+        name = signed["statement"]["name"]
         reason = f"rejected by {name}: {why.strip()}"
         told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
         move(registry, release, REJECTED, **told, signed=signed)
@@ -148,7 +148,7 @@ def _approve_file(
     registry: Registry, trust: Trust, key: PrivateKey, *, what: str, subject: str, digest: str, text: str = ""
 ) -> Given:
     signed = trust.sign(key, kind=what, subject=subject, digest=digest)
-    name = trust.find(key.public).name
+    name = signed["statement"]["name"]
     if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
         registry.add(APPROVED, what=what, subject=subject, hash=digest, name=name, signed=signed, text=text)
     return Given(subject, digest, name)

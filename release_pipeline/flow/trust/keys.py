@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,6 +95,11 @@ class PrivateKey:
             "why": why,
         }
         return {"statement": statement, "signature": base64.b64encode(self.key.sign(_message(statement))).decode()}
+
+
+def write_statement(signed: Any) -> str:
+    """A signed statement as the text of a file."""
+    return json.dumps(signed, indent=2, sort_keys=True) + "\n"
 
 
 def check_signature(signed: Any, key: PublicKey, *, kind: str, subject: str, digest: str) -> Mapping[str, Any]:

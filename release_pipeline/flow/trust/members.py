@@ -18,22 +18,13 @@ from typing import Any, cast
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import write_text
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, check_person, check_signature, write_statement
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.registry import Registry, canonical_json
+from release_pipeline.verify import MAY_SIGN as MAY
 
 ROLES = ("officer", "steward", "reviewer", "service")
-MAY = {  # who may sign what
-    "trusted-keys": ("officer",),
-    "policy": ("officer",),
-    "populations": ("officer",),
-    "approve": ("reviewer",),
-    "reject": ("reviewer",),
-    "package": ("service", "officer"),
-    "retract": ("officer",),
-    "supersede": ("officer",),
-}
 TRUSTED = "trusted"
 FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"  # of the site
 KEYS, KEYS_SIGNATURE = "trusted-keys.json", "trusted-keys.sig"  # of packages and dossiers, so that verifying needs no YAML
@@ -120,10 +111,10 @@ def read_trust(site: Site, registry: Registry) -> Trust | None:
 
 def _last(site: Site, registry: Registry) -> Trust | None:
     """The last list of the registry, if the pinned officer signed it."""
-    known = [event.content for event in registry.events if event.kind == TRUSTED]
-    if not known and site.officer is None:
+    known, officer = [event.content for event in registry.events if event.kind == TRUSTED], site.officer
+    if not known and officer is None:
         return None
-    if site.officer is None:
+    if officer is None:
         raise NotSigned("the site had a privacy officer, and no longer names one.", where=str(site.home / "site.yaml"))
     if not known:
         raise NotSigned(
@@ -135,7 +126,7 @@ def _last(site: Site, registry: Registry) -> Trust | None:
     trust = Trust(members, known[-1]["signed"])
     if _moment(known[-1]) < max(map(_moment, known)):
         raise NotSigned("an older list than the last was put back.", where=FILE, remedy="Restore the registry as it was last.")
-    if trust.officer.key.fingerprint != site.officer:
+    if trust.officer.key.fingerprint != officer:
         raise NotSigned("the officer in the list is not the one that the site names.", where=str(site.home / "site.yaml"))
     trust.check(trust.signed, kind="trusted-keys", subject="trusted-keys", digest=_digest(trust.text))
     return trust
@@ -176,8 +167,7 @@ def trust_key(site: Site, name: str, role: str, public: PublicKey, *, key: Priva
 
 def _with(trust: Trust, member: Member, key: PrivateKey) -> tuple[Member, ...]:
     """The members with this one added or changed."""
-    if key.public != trust.officer.key:
-        raise NotSigned("only the officer's key may change the list.", where=FILE)
+    _check_officer(trust, key)
     if member.name == trust.officer.name and member != trust.officer:
         raise WrongUsage("the officer's own entry cannot be changed like this.", where=member.name)
     if member.role == "officer" and member != trust.officer:
@@ -192,8 +182,7 @@ def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
     """Take somebody off the list: what they signed before counts no more, except in what is published."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
-        if key.public != trust.officer.key:
-            raise NotSigned("only the officer's key may change the list.", where=FILE)
+        _check_officer(trust, key)
         if name == trust.officer.name:
             raise WrongUsage("this is the officer, whom the site is pinned to and who signs the list.", where=name)
         if name not in {known.name for known in trust.members}:
@@ -201,6 +190,11 @@ def distrust(site: Site, name: str, *, key: PrivateKey) -> Trust:
         trust = _note(registry, tuple(known for known in trust.members if known.name != name), key)
     _write(site, trust)
     return trust
+
+
+def _check_officer(trust: Trust, key: PrivateKey) -> None:
+    if key.public != trust.officer.key:
+        raise NotSigned("only the officer's key may change the list.", where=FILE)
 
 
 def _note(registry: Registry, members: tuple[Member, ...], key: PrivateKey) -> Trust:
@@ -221,7 +215,7 @@ def _moment(content: Mapping[str, Any]) -> str:
 
 def _write(site: Site, trust: Trust) -> None:
     lines = [f'  {member.name}: {{role: {member.role}, key: "{member.key.text}"}}' for member in trust.members]
-    write_text(site.home / SIGNATURE, json.dumps(trust.signed, indent=2) + "\n")
+    write_text(site.home / SIGNATURE, write_statement(trust.signed))
     write_text(site.home / FILE, "\n".join(["# Signed: change it with `release-pipeline trust`.", "keys:", *lines]) + "\n")
 
 

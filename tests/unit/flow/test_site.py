@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import HOME, Site, find_site
 from release_pipeline.store.registry import RegistryChanged
 
@@ -74,13 +75,13 @@ def test_names_of_policies_are_no_paths(site: Site, name: str) -> None:
 def test_population_of_a_policy(site: Site) -> None:
     """Its cap, or that the officer has not declared it."""
     policy = site.policy("rand-hie")
-    assert str(site.population(policy).cap.epsilon) == "10"
+    assert str(read_caps(site).of(policy).cap.epsilon) == "10"
     site.populations_file.write_text("others: {cap: {releases: 1}}\n")
     with pytest.raises(PolicyInvalid, match=r"'rand-hie-participants' is not declared.*others"):
-        site.population(policy)
+        read_caps(site).of(policy)
     site.populations_file.unlink()
     with pytest.raises(ReleasePipelineError, match=r"populations\.yaml"):
-        site.population(policy)
+        read_caps(site).of(policy)
 
 
 @pytest.mark.parametrize(
