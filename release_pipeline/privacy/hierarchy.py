@@ -90,7 +90,7 @@ class Hierarchy:
         codes = np.empty((self.levels, len(values)), dtype=np.int64)
         for level in range(self.levels):
             used, codes[level] = np.unique(self.codes[level, values], return_inverse=True)
-            labels.append(tuple(self.labels[level][place] for place in used.tolist()))
+            labels.append(tuple(self.labels[level][int(place)] for place in used))
         return Hierarchy(tuple(labels), codes)
 
     def __repr__(self) -> str:
@@ -134,7 +134,7 @@ def _check_monotone(hierarchy: Hierarchy) -> None:
         parent[fine] = coarse
         torn = np.flatnonzero(parent[fine] != coarse)
         if len(torn):
-            label = hierarchy.labels[level][fine[torn[0]]]
+            label = hierarchy.labels[level][int(fine[torn[0]])]
             raise InvalidArgument(
                 f"the levels are not monotone: values that share '{label}' on level {level} have different labels on level "
                 f"{level + 1}.",
