@@ -13,7 +13,7 @@ import dagster as dg
 
 from release_pipeline.flow.release import STAGES, StageResult
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import DropColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn, ReleasedColumn
 
 ALLOWED: dict[str, tuple[type, ...]] = {
     "anonymity_k": (int, type(None)),
@@ -29,6 +29,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "gates": (int,),
     "gates_passed": (int,),
     "k": (int, type(None)),
+    "levels": (str,),
     "method": (str,),
     "package_hash": (str,),
     "noise_columns": (int,),
@@ -79,20 +80,20 @@ def column_origins(policy: Policy) -> Any:
     """
     records: list[dg.TableRecord] = []
     for name, column in _released(policy):
-        passed = [stage for stage in STAGES if stage != "microaggregated" or isinstance(column, NoiseColumn)]
+        passed = [stage for stage in STAGES if stage != "microaggregated" or not isinstance(column, KeepColumn)]
         row = {"released": name, "from source column": name, "done": _words(policy, name), "passed": " > ".join(passed)}
         records.append(dg.TableRecord(row))
     return dg.MetadataValue.table(records)
 
 
-def _released(policy: Policy) -> list[tuple[str, KeepColumn | NoiseColumn]]:
-    return [(name, column) for name, column in policy.columns.items() if not isinstance(column, DropColumn)]
+def _released(policy: Policy) -> list[tuple[str, ReleasedColumn]]:
+    return list(policy.released_columns.items())
 
 
-def _type(column: KeepColumn | NoiseColumn) -> str:
+def _type(column: ReleasedColumn) -> str:
     if isinstance(column, NoiseColumn):
         return "double"
-    return "bigint" if column.integers else "varchar"
+    return "bigint" if isinstance(column, KeepColumn) and column.integers else "varchar"
 
 
 def _words(policy: Policy, name: str) -> str:
@@ -100,6 +101,8 @@ def _words(policy: Policy, name: str) -> str:
     if isinstance(column, NoiseColumn):
         k = f", k = {policy.protect.k}" if policy.protect.k else ""
         return f"{column.role}; noise by {policy.protect.method}{k}, epsilon {policy.column_epsilon[name]}"
+    if isinstance(column, GeneraliseColumn):
+        return f"{column.role}; made coarser: {column.hierarchy.words}"
     return f"{column.role}; released as it is"
 
 

@@ -3,49 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
-from release_pipeline.policy import Policy
-from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.methods import DEFINITION, Claim, Statistics
 from release_pipeline.store.vault import ReleaseRoom
-
-_compute: Any = pyarrow.compute  # its functions are made at run time
-
-
-def statistics_table(name: str, exact: Statistics) -> pa.Table:
-    """The exact statistics of one column, a row per cluster."""
-    return pa.table(
-        {
-            "column_name": pa.repeat(name, len(exact.size)),
-            "size": pa.array(exact.size),
-            "statistic": pa.array(exact.statistic),
-            "scale": pa.array(exact.scale),
-        }
-    )
-
-
-def stored_statistics(
-    policy: Policy, name: str, statistics: pa.Table, membership: pa.Table, evidence: Mapping[str, Any]
-) -> Statistics:
-    """The statistics of one column as `microaggregate` stored them: a retry must not calibrate anew (methods.md section 2)."""
-    protect = policy.protect
-    mine = statistics.filter(_compute.equal(statistics.column("column_name"), name))
-    return Statistics(
-        grid=policy.noise_columns[name].exact_grid,
-        claim=Claim(DEFINITION[protect.method], policy.column_epsilon[name], protect.scope),
-        consistency=choose_consistency(protect.consistency, method=protect.method, scope=protect.scope),
-        cluster=membership.column(name).to_numpy().astype(np.intp),
-        size=mine.column("size").to_numpy(),
-        statistic=mine.column("statistic").to_numpy(),
-        scale=mine.column("scale").to_numpy(),
-        loss={"centroid": evidence["loss_centroid"], "column": evidence["loss_column"]},
-    )
 
 
 def fingerprint(table: pa.Table) -> str:

@@ -78,10 +78,11 @@ def write_bytes(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
 
 
 def read_table(path: Path, *, format: str, policy: Policy) -> pa.Table:
-    """A table of ours, in one of the two formats: every kept column as text in CSV, every other as a number."""
+    """A table of ours, in one of the two formats: every noise column as a number, in CSV every other as text."""
     if format == "parquet":
         return pyarrow.parquet.read_table(path)
-    kinds = dict.fromkeys(policy.kept_columns, pa.string()) | dict.fromkeys(policy.noise_columns, pa.float64())
+    texts = dict.fromkeys(policy.released_columns, pa.string())
+    kinds = texts | dict.fromkeys(policy.noise_columns, pa.float64())
     options = pyarrow.csv.ConvertOptions(
         column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
     )

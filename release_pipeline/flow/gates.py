@@ -10,8 +10,8 @@ from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.flow.files import write_private_json
 from release_pipeline.flow.notes import ReleaseNotes
 from release_pipeline.flow.states import Standing
-from release_pipeline.stages.audit import judge_expected_errors
-from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.stages.audit import judge_gates
+from release_pipeline.stages.ways import Figures, find_way
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseRoom
@@ -68,23 +68,19 @@ def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standin
         )
 
 
-def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> dict[str, float]:
-    """The expected error of every noise column, and the gates on it judged: before anything is charged, so that a policy that
+def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figures:
+    """What error to expect of every noise column, and the gates on it judged: before anything is charged, so that a policy that
     cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
     method = flow.policy.protect.model_dump_json()
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
-    expected: dict[str, float] = {}
-    for name in flow.policy.noise_columns:
-        flow.progress(f"expecting the error of {name}")
-        numbers = room.read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(flow.policy, name, numbers, secret=secret, context=())
-        expected[name] = expect_error(exact, numbers, secret=secret, context=(name,))
-    failed = [gate for gate in judge_expected_errors(expected, flow.policy.gates.expected_error) if not gate.passed]
+    expected = find_way(flow.policy).expect(room.read, secret=secret, progress=flow.progress)
+    failed = [gate for gate in judge_gates(expected, flow.policy.gates) if not gate.passed]
     if failed:
         folder = flow.site.vault / "refused"
         make_private_folder(folder)
         file = folder / f"{flow.id.file_name}.json"
-        write_private_json(file, {"release": str(flow.id), "gates": [(gate.name, gate.value, gate.limit) for gate in failed]})
+        told = {"gates": [(gate.name, gate.value, gate.limit) for gate in failed], "expected": expected}
+        write_private_json(file, {"release": str(flow.id), **told})
         words = tuple(gate.words for gate in failed)
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy="No noise was drawn.")
     return expected

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from release_pipeline.errors import SourceError
-from release_pipeline.policy.model import look_alike_key
+from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.store.source import find_file
 
 _NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")

@@ -7,7 +7,7 @@ suppressed and nobody reviewed it. The evidence carries that stamp.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,27 +16,23 @@ import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
-from release_pipeline.flow.evidence import ColumnEvidence, collect_evidence
 from release_pipeline.flow.files import check_output, is_same_file, write_together
 from release_pipeline.flow.opening import name_release
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
-    kept_entries,
     needed_columns,
     refuse,
     release_filter,
+    typed_column,
 )
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim
-from release_pipeline.privacy.methods import DEFINITION
-from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.audit import column_error
 from release_pipeline.stages.checks import check_facts, check_release_column, match_header, warn, warn_of_releases
-from release_pipeline.stages.mask import mask
-from release_pipeline.stages.microaggregate import fill_missing, microaggregate
+from release_pipeline.stages.ways import RECORD, Figures, find_way
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -52,7 +48,7 @@ class MaskedTable:
     table: pa.Table
     records: int
     claim: str
-    columns: dict[str, ColumnEvidence]
+    columns: Figures
     warnings: tuple[str, ...]
     policy_hash: str
     release: str | None
@@ -71,7 +67,7 @@ class MaskedTable:
             "records": self.records,
             "claim": self.claim,
             "definition": self.definition,
-            "columns": {name: column.to_json() for name, column in self.columns.items()},
+            "columns": self.columns,
             "warnings": list(self.warnings),
         }
 
@@ -119,33 +115,35 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
         return _mask(policy, table, release, (*warn(facts, policy), *warn_of_releases(outside or NO_RELEASES, policy)), progress)
 
 
-def _mask(policy: Policy, table: RawTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:
+def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[str, ...], progress: Progress) -> MaskedTable:
     secret = secrets.token_bytes(SECRET_BYTES)
-    records = table.count_records()
     context = (policy.canonical_hash(), release or "once", 0)
-    order = shuffled_positions(records, noise_stream(secret, *context, "shuffle"))
-    columns: dict[str, pa.Array] = {}
-    evidence: dict[str, ColumnEvidence] = {}
-    noisy = list(policy.noise_columns)
-    for name, column in policy.columns.items():
-        if isinstance(column, NoiseColumn):
-            progress(f"masking {name} ({noisy.index(name) + 1} of {len(noisy)}, {records:,} records)")
-            numbers = fill_missing(column, table.numbers(name))
-            exact = microaggregate(policy, name, numbers, secret=secret, context=context)
-            values = mask(exact, secret=secret, context=(*context, name))
-            evidence[name] = collect_evidence(exact, error=column_error(numbers, values))
-            columns[name] = pa.array(values[order])
-        elif isinstance(column, KeepColumn):
-            columns[name] = kept_entries(column, table.categories(name), order)
+    made: dict[str, pa.Table] = {}
+
+    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        """A column of the records is read when it is asked for: no more than one lies in memory."""
+        if table == "records":
+            return pa.table({name: typed_column(policy, name, raw) for name in columns or policy.released_columns})
+        return made[table] if columns is None else made[table].select(list(columns))
+
+    way = find_way(policy)
+    grouped = way.group(read, secret=secret, context=context, progress=progress)
+    made |= grouped.tables
+    masked = way.mask(read, secret=secret, context=context, progress=progress)
+    own = masked.column(RECORD).to_numpy()
+    evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
+    for name in policy.noise_columns:
+        original = read("records", [name]).column(0).to_numpy()[own]
+        evidence[name]["error"] = column_error(original, masked.column(name).to_numpy())
     return MaskedTable(
-        table=pa.table(columns),
-        records=records,
+        table=masked.select(list(policy.released_columns)),
+        records=masked.num_rows,
         claim=describe_claim(policy),
         columns=evidence,
         warnings=warnings,
         policy_hash=policy.canonical_hash(),
         release=release,
-        definition=DEFINITION[policy.protect.method],
+        definition=policy.definition,
     )
 
 

@@ -11,7 +11,7 @@ from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY
 from release_pipeline.policy import Policy
-from release_pipeline.policy.load import parse_policy, read_text
+from release_pipeline.policy.load import list_files, parse_policy, read_text, reader_beside
 from release_pipeline.policy.populations import Population, find_population, load_populations
 from release_pipeline.store.registry import Registry, canonical_json
 
@@ -22,8 +22,10 @@ def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
     known = [told["hash"] for told in seen if told["policy"] == policy.policy]
     if known and known[-1] == policy.canonical_hash():
         return
-    yaml = read_text(site.policy_file(policy.policy))
-    if parse_policy(yaml, name=policy.policy) != policy:
+    file = site.policy_file(policy.policy)
+    yaml, read = read_text(file), reader_beside(file)
+    files = {name: read(name) for name in list_files(yaml)}
+    if parse_policy(yaml, name=policy.policy, read=files.__getitem__) != policy:
         raise Blocked("it is being changed just now.", where=policy.policy, remedy="Try again.")
     registry.add(
         POLICY,
@@ -32,6 +34,7 @@ def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
         population=policy.population,
         text=policy.canonical_json(),
         yaml=yaml,
+        **({"files": files} if files else {}),
     )
 
 
@@ -39,7 +42,8 @@ def policy_of(registry: Registry, digest: str) -> Policy:
     """The policy of that hash, as its event has it."""
     for event in registry.events:
         if event.kind == POLICY and event.content["hash"] == digest:
-            policy = parse_policy(event.content["yaml"], name=event.content["policy"])
+            files: Mapping[str, str] = event.content.get("files", {})
+            policy = parse_policy(event.content["yaml"], name=event.content["policy"], read=files.__getitem__)
             if policy.canonical_hash() == digest:
                 return policy
     raise Blocked("the registry does not have the policy that this was made under.", where=digest[:12])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import DataRefused
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn, Person
+from release_pipeline.policy.hierarchies import Intervals, Listed
+from release_pipeline.policy.model import DropColumn, GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn, Person
 from release_pipeline.policy.periods import PATTERN
 from release_pipeline.stages.checks import Check, Facts, refusals
+from release_pipeline.stages.microaggregate import fill_missing
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
 
@@ -58,6 +58,8 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
                 low, high = (float(bound) for bound in column.domain)
                 fill = None if isinstance(column.missing, str) else float(column.missing.fill)
                 counts[name] = table.count_numbers(name, low=low, high=high, step=float(column.grid), fill=fill)
+        elif isinstance(column, GeneraliseColumn):
+            counts |= _count_generalised(name, column, table)
         elif isinstance(column, KeepColumn):
             filled = str(column.missing.category) if isinstance(column.missing, MissingCategory) else None
             counts[name] = table.count_categories(name, [str(value) for value in column.values], filled=filled)
@@ -66,12 +68,44 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
     return Facts(table.count_records(), counts, table.kinds)
 
 
-def kept_entries(column: KeepColumn, entries: pa.ChunkedArray, order: npt.NDArray[np.intp] | None = None) -> pa.Array:
-    """A kept column in its declared type, missing entries in their declared category; reordered if asked."""
+def _count_generalised(name: str, column: GeneraliseColumn, table: RawTable) -> dict[str, Mapping[str, int]]:
+    spec, filled = column.hierarchy, column.missing_entry
+    if not isinstance(spec, Intervals):
+        covers = frozenset(spec.values).__contains__ if isinstance(spec, Listed) else spec.covers
+        return {name: table.count_entries(name, lambda entry: covers(entry) or entry == filled, filled=filled)}
+    if table.kinds[name] not in ("text", "number"):
+        return {}
+    low, high = (float(bound) for bound in spec.domain)
+    return {name: table.count_numbers(name, low=low, high=high, step=float(spec.grid), fill=None)}
+
+
+def read_entries(name: str, table: RawTable) -> pa.ChunkedArray:
+    """A column as it was delivered, where it is not what was declared; the checks tell."""
+    return table.categories(name)
+
+
+def typed_column(policy: Policy, name: str, table: RawTable) -> pa.Array | None:
+    """A column of the source as the records have it: numbers, or entries, with what is declared for the missing ones; None where
+    it is absent or of a type that cannot be read so, which the checks tell."""
+    column, kind = policy.columns[name], table.kinds.get(name)
+    is_cut = isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals)
+    numeric = is_cut or isinstance(column, NoiseColumn)
+    if isinstance(column, DropColumn) or kind is None or (numeric and kind not in ("text", "number")):
+        return None
+    if isinstance(column, NoiseColumn):
+        return pa.array(fill_missing(column, table.numbers(name)), from_pandas=False)
+    if numeric:
+        return pa.array(table.numbers(name), from_pandas=True)  # NaN stands for a missing one, which the checks have counted
+    if isinstance(column, GeneraliseColumn):
+        entries = table.categories(name).combine_chunks()
+        return entries if column.missing_entry is None else entries.fill_null(column.missing_entry)
+    return _kept_entries(column, table.categories(name))
+
+
+def _kept_entries(column: KeepColumn, entries: pa.ChunkedArray) -> pa.Array:
+    """A kept column in its declared type, missing entries in their declared category."""
     if isinstance(column.missing, MissingCategory):
         entries = entries.fill_null(str(column.missing.category))
-    if order is not None:
-        entries = entries.take(pa.array(order))
     whole = entries.combine_chunks()
     return whole.cast(pa.int64()) if column.integers else whole
 

@@ -28,10 +28,9 @@ from release_pipeline.flow.states import (
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Loss, release_loss, table_is_covered
+from release_pipeline.policy.loss import Loss, release_loss, sum_series, table_is_covered
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
-from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 
@@ -116,26 +115,25 @@ class ReleaseRecord:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
         loss = release_loss(policy, records=rows_in)
-        definition = DEFINITION[policy.protect.method]
         with self.site.open_registry(read_only=True) as registry:
             charges = list_charges(registry)
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
         account = open_account(
             read_caps(self.site), policy, charges
         )  # as it stood when this release was charged: a retry says the same
-        series = [charge.loss.of(definition, policy.protect.scope) for charge in charges if charge.id.policy == policy.policy]
+        series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
         return {
             "release": str(self.id),
             "claim": describe_claim(policy),
-            "definition": definition,
+            "definition": policy.definition,
             "scope": policy.protect.scope,
             "method": policy.protect.method,
             "epsilon": policy.protect.epsilon.nano * policy.records_per_person / NANO,
             "k": policy.protect.k,
             "anonymity_k": suppressed["anonymity_k"],
-            "column_bound": _bound_words(loss, definition, "column"),
+            "column_bound": _bound_words(loss, policy.definition, "column"),
             "table_bound": "the same epsilon" if table_is_covered(policy) else "not bounded",
-            "series_epsilon": None if None in series else sum(part or 0 for part in series) / NANO,
+            "series_epsilon": None if series is None else series / NANO,
             "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
             "policy_hash": self._hash,
             "rows_in": rows_in,
@@ -166,5 +164,5 @@ class ReleaseRecord:
 
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:
-    nano = loss.of(definition, scope)
+    nano = None if definition == "k-epsilon" else loss.of(definition, scope)
     return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"

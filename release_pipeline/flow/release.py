@@ -18,8 +18,7 @@ import pyarrow as pa
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, NotPassed
 from release_pipeline.flow.candidate import freeze
-from release_pipeline.flow.content import content_of, statistics_table, stored_statistics
-from release_pipeline.flow.evidence import collect_evidence
+from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exposure import person_key
 from release_pipeline.flow.gates import check_differencing, check_history, expect_errors
 from release_pipeline.flow.notes import ReleaseNotes
@@ -27,18 +26,18 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
-    kept_entries,
     needed_columns,
+    read_entries,
     refuse,
     release_filter,
+    typed_column,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.states import list_standings
-from release_pipeline.policy.model import KeepColumn, NoiseColumn, Person
+from release_pipeline.policy.model import Person
 from release_pipeline.policy.plan import describe_claim
-from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.stages.audit import Gate, audit_columns, judge_expected_errors
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.stages.audit import Gate, judge_gates
 from release_pipeline.stages.checks import (
     FAMILIES,
     Check,
@@ -50,14 +49,11 @@ from release_pipeline.stages.checks import (
     warn,
     warn_of_releases,
 )
-from release_pipeline.stages.mask import mask
-from release_pipeline.stages.microaggregate import fill_missing, microaggregate
-from release_pipeline.stages.suppress import suppress_table
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
+from release_pipeline.stages.ways import RECORD, Way, find_way
 from release_pipeline.store.vault import ReleaseRoom
 
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
-RECORD = "release_pipeline_record"  # the row number of a record in source order, never released
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +108,11 @@ class ReleaseFlow(ReleaseNotes):
             raw = room.raw(note["source"])
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
-            for name, column in policy.columns.items():
-                if isinstance(column, NoiseColumn) and raw.kinds.get(name) in ("text", "number"):
-                    columns[name] = pa.array(fill_missing(column, raw.numbers(name)), from_pandas=False)
-                elif isinstance(column, KeepColumn) and name in raw.kinds:
-                    entries = raw.categories(name)
-                    columns[name] = entries if facts.columns[name]["undeclared"] else kept_entries(column, entries)
+            for name in policy.released_columns:
+                is_other = bool(facts.columns.get(name, {}).get("undeclared"))
+                read = read_entries(name, raw) if is_other else typed_column(policy, name, raw)
+                if read is not None:
+                    columns[name] = read
             room.write("records", pa.table(columns))
             _, header = match_header(note["header"], policy)
             going_on = [name for name in room.columns("records") if name != RECORD]
@@ -181,25 +176,17 @@ class ReleaseFlow(ReleaseNotes):
             stored = self._find_note(room, "microaggregated")
             if stored is not None and stored["version"] == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(room, stored)
-                return self._microaggregated(version, stored["columns"])
-            membership: dict[str, Any] = {}
-            parts: list[pa.Table] = []
-            evidence: dict[str, Any] = {}
-            for name in policy.noise_columns:
-                self.progress(f"clustering {name}")
-                numbers = room.read("records", [name]).column(name).to_numpy()
-                exact = microaggregate(policy, name, numbers, secret=secret, context=self._context)
-                membership[name] = pa.array(exact.cluster.astype(np.int32))
-                parts.append(statistics_table(name, exact))
-                evidence[name] = collect_evidence(exact, error=expected[name]).to_json()
-            room.write("membership", pa.table(membership))
-            room.write("statistics", pa.concat_tables(parts))
+                return self._microaggregated(stored)
+            made = self._way.group(room.read, secret=secret, context=self._context, progress=self.progress)
+            for name, table in made.tables.items():
+                room.write(name, table)
             room.expose(str(self.id), people=isinstance(policy.person, Person))
-            told = {"input": note["version"], "columns": evidence}
-            self._write_note(room, "microaggregated", version, ["membership", "statistics"], **told)
+            evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
+            told = {"input": note["version"], "columns": evidence, "facts": dict(made.facts)}
+            stored = self._write_note(room, "microaggregated", version, list(made.tables), **told)
             self.probe.passed("the clusters are made, not yet committed")
         self.probe.passed("the clusters are committed")
-        return self._microaggregated(version, evidence)
+        return self._microaggregated(stored)
 
     def mask(self) -> StageResult:
         """`masked`: noise on the statistics, rows shuffled; committed, noted as drawn, and then the secret is forgotten."""
@@ -213,17 +200,7 @@ class ReleaseFlow(ReleaseNotes):
                 self.note_drawn(drawn["version"])
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id)
-            statistics, membership = room.read("statistics"), room.read("membership")
-            order = shuffled_positions(membership.num_rows, noise_stream(secret, *self._context, "shuffle"))
-            columns: dict[str, Any] = {RECORD: pa.array(order)}
-            for name, column in policy.columns.items():
-                if isinstance(column, NoiseColumn):
-                    self.progress(f"masking {name}")
-                    exact = stored_statistics(policy, name, statistics, membership, note["columns"][name])
-                    columns[name] = pa.array(mask(exact, secret=secret, context=(*self._context, name))[order])
-                elif isinstance(column, KeepColumn):
-                    columns[name] = room.read("records", [name]).column(0).combine_chunks().take(pa.array(order))
-            table = pa.table(columns)
+            table = self._way.mask(room.read, secret=secret, context=self._context, progress=self.progress)
             room.write("masked", table)
             version = self._version([content_of(room, "masked")])
             drawn = self._write_note(room, "masked", version, ["masked"], input=note["input"], records=table.num_rows)
@@ -233,32 +210,29 @@ class ReleaseFlow(ReleaseNotes):
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
-        """`suppressed`: the masked records without small groups of kept quasi-identifiers, or blocked when that is too many."""
-        policy, rule = self.policy, self.policy.suppress
+        """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
         with self._room() as room:
             note = self._previous(room, "masked", check=True)
-            table = room.read("masked")
-            quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
-            done = suppress_table(table, quasi, below=rule.quasi_groups_below if rule else 0)
+            for stage in self._way.suppression_reads:
+                self._previous(room, stage, check=True)
+            done = self._way.suppress(room.read, room.read("masked"))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
                 "anonymity_k": done.anonymity,
                 "rows": done.table.num_rows,
             }
-            too_many = rule is not None and done.records > rule.at_most * table.num_rows
             nobody = done.table.num_rows == 0
             version = self._version([note["version"], done.cells, done.dropped])
-            if not too_many and not nobody:
+            if not done.refusal and not nobody:
                 room.write("suppressed", done.table)
-                self._write_note(room, "suppressed", version, ["suppressed"], **numbers)
+                self._write_note(room, "suppressed", version, ["suppressed"], **numbers, figures=dict(done.figures))
         self.probe.passed("suppressed")
-        if rule is not None and too_many:
-            limit = float(rule.at_most * 100)
-            self.block(f"{done.share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be.")
+        if done.refusal:
+            self.block(done.refusal)
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
-        return StageResult("suppressed", version, {**numbers, "share_suppressed": done.share})
+        return StageResult("suppressed", version, {**numbers, "share_suppressed": done.share}, dict(done.figures))
 
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error."""
@@ -267,14 +241,12 @@ class ReleaseFlow(ReleaseNotes):
             suppressed = self._previous(room, "suppressed", check=True)
             clusters = self._previous(room, "microaggregated")
             self._check_records(room, clusters)
-            names = list(policy.noise_columns)
-            original = room.read("records", names)
-            released = room.read("suppressed", [RECORD, *names])
-            own = released.column(RECORD).to_numpy()
             stream = noise_stream(bytes.fromhex(self.site.keyed_hash(str(self.id).encode())), "linkage sample")
-            expected = {name: clusters["columns"][name]["error"] for name in names}
-            internal = {"expected_error": expected, **audit_columns(original, released, own, stream=stream)}
-            gates = judge_expected_errors(expected, policy.gates.expected_error)
+            expected = {name: clusters["columns"][name]["error"] for name in policy.noise_columns}
+            internal = {"expected_error": expected, **self._way.audit(room.read, room.read("suppressed"), stream=stream)}
+            if suppressed["figures"]:
+                internal["suppressed"] = suppressed["figures"]
+            gates = judge_gates(clusters["columns"], policy.gates)
             version = self._version([suppressed["version"], "audit"])
             judged = [(gate.name, gate.value, gate.limit) for gate in gates]
             self._write_note(room, "audited", version, [], internal=internal, gates=judged)
@@ -296,12 +268,12 @@ class ReleaseFlow(ReleaseNotes):
             clusters = self._previous(room, "microaggregated")
             self._check_records(room, clusters)
             failed = [gate.words for gate in (Gate(*parts) for parts in audited["gates"]) if not gate.passed]
-            released = [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
-            table = room.read("suppressed", released)
+            table = room.read("suppressed", list(policy.released_columns))
             if failed:
                 self.block("; ".join(failed))
             refuse(str(self.id), check_roles(table.column_names, policy))
             facts = self.public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
+            facts |= clusters["facts"]
             evidence = self._evidence(facts, audited, clusters, validated)
             self.check_frozen()
             digest = freeze(
@@ -336,9 +308,7 @@ class ReleaseFlow(ReleaseNotes):
             "release": str(self.id),
             "policy": json.loads(policy.canonical_json()),
             "facts": facts,
-            "consistency": choose_consistency(
-                policy.protect.consistency, method=policy.protect.method, scope=policy.protect.scope
-            ),
+            "consistency": policy.consistency,
             "units": "scales are of the cluster sums, in the column's unit; errors are mean squares over the column's variance",
             "columns": clusters["columns"],
             "audit": audited["internal"],
@@ -358,12 +328,18 @@ class ReleaseFlow(ReleaseNotes):
         note = self._find_note(room, stage)
         if note is None:
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
-        return self._microaggregated(note["version"], note["columns"])
+        return self._microaggregated(note)
 
-    def _microaggregated(self, version: str, evidence: Mapping[str, Any]) -> StageResult:
-        facts = {"noise_columns": len(evidence), "method": self.policy.protect.method, "k": self.policy.protect.k}
-        internal = {"expected_error": {name: column["error"] for name, column in evidence.items()}}
-        return StageResult("microaggregated", version, facts, internal)
+    def _microaggregated(self, note: Mapping[str, Any]) -> StageResult:
+        policy = self.policy
+        facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
+        facts |= note["facts"]
+        internal = {"expected_error": {name: note["columns"][name]["error"] for name in policy.noise_columns}}
+        return StageResult("microaggregated", note["version"], facts, internal)
+
+    @property
+    def _way(self) -> Way:
+        return find_way(self.policy)
 
     def _masked(self, drawn: Mapping[str, Any]) -> StageResult:
         facts = {"rows": drawn["records"], "claim": describe_claim(self.policy)}

@@ -8,16 +8,17 @@ from typing import Any, cast
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import DEFINITION_NAME, describe_claim
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.methods import DEFINITION
+
+STRENGTH = ("dp", "idp", "k-epsilon")  # every eps-DP release is eps-iDP too; (k,eps)-anonymity bounds neither
 
 
 def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
     """What changes from `old` to `new`, the weightiest first; nothing when both have the same hash."""
     if old.canonical_hash() == new.canonical_hash():
         return
-    was, is_now = DEFINITION[old.protect.method], DEFINITION[new.protect.method]
+    was, is_now = old.definition, new.definition
     if was != is_now:
-        weaker = "a weaker definition" if is_now == "idp" else "a stronger definition"
+        weaker = "a weaker definition" if STRENGTH.index(is_now) > STRENGTH.index(was) else "a stronger definition"
         yield f"{weaker}: {DEFINITION_NAME[was]} becomes {DEFINITION_NAME[is_now]}; their epsilons cannot be compared"
     if old.population != new.population:
         yield f"another budget: population {old.population} becomes {new.population}"
@@ -42,7 +43,7 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
 
 def _series(policy: Policy) -> int | None:
     """What all releases of the policy together may spend, in its own definition and scope; None where there is no end of them."""
-    if policy.every:
+    if policy.every or policy.definition == "k-epsilon":
         return None
     return policy.protect.epsilon.nano * policy.records_per_person * len(policy.release_names)
 

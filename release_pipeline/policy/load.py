@@ -6,37 +6,44 @@ import difflib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any, NoReturn, TypeVar, cast, get_type_hints
+from typing import Any, NoReturn, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.policy.hierarchies import FORMS, Read, expand, known_keys
 from release_pipeline.policy.model import (
+    AnyProtect,
     Column,
     DropColumn,
     Fill,
     Gates,
+    GeneraliseColumn,
     KeepColumn,
     MissingCategory,
-    Name,
     NoiseColumn,
     Person,
     Policy,
     Protect,
+    ProtectClasses,
     Publish,
     Review,
     Scheduled,
     Source,
     Suppress,
+    SuppressClasses,
 )
 from release_pipeline.policy.rules import Parts, Problem, find_contradictions
+from release_pipeline.policy.scalars import Name
 from release_pipeline.policy.text import Document, Path, read_yaml
 
 MAX_BYTES = 1_000_000
 Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
+_PROTECT: TypeAdapter[Any] = TypeAdapter(AnyProtect)
+METHODS = tuple(name for model in (Protect, ProtectClasses) for name in get_args(get_type_hints(model)["method"]))
 _MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
     "releases": Scheduled,
@@ -51,12 +58,64 @@ _FORMS = {
     "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
     "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, cron: '0 6 1 * *'}.",
 }
-_COLUMN_MODELS: dict[str, type[BaseModel]] = {"drop": DropColumn, "keep": KeepColumn, "noise": NoiseColumn}
+_COLUMN_MODELS: dict[str, type[BaseModel]] = {
+    "drop": DropColumn,
+    "keep": KeepColumn,
+    "noise": NoiseColumn,
+    "generalise": GeneraliseColumn,
+}
 
 
 def load_policy(file: FilePath) -> Policy:
-    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any."""
-    return parse_policy(read_text(file), name=str(file))
+    """The policy in `file`; raises `PolicyInvalid` with every problem and its line when there are any. Files that it names for
+    hierarchies are looked for from its own folder on."""
+    return parse_policy(read_text(file), name=str(file), read=reader_beside(file))
+
+
+def refuse_files(name: str) -> str:
+    """For a policy that lies nowhere: it cannot name files."""
+    raise WrongUsage("there is no folder to look for this file in.", where=name)
+
+
+def reader_beside(file: FilePath) -> Read:
+    """What reads the files that the policy in `file` names."""
+
+    def read(name: str) -> str:
+        return read_text(file.parent / name, what="hierarchy")
+
+    return read
+
+
+def list_files(text: str) -> list[str]:
+    """The files that the policy in `text` names for its hierarchies, in order; none where it cannot be read."""
+    value = read_yaml(text).value
+    columns = cast(dict[str, Any], value).get("columns") if isinstance(value, dict) else None
+    hierarchies = [hierarchy for _, hierarchy in _list_hierarchies(columns)]
+    return list(dict.fromkeys(file for hierarchy in hierarchies if isinstance(file := hierarchy.get("csv"), str)))
+
+
+def _list_hierarchies(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The hierarchies that columns have, by column."""
+    for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
+        if isinstance(column, dict) and isinstance(hierarchy := cast(dict[str, Any], column).get("hierarchy"), dict):
+            yield name, cast(dict[str, Any], hierarchy)
+
+
+def _expand_hierarchies(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the rows of every hierarchy in it, from its CSV or groups; what is wrong with them goes to `problems`."""
+    expanded: dict[str, Any] = {}
+    for name, hierarchy in _list_hierarchies(raw.get("columns")):
+        try:
+            expanded[name] = expand(hierarchy, read)
+        except ReleasePipelineError as error:
+            key = "csv" if "csv" in hierarchy else "groups"
+            file = f" ({error.where})" if error.where else ""
+            problems.append((("columns", name, "hierarchy", key), f"{error.what.rstrip('.')}{file}.", error.remedy))
+            expanded[name] = {"rows": [["", ""]]}  # told already
+    if not expanded:
+        return raw
+    columns = {name: {**c, "hierarchy": expanded[name]} if name in expanded else c for name, c in raw["columns"].items()}
+    return {**raw, "columns": columns}
 
 
 def check_name(policy: Policy, file: FilePath) -> Policy:
@@ -73,8 +132,8 @@ def list_policies(site: FilePath) -> list[FilePath]:
     return sorted((site / "policies").glob("*.yaml"))
 
 
-def parse_policy(text: str, *, name: str) -> Policy:
-    """The policy in `text`; `name` is how messages call the file."""
+def parse_policy(text: str, *, name: str, read: Read = refuse_files) -> Policy:
+    """The policy in `text`; `name` is how messages call the file, `read` gives the text of files that it names."""
     document = read_yaml(text)
     problems: list[Problem] = list(document.problems)
     policy: Policy | None = None
@@ -83,7 +142,7 @@ def parse_policy(text: str, *, name: str) -> Policy:
         if not problems:
             problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))
     else:
-        raw = cast(dict[str, Any], raw)
+        raw = _expand_hierarchies(cast(dict[str, Any], raw), read, problems)
         parts = _validate_parts(raw, problems)
         problems += find_contradictions(parts)
         if not problems:
@@ -93,19 +152,20 @@ def parse_policy(text: str, *, name: str) -> Policy:
     return policy
 
 
-def read_text(file: FilePath) -> str:
+def read_text(file: FilePath, *, what: str = "policy") -> str:
+    """The text of a file that is part of a policy."""
     try:
         if file.is_dir():
-            raise WrongUsage("this is a directory.", where=str(file), remedy="Name the policy file in it.")
+            raise WrongUsage("this is a directory.", where=str(file), remedy=f"Name the {what} file in it.")
         if file.stat().st_size > MAX_BYTES:
-            raise PolicyInvalid("this is too large for a policy (over 1 MB).", problems=(), where=str(file))
+            raise PolicyInvalid(f"this is too large for a {what} (over 1 MB).", problems=(), where=str(file))
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.") from None
     except UnicodeDecodeError:
         raise PolicyInvalid("this is not UTF-8 text.", problems=(), where=str(file)) from None
     except OSError as error:
-        raise WrongUsage(f"the policy cannot be read: {error.strerror}.", where=str(file)) from None
+        raise WrongUsage(f"the {what} cannot be read: {error.strerror}.", where=str(file)) from None
 
 
 def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
@@ -141,7 +201,7 @@ def _adapter(key: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(Policy, include_extras=True)[key])
 
 
-def _without_faults(protect: Any, problems: list[Problem]) -> Protect | None:
+def _without_faults(protect: Any, problems: list[Problem]) -> Protect | ProtectClasses | None:
     """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
     what else it contradicts. None if method or k are among the faults."""
     faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
@@ -149,7 +209,7 @@ def _without_faults(protect: Any, problems: list[Problem]) -> Protect | None:
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     try:
-        return Protect.model_validate({"epsilon": 1, **rest})
+        return _PROTECT.validate_python({"epsilon": 1, **rest})
     except ValidationError:
         return None
 
@@ -244,6 +304,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
             return f"'{name}' is missing.", _expected(where)
         case "extra_forbidden":
             return f"'{name}' is not known here.", _suggest(name, known)
+        case "literal_error" if where == ("protect", "method"):
+            return f"{got} is not a method.", f"Allowed: {', '.join(METHODS)}."
         case "literal_error":
             return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
@@ -291,10 +353,16 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
     """The keys that may stand in the mapping at `where`."""
     if where[:1] == ("columns",) and len(where) >= 2:
         column = raw["columns"][where[1]]
+        if where[2:] == ("hierarchy",):
+            return known_keys(column["hierarchy"])
         do = str(column.get("do"))
         model = _COLUMN_MODELS.get(do, DropColumn)
         if where[2:] == ("missing",):
             model = Fill if do == "noise" else MissingCategory
+    elif where[:1] == ("protect",) and raw["protect"].get("method") == "k-epsilon":
+        model = ProtectClasses
+    elif where[:1] == ("suppress",) and "quasi_groups_below" not in cast(dict[str, Any], raw["suppress"]):
+        model = SuppressClasses if cast(dict[str, Any], raw.get("protect") or {}).get("method") == "k-epsilon" else Suppress
     else:
         model = _MODELS.get(str(where[0]), Policy) if where else Policy
     return model.model_fields
@@ -309,6 +377,8 @@ def _expected(where: Path) -> str:
         "values": "List the categories that may occur.",
         "role": "Say identifier, quasi or confidential.",
         "epsilon": "There is no default.",
+        "hierarchy": FORMS,
+        "grouping": "Say ola (one level for all records) or mondrian (class by class).",
     }
     return examples.get(str(where[-1]), "")
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from release_pipeline.policy.model import Policy
+from release_pipeline.policy.model import Policy, ProtectClasses
 from release_pipeline.policy.populations import Population
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.methods import DEFINITION
 
 LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
 
@@ -38,12 +37,14 @@ def release_loss(policy: Policy, *, records: int) -> Loss:
 
     A DP release fills both definitions (every eps-DP release is also eps-iDP); an iDP release leaves DP infinite. At scope
     `centroid` of the iDP methods the column costs more (methods.md section 2): idp-ls at most 1 + ln 2 times, idp-cbls the
-    number of clusters times.
+    number of clusters times. (k,epsilon)-anonymity bounds neither: it does not compose, and a cap counts its releases.
     """
     protect = policy.protect
+    if isinstance(protect, ProtectClasses):
+        return Loss(None, None, None, None, None, None)
     nano = protect.epsilon.nano * policy.records_per_person
     table = nano if table_is_covered(policy) else None
-    if DEFINITION[protect.method] == "dp":
+    if policy.definition == "dp":
         return Loss(nano, nano, table, nano, nano, table)
     return Loss(None, None, None, nano, column_bound(policy, nano, records=records), None)
 
@@ -66,6 +67,14 @@ def depends_on_records(policy: Policy) -> bool:
 def table_is_covered(policy: Policy) -> bool:
     """Only `laplace` with nothing else kept: its rows leave shuffled and share no value pattern (methods.md section 2)."""
     return policy.protect.method == "laplace" and not policy.kept_columns
+
+
+def sum_series(policy: Policy, losses: Iterable[Loss]) -> int | None:
+    """What releases of a policy lose together in its own definition and scope, in nano-epsilon; None is infinity."""
+    if policy.definition == "k-epsilon":
+        return None
+    parts = [loss.of(policy.definition, policy.protect.scope) for loss in losses]
+    return None if None in parts else sum(part or 0 for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,150 +7,50 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import unicodedata
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
+    Discriminator,
     Field,
-    PlainSerializer,
+    SerializerFunctionWrapHandler,
     StrictInt,
-    StrictStr,
+    Tag,
+    model_serializer,
     model_validator,
 )
 
 from release_pipeline.policy.cron import Cron
+from release_pipeline.policy.hierarchies import HierarchySpec
 from release_pipeline.policy.periods import Every
+from release_pipeline.policy.scalars import (
+    Budget,
+    Category,
+    Days,
+    Exact,
+    Frozen,
+    Instant,
+    Name,
+    Percent,
+    ReleaseList,
+    Slug,
+    Text,
+    Timetable,
+    release_texts,
+    unique,
+)
 from release_pipeline.privacy import Epsilon, Grid
+from release_pipeline.privacy.consistency import choose_consistency
+from release_pipeline.privacy.methods import DEFINITION
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
 Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
-OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
-MethodName: TypeAlias = Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
 
 
-def canonical_name(name: str) -> str:
-    """How column names are compared: NFC. Two names that differ only beyond that (case, width, spaces) look alike."""
-    return unicodedata.normalize("NFC", name)
-
-
-def look_alike_key(name: str) -> str:
-    """Equal for names that a person could take for one another: compatibility forms, case and spaces folded."""
-    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
-
-
-def _not_ours(name: str) -> str:
-    if look_alike_key(name).startswith(OURS):
-        raise ValueError(f"names that begin with {OURS} are this software's own")
-    return name
-
-
-def _number(value: Any) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise ValueError("must be a number")
-    return Decimal(value)
-
-
-def _epsilon(value: Any) -> Epsilon:
-    if isinstance(value, Epsilon):
-        return value
-    epsilon = Epsilon.of(_number(value))
-    if epsilon.nano == 0:
-        raise ValueError("must be above 0")
-    return epsilon
-
-
-def _percent(value: Any) -> Decimal:
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*%", value) if isinstance(value, str) else None
-    if match is None or Decimal(match[1]) > 100:
-        raise ValueError("must be a percentage from 0% to 100%, like 5%")
-    return Decimal(match[1]) / 100
-
-
-def _days(value: Any) -> int:
-    match = re.fullmatch(r"([1-9][0-9]{0,4})\s+days?", value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("must be a number of days, like 90 days")
-    return int(match[1])
-
-
-def _instant(value: Any) -> datetime:
-    try:
-        instant = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        instant = None
-    try:
-        if isinstance(instant, datetime) and instant.tzinfo is not None:
-            return instant.astimezone(UTC)
-    except OverflowError:
-        pass
-    raise ValueError("must be a date and time with its zone, like 2027-01-15T09:30Z")
-
-
-def _unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    if len({str(value) for value in values}) != len(values):
-        raise ValueError("holds the same entry twice")
-    return values
-
-
-def _decimal_text(value: Decimal) -> str:
-    return format(value.normalize(), "f")
-
-
-def _category(value: Any) -> int | str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return _decimal_text(value)
-    if not isinstance(value, int | str):
-        raise ValueError("must be a list of texts or whole numbers")
-    if value == "":
-        raise ValueError("must have no empty text: in CSV nobody can tell it from a blank cell")
-    if isinstance(value, int) and abs(value) >= 2**63:
-        raise ValueError("is beyond 64-bit integers; put it in quotes")
-    return value
-
-
-def _cron(value: Any) -> Cron:
-    if isinstance(value, Cron):
-        return value
-    if not isinstance(value, str):
-        raise ValueError("must be a text of five fields, like '0 6 1 * *'")
-    return Cron.parse(value)
-
-
-def _release_texts(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    return [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in cast(list[Any], value)]
-
-
-Exact = Annotated[Decimal, BeforeValidator(_number), PlainSerializer(_decimal_text)]
-Budget = Annotated[Epsilon, BeforeValidator(_epsilon), PlainSerializer(str)]
-Percent = Annotated[Decimal, BeforeValidator(_percent), PlainSerializer(_decimal_text)]
-Days = Annotated[int, BeforeValidator(_days)]
-Instant = Annotated[datetime, BeforeValidator(_instant)]
-Slug = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
-Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
-Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(canonical_name), AfterValidator(_not_ours)]
-ReleaseName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-ReleaseList = Annotated[tuple[ReleaseName, ...], Field(min_length=1), AfterValidator(_unique)]
-Category = Annotated[int | str, BeforeValidator(_category)]
-Timetable = Annotated[Cron, BeforeValidator(_cron), PlainSerializer(lambda cron: cron.text)]
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-
-class Source(_Frozen):
+class Source(Frozen):
     """Where the confidential table is, and the column (compared as text) that tells releases apart.
 
     `path` names a CSV or Parquet file, or with `table` a DuckDB file; `postgres` an address, with `table`. ${NAME} in path or
@@ -178,17 +78,17 @@ class Source(_Frozen):
         return self.path if self.table is None else f"{self.path} table {self.table}"
 
 
-class Person(_Frozen):
+class Person(Frozen):
     """The column that says whose record it is, and how many records one person may have in a release."""
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
 
 
-class Scheduled(_Frozen):
+class Scheduled(Frozen):
     """Releases that a timetable opens: those of a list one after the other, or every period once it has ended. Times are UTC."""
 
-    list: Annotated[ReleaseList, BeforeValidator(_release_texts)] | None = None
+    list: Annotated[ReleaseList, BeforeValidator(release_texts)] | None = None
     every: Every | None = None
     cron: Timetable
 
@@ -199,10 +99,11 @@ class Scheduled(_Frozen):
         return self
 
 
-class Protect(_Frozen):
-    """The method and its claim. `epsilon` is for the whole release, split over the noise columns by `weights`."""
+class Protect(Frozen):
+    """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
+    `weights`."""
 
-    method: MethodName
+    method: Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
     epsilon: Budget
     k: Annotated[StrictInt, Field(ge=1)] | None = None
     scope: Literal["centroid", "column"] = "column"
@@ -210,31 +111,68 @@ class Protect(_Frozen):
     weights: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
 
 
-class Fill(_Frozen):
+class ProtectClasses(Frozen):
+    """(k,epsilon)-anonymity: classes of k records or more that share their generalised quasi-identifiers, with noise inside them.
+
+    `grouping` makes the classes: `ola` one level of every hierarchy for all records, the best by `metric`; `mondrian` cuts class
+    by class. With `l` each class has that many different values of every confidential column. `epsilon` is split over the noise
+    columns by `weights`.
+    """
+
+    method: Literal["k-epsilon"]
+    grouping: Literal["ola", "mondrian"]
+    metric: Literal["categorical-precision", "discernibility", "entropy"] | None = None
+    k: Annotated[StrictInt, Field(ge=2)]
+    l: Annotated[StrictInt, Field(ge=2)] | None = None  # noqa: E741  the literature's name
+    epsilon: Budget
+    weights: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+
+    @property
+    def scope(self) -> str:
+        """What the claim covers: what a record's released numbers tell of it among the records of its class."""
+        return "class"
+
+    @property
+    def chosen_metric(self) -> str:
+        """The metric of `ola`."""
+        return self.metric or "categorical-precision"
+
+
+def _method(value: Any) -> str:
+    name = cast(dict[str, Any], value).get("method") if isinstance(value, dict) else getattr(value, "method", None)
+    return "classes" if name == "k-epsilon" else "columns"
+
+
+AnyProtect: TypeAlias = Annotated[
+    Annotated[Protect, Tag("columns")] | Annotated[ProtectClasses, Tag("classes")], Discriminator(_method)
+]
+
+
+class Fill(Frozen):
     """Missing numbers become this one."""
 
     fill: Exact
 
 
-class MissingCategory(_Frozen):
+class MissingCategory(Frozen):
     """Missing entries become this category, which `values` must list."""
 
     category: Category
 
 
-class DropColumn(_Frozen):
+class DropColumn(Frozen):
     """Read where a rule needs it (a person's identifier), never released."""
 
     do: Literal["drop"]
     role: Role
 
 
-class KeepColumn(_Frozen):
+class KeepColumn(Frozen):
     """Released as it is, one of the declared `values`."""
 
     do: Literal["keep"]
     role: Literal["quasi", "confidential"]
-    values: Annotated[tuple[Category, ...], Field(min_length=1), AfterValidator(_unique)]
+    values: Annotated[tuple[Category, ...], Field(min_length=1), AfterValidator(unique)]
     why: Text
     missing: Literal["fail"] | MissingCategory = "fail"
 
@@ -244,7 +182,7 @@ class KeepColumn(_Frozen):
         return all(isinstance(value, int) for value in self.values)
 
 
-class NoiseColumn(_Frozen):
+class NoiseColumn(Frozen):
     """A number, released with noise. Domain, grid and what happens outside are declared, never learned from data."""
 
     do: Literal["noise"]
@@ -261,41 +199,96 @@ class NoiseColumn(_Frozen):
         return Grid.declare(self.domain, self.grid)
 
 
-Column: TypeAlias = Annotated[DropColumn | KeepColumn | NoiseColumn, Field(discriminator="do")]
+class GeneraliseColumn(Frozen):
+    """A quasi-identifier, released made coarser as its hierarchy declares. `why` is needed where a domain is declared."""
+
+    do: Literal["generalise"]
+    role: Literal["quasi"]
+    hierarchy: HierarchySpec
+    why: Text | None = None
+    missing: Literal["fail"] | MissingCategory = "fail"
+
+    @property
+    def missing_entry(self) -> str | None:
+        """What stands for a missing entry, if one may be missing."""
+        return str(self.missing.category) if isinstance(self.missing, MissingCategory) else None
 
 
-class Suppress(_Frozen):
+AnyColumn: TypeAlias = DropColumn | KeepColumn | NoiseColumn | GeneraliseColumn
+Column: TypeAlias = Annotated[AnyColumn, Field(discriminator="do")]
+ReleasedColumn: TypeAlias = KeepColumn | NoiseColumn | GeneraliseColumn
+
+
+class Suppress(Frozen):
     """Small groups of the released quasi-identifiers are suppressed, up to a share of the records."""
 
     quasi_groups_below: Annotated[StrictInt, Field(ge=2)]
     at_most: Percent
 
 
-class Gates(_Frozen):
+class SuppressClasses(Frozen):
+    """What k-epsilon may drop: records in classes that stay too small (`grouping_at_most`), and after the noise those that stand
+    out in their class with this `confidence` (`confidence_at_most`); `at_most` is for both together. Shares of all records."""
+
+    grouping_at_most: Percent = Decimal(0)
+    confidence: Percent | None = None
+    confidence_at_most: Percent | None = None
+    at_most: Percent
+
+    @model_validator(mode="after")
+    def _agrees(self) -> SuppressClasses:
+        if self.confidence is not None and not 0 < self.confidence < 1:
+            raise ValueError("the confidence must lie between 0% and 100%, like 99%")
+        if self.confidence_at_most is not None and self.confidence is None:
+            raise ValueError("confidence_at_most limits what confidence suppresses: name the confidence, like 99%")
+        if self.grouping_at_most > self.at_most:
+            raise ValueError("grouping_at_most is above at_most, which is for all suppression together")
+        return self
+
+
+def _suppressed(value: Any) -> str:
+    if isinstance(value, dict):
+        return "groups" if "quasi_groups_below" in value or set(cast(dict[str, Any], value)) <= {"at_most"} else "classes"
+    return "classes" if isinstance(value, SuppressClasses) else "groups"
+
+
+AnySuppress: TypeAlias = Annotated[
+    Annotated[Suppress, Tag("groups")] | Annotated[SuppressClasses, Tag("classes")], Discriminator(_suppressed)
+]
+
+
+class Gates(Frozen):
     """What a release must meet before anybody reviews it."""
 
     min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
     expected_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+    relative_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Policies that were approved before `relative_error` was known keep their hash."""
+        told: dict[str, Any] = dump(self)
+        return {name: value for name, value in told.items() if value or name != "relative_error"}
 
 
-class Review(_Frozen):
+class Review(Frozen):
     """How many people, none of them the steward, must approve a candidate."""
 
     reviewers: Annotated[StrictInt, Field(ge=1, le=10)] = 2
 
 
-class Publish(_Frozen):
+class Publish(Frozen):
     """The formats of the data in the package, and the embargo before which it may not go out."""
 
-    formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(_unique)] = (
+    formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
         "csv",
     )
     not_before: Instant | None = None
 
 
-def split_epsilon(protect: Protect, names: Iterable[str]) -> dict[str, Epsilon]:
+def split_epsilon(protect: Protect | ProtectClasses, names: Iterable[str]) -> dict[str, Epsilon]:
     """What each of the columns may spend. The odd nano-epsilon go by name: the hash ignores the order in the file."""
     listed = list(names)
     ordered = sorted(listed)
@@ -303,7 +296,7 @@ def split_epsilon(protect: Protect, names: Iterable[str]) -> dict[str, Epsilon]:
     return {name: shares[name] for name in listed}
 
 
-class Policy(_Frozen):
+class Policy(Frozen):
     """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
 
     policy: Slug
@@ -311,11 +304,11 @@ class Policy(_Frozen):
     population: Slug
     source: Source
     person: Person | Literal["each-row"]
-    releases: Annotated[ReleaseList | Scheduled | Literal["once"], BeforeValidator(_release_texts)]
-    protect: Protect
+    releases: Annotated[ReleaseList | Scheduled | Literal["once"], BeforeValidator(release_texts)]
+    protect: AnyProtect
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
-    drop: Annotated[tuple[Name, ...], AfterValidator(_unique)] = ()
-    suppress: Suppress | None = None
+    drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
+    suppress: AnySuppress | None = None
     gates: Gates = Gates()
     review: Review = Review()
     publish: Publish = Publish()
@@ -330,6 +323,41 @@ class Policy(_Frozen):
     def kept_columns(self) -> dict[str, KeepColumn]:
         """The columns that are released as they are, in the order of the file."""
         return {name: column for name, column in self.columns.items() if isinstance(column, KeepColumn)}
+
+    @property
+    def generalised_columns(self) -> dict[str, GeneraliseColumn]:
+        """The columns that are released made coarser, in the order of the file."""
+        return {name: column for name, column in self.columns.items() if isinstance(column, GeneraliseColumn)}
+
+    @property
+    def released_columns(self) -> dict[str, ReleasedColumn]:
+        """The columns that are released, in the order of the file."""
+        return {name: column for name, column in self.columns.items() if not isinstance(column, DropColumn)}
+
+    @property
+    def released_quasi(self) -> list[str]:
+        """The quasi-identifiers whose combinations make a group: those that are released as they are or made coarser."""
+        return [name for name, c in self.released_columns.items() if c.role == "quasi" and not isinstance(c, NoiseColumn)]
+
+    @property
+    def groups_below(self) -> int:
+        """Groups of equal released quasi-identifiers are at least this large, by suppression or by the method; 0 for any."""
+        if isinstance(self.protect, ProtectClasses):
+            return self.protect.k
+        return self.suppress.quasi_groups_below if isinstance(self.suppress, Suppress) else 0
+
+    @property
+    def definition(self) -> str:
+        """What is claimed: dp, idp, or k-epsilon."""
+        return "k-epsilon" if isinstance(self.protect, ProtectClasses) else DEFINITION[self.protect.method]
+
+    @property
+    def consistency(self) -> str:
+        """Whether the order of released values is restored: isotonic or none."""
+        protect = self.protect
+        if isinstance(protect, ProtectClasses):
+            return "none"
+        return choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
 
     @property
     def column_epsilon(self) -> dict[str, Epsilon]:

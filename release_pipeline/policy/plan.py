@@ -10,25 +10,48 @@ import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from release_pipeline.policy.loss import column_bound, table_is_covered
-from release_pipeline.policy.model import Column, DropColumn, KeepColumn, NoiseColumn, Person, Policy
+from release_pipeline.policy.model import (
+    Column,
+    DropColumn,
+    GeneraliseColumn,
+    KeepColumn,
+    NoiseColumn,
+    Person,
+    Policy,
+    ProtectClasses,
+    Suppress,
+    SuppressClasses,
+)
+from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.privacy.classes import epsilon_for
 from release_pipeline.privacy.sensitivity import scales_for
 
-DEFINITION_NAME = {"dp": "eps-DP", "idp": "eps-iDP (individual differential privacy)"}
-_SHORT_NAME = {"dp": "DP", "idp": "iDP"}
+DEFINITION_NAME = {
+    "dp": "eps-DP",
+    "idp": "eps-iDP (individual differential privacy)",
+    "k-epsilon": "(k,eps)-anonymity: stochastic indistinguishability within a class; not differential privacy",
+}
+NOT_DP = "not differential privacy: classes, noise scales and suppression depend on the data"
+_SHORT_NAME = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)-anonymity"}
+WANTED = (Decimal("0.01"), Decimal("0.05"), Decimal("0.1"))  # shares of a domain, for which `check` names the epsilon
 METHOD_NAME = {
     "laplace": "Laplace noise on every record",
     "dp-um": "individual ranking in clusters of k, noise for the whole domain (IR16, IDP24 Alg. 1)",
     "idp-ls": "individual ranking in clusters of k, noise by local sensitivity (IDP24 Prop. 8)",
     "idp-cbls": "individual ranking in clusters of k, trimmed means, noise by cluster sensitivity (IDP24 Prop. 9)",
+    "k-epsilon": "classes of k records or more that share their generalised quasi-identifiers, noise inside each class (KEA18)",
+}
+GROUPING_NAME = {
+    "ola": "one level of every hierarchy for all records, the one that loses least (OLA09)",
+    "mondrian": "classes are cut in two as long as both parts are large enough, each with labels of its own (MON06)",
 }
 
 
@@ -58,18 +81,23 @@ class Plan:
     @property
     def clusters(self) -> int | None:
         """How many rank clusters `rows` records make."""
-        k = self.policy.protect.k
-        return None if self.rows is None or k is None else max(self.rows // k, 1)
+        return count_clusters(self.policy, self.rows)
 
 
 def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
     """The plan of one release of `policy` for `rows` records (default: the least that the policy lets through)."""
     rows = rows if rows is not None else policy.gates.min_rows
-    clusters = None if rows is None or policy.protect.k is None else max(rows // policy.protect.k, 1)
+    clusters = count_clusters(policy, rows)
     parts = (
         _plan_column(policy, name, column, policy.column_epsilon[name], clusters) for name, column in policy.noise_columns.items()
     )
     return Plan(policy, rows, tuple(parts))
+
+
+def count_clusters(policy: Policy, rows: int | None) -> int | None:
+    """How many rank clusters so many records make; None where there are none, or nobody knows how many records."""
+    k = policy.protect.k
+    return None if rows is None or k is None or isinstance(policy.protect, ProtectClasses) else max(rows // k, 1)
 
 
 def describe_claim(policy: Policy) -> str:
@@ -87,10 +115,14 @@ def describe_claim(policy: Policy) -> str:
         split = ", ".join(f"{name} {part}" for name, part in parts.items())
     if policy.records_per_person > 1:
         split += f"; times {policy.records_per_person} records per person"
+    if isinstance(policy.protect, ProtectClasses):
+        return f"k {policy.protect.k} and {_epsilon_words(total, split)}, (k,eps)-anonymity, within each class; {NOT_DP}"
     covers = "for the column lists" if policy.protect.scope == "column" else "for each centroid on its own"
-    return (
-        f"epsilon {total} in all ({split}), {_SHORT_NAME[DEFINITION[policy.protect.method]]}, {covers}; {describe_table(policy)}"
-    )
+    return f"{_epsilon_words(total, split)}, {_SHORT_NAME[policy.definition]}, {covers}; {describe_table(policy)}"
+
+
+def _epsilon_words(total: str, split: str) -> str:
+    return f"epsilon {total} in all ({split})"
 
 
 def describe_table(policy: Policy) -> str:
@@ -114,13 +146,15 @@ def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
 def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     policy = plan.policy
     protect = policy.protect
-    definition = DEFINITION[protect.method]
     yield "policy", f"{policy.policy} (population {policy.population}, steward {policy.steward})"
     yield "hash", policy.canonical_hash()
     yield "source", policy.source.words + _release_words(policy)
     yield "person", _person_words(policy)
     yield "method", f"{protect.method}: {METHOD_NAME[protect.method]}" + (f", k = {protect.k}" if protect.k else "")
-    yield "definition", f"{DEFINITION_NAME[definition]}; neighbours differ in one record; groups are not covered"
+    if isinstance(protect, ProtectClasses):
+        yield from _class_paragraphs(plan, protect)
+        return
+    yield "definition", f"{DEFINITION_NAME[policy.definition]}; neighbours differ in one record; groups are not covered"
     yield "claim", describe_claim(policy)
     if protect.scope == "centroid":
         yield "wider", f"column lists: {_column_bound(plan)}"
@@ -132,12 +166,63 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
             else "the whole table: equal values, and the columns kept beside them, show which records were ranked together, "
             "and that pattern follows from the data",
         )
-    yield "", "whether a release appears at all: that these data passed the checks, and are as many as they are, is public"
-    chosen = choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
-    yield (
-        "consistency",
-        "isotonic: released values keep the order of the clusters, at no cost" if chosen == "isotonic" else "none",
-    )
+    yield "", APPEARS
+    keeps_order = policy.consistency == "isotonic"
+    yield "consistency", "isotonic: released values keep the order of the clusters, at no cost" if keeps_order else "none"
+
+
+def _class_paragraphs(plan: Plan, protect: ProtectClasses) -> Iterator[tuple[str, str]]:
+    policy = plan.policy
+    by = f", least by {protect.chosen_metric}" if protect.grouping == "ola" else ""
+    yield "grouping", f"{protect.grouping}: {GROUPING_NAME[protect.grouping]}{by}"
+    if protect.l is not None:
+        yield "l", f"every class has at least {protect.l} different values of {' and of '.join(policy.kept_columns)}"
+    yield "definition", f"{DEFINITION_NAME['k-epsilon']}; groups of people are not covered"
+    yield "claim", describe_claim(policy)
+    for sentence in not_covered_words(policy):
+        yield "not covered", sentence
+    yield "ledger", "nothing adds up over releases: the population needs a cap by releases"
+    yield from _wanted(plan)
+
+
+def _wanted(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The epsilon in all that keeps the noise of a column at some share of its domain, whatever the data: for a class as wide as
+    the domain, and for one a tenth as wide."""
+    policy = plan.policy
+    for name, column in policy.noise_columns.items():
+        grid = column.exact_grid
+        share = policy.protect.epsilon.nano / policy.column_epsilon[name].nano
+        shares = ", ".join(percent(wanted) for wanted in WANTED)
+        wide, narrow = (
+            ", ".join(
+                show_figure(share * _epsilon_for_noise(grid.width // part, float(wanted) * grid.width)) for wanted in WANTED
+            )
+            for part in (1, 10)
+        )
+        yield (
+            "wanted",
+            f"{name}: mean noise of {shares} of the domain needs epsilon {wide} in all for a class as wide as the domain, {narrow} for "
+            "one a tenth as wide",
+        )
+        limit = policy.gates.relative_error.get(name)
+        if limit is not None:
+            middle = float(sum(column.domain)) / 2
+            needed = _epsilon_for_noise(grid.width, float(limit) * abs(middle) / float(grid.step))
+            yield (
+                "",
+                f"a relative error of {limit:f} at {middle:g}, the middle of the domain, needs {show_figure(needed * share)}",
+            )
+
+
+def _epsilon_for_noise(diameter: int, wanted: float) -> float:
+    """The epsilon at which E|Z| = 1/sinh(1/t) with t = ceil(diameter/epsilon) is at most `wanted` grid units."""
+    if diameter < 1 or wanted <= 0:
+        return math.inf if diameter else 0.0
+    found = epsilon_for(lambda epsilon: _mean_magnitude(int(scales_for(np.array([diameter]), epsilon)[0])), wanted)
+    return math.inf if found is None else float(found)
+
+
+APPEARS = "whether a release appears at all: that these data passed the checks, and are as many as they are, is public"
 
 
 def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -149,10 +234,12 @@ def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def not_covered_words(policy: Policy) -> Iterator[str]:
     """What the claim does not protect, a sentence each."""
-    definition = DEFINITION[policy.protect.method]
+    if isinstance(policy.protect, ProtectClasses):
+        yield from _not_covered_by_classes(policy, policy.protect)
+        return
     yield (
         "Groups of people, such as a family: the claim is about one record at a time."
-        if definition == "idp"
+        if policy.definition == "idp"
         else ("Groups of people are covered with as many times epsilon as they have records.")
     )
     if not table_is_covered(policy):
@@ -165,15 +252,34 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
     yield "What follows about people from the statistics themselves, whether or not their record was used."
 
 
+def _not_covered_by_classes(policy: Policy, protect: ProtectClasses) -> Iterator[str]:
+    rule = policy.suppress
+    yield (
+        "Which class a record is in: the generalised values are exact, and who knows somebody's finds the class. Within it the "
+        "claim says how little the masked numbers tell."
+    )
+    yield "This is not differential privacy: the classes, the size of the noise and what is suppressed are read off the data."
+    if policy.kept_columns:
+        kept = ", ".join(policy.kept_columns)
+        yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record there."
+    yield "A number that all records of a class share: it is released exactly."
+    if isinstance(rule, SuppressClasses) and rule.confidence is not None:
+        yield "Which records were dropped because they stood out: that is decided with the original numbers beside the released."
+    yield "Groups of people, such as a family, and what several releases about the same people tell together."
+    yield "How many records there are, and that they passed the declared checks: both are public."
+
+
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan for a script."""
     policy = plan.policy
+    more = {"grouping": policy.protect.grouping} if isinstance(policy.protect, ProtectClasses) else {}
     return {
         "policy": policy.policy,
         "hash": policy.canonical_hash(),
         "method": policy.protect.method,
+        **more,
         "k": policy.protect.k,
-        "definition": DEFINITION[policy.protect.method],
+        "definition": policy.definition,
         "scope": policy.protect.scope,
         "epsilon": format_nano(policy.protect.epsilon.nano * policy.records_per_person),
         "claim": describe_claim(policy),
@@ -189,7 +295,10 @@ def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilo
     protect, grid = policy.protect, column.exact_grid
     k = protect.k or 1
     step = float(grid.step)
-    worst_case = DEFINITION[protect.method] == "idp"
+    if isinstance(protect, ProtectClasses):  # a class as wide as the domain; every record has noise of its own
+        noise = _mean_magnitude(int(scales_for(np.array([grid.width]), epsilon)[0])) * step
+        return ColumnPlan(name, epsilon, noise, noise / (grid.width * step), True)
+    worst_case = policy.definition == "idp"
     if not worst_case or (protect.scope == "centroid" and protect.method == "idp-ls"):
         scale = int(scales_for(np.array([grid.width]), epsilon)[0])
         noise = _mean_magnitude(scale) * step / k
@@ -245,7 +354,7 @@ def _person_words(policy: Policy) -> str:
 def _column_bound(plan: Plan) -> str:
     """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
     protect = plan.policy.protect
-    if DEFINITION[protect.method] == "dp":
+    if plan.policy.definition == "dp":
         return "the same epsilon (the moves of one change add up to at most the domain)"
     if protect.method == "idp-ls":
         bound = format_nano(column_bound(plan.policy, protect.epsilon.nano, records=0))
@@ -258,13 +367,14 @@ def _column_bound(plan: Plan) -> str:
 
 def _column_table(plan: Plan) -> Iterator[str]:
     width = max([6, *(len(name) for name in plan.policy.columns)])
-    yield f"{'column':<{width}}  {'role':<12}  {'do':<5}  what"
+    do = max(5, *(len(column.do) for column in plan.policy.columns.values()))
+    yield f"{'column':<{width}}  {'role':<12}  {'do':<{do}}  what"
     by_name = {part.name: part for part in plan.columns}
     for name, column in plan.policy.columns.items():
-        yield f"{name:<{width}}  {column.role:<12}  {column.do:<5}  {_column_words(column, by_name.get(name))}"
+        yield f"{name:<{width}}  {column.role:<12}  {column.do:<{do}}  {_column_words(column, by_name.get(name))}"
     if plan.policy.drop:
         more = count_of(len(plan.policy.drop), "further column")
-        yield f"{'':<{width}}  {'':<12}  drop   {more}, by name"
+        yield f"{'':<{width}}  {'':<12}  {'drop':<{do}}  {more}, by name"
     if any(part.worst_case for part in plan.columns):
         yield "noise: mean absolute error of a released value from noise alone, the worst over all data; usually far less"
         if plan.rows is not None and plan.policy.protect.scope == "column":
@@ -279,6 +389,8 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
         return "read for the rules, never released" if column.role == "identifier" else "never released"
     if isinstance(column, KeepColumn):
         return f"released as it is: one of {len(column.values)} declared values; {column.why}"
+    if isinstance(column, GeneraliseColumn):
+        return "; ".join(part for part in (column.hierarchy.words, column.why) if part)
     low, high = (format(bound, "f") for bound in column.domain)
     words = f"domain {low} to {high} by {column.grid:f}, {column.outside} outside; {column.why}"
     if part is None:
@@ -287,6 +399,25 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
         return f"epsilon {part.epsilon}; noise depends on the number of rows (name it with --rows); {words}"
     bound = "at most " if part.worst_case else ""
     return f"epsilon {part.epsilon}; noise {bound}{show_figure(part.noise)} ({part.share:.1%} of the domain); {words}"
+
+
+def describe_suppression(policy: Policy) -> str:
+    """What may be suppressed, and how much of it."""
+    rule = policy.suppress
+    if isinstance(rule, Suppress):
+        return f"groups of kept quasi-identifiers below {rule.quasi_groups_below}, at most {percent(rule.at_most)} of rows"
+    if not isinstance(rule, SuppressClasses):
+        return "nothing"
+    parts = [f"records in classes that stay below k, at most {percent(rule.grouping_at_most)}"] if rule.grouping_at_most else []
+    if rule.confidence is not None:
+        most = f", at most {percent(rule.confidence_at_most)}" if rule.confidence_at_most is not None else ""
+        parts.append(f"records that stand out in their class with {percent(rule.confidence)} confidence{most}")
+    return "; ".join([*parts, f"at most {percent(rule.at_most)} of rows in all"])
+
+
+def percent(share: Decimal) -> str:
+    """A share as people write it."""
+    return f"{float(share * 100):g}%"
 
 
 def count_of(number: int, what: str) -> str:
@@ -301,13 +432,10 @@ def show_figure(number: float) -> str:
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     if policy.suppress:
-        at_most = float(policy.suppress.at_most * 100)
-        yield (
-            "suppress",
-            f"groups of kept quasi-identifiers below {policy.suppress.quasi_groups_below}, at most {at_most:g}% of rows",
-        )
+        yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
+    gates += [f"expected relative error of {name} at most {limit:f}" for name, limit in policy.gates.relative_error.items()]
     if policy.differencing_below > 1:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"

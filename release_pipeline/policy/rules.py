@@ -3,30 +3,40 @@ broken part does not hide what is wrong elsewhere."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import (
-    DropColumn,
+    AnyColumn,
     Gates,
+    GeneraliseColumn,
     KeepColumn,
     MissingCategory,
     NoiseColumn,
     Person,
     Protect,
+    ProtectClasses,
     Scheduled,
     Source,
     Suppress,
-    look_alike_key,
+    SuppressClasses,
     split_epsilon,
 )
+from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.text import Path
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.methods import DEFINITION, check_sizes
+from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
+from release_pipeline.privacy.methods import check_sizes
+from release_pipeline.privacy.sensitivity import scales_for
 
+MAX_NODES = 1_000_000  # of the lattice of levels
 Problem: TypeAlias = tuple[Path, str, str]  # where, what, remedy
 
 
@@ -37,12 +47,10 @@ class Parts:
     source: Source | None = None
     person: Person | str | None = None
     releases: tuple[str, ...] | Scheduled | str | None = None
-    protect: Protect | None = None
-    suppress: Suppress | None = None
+    protect: Protect | ProtectClasses | None = None
+    suppress: Suppress | SuppressClasses | None = None
     gates: Gates | None = None
-    columns: dict[str, DropColumn | KeepColumn | NoiseColumn] = field(
-        default_factory=dict[str, DropColumn | KeepColumn | NoiseColumn]
-    )
+    columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
     drop: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     complete: bool = True  # whether every column is valid
@@ -56,14 +64,26 @@ class Parts:
     def noise(self) -> dict[str, NoiseColumn]:
         return {name: column for name, column in self.columns.items() if isinstance(column, NoiseColumn)}
 
+    @property
+    def generalised(self) -> dict[str, GeneraliseColumn]:
+        return {name: column for name, column in self.columns.items() if isinstance(column, GeneraliseColumn)}
+
+    @property
+    def kept(self) -> dict[str, KeepColumn]:
+        return {name: column for name, column in self.columns.items() if isinstance(column, KeepColumn)}
+
 
 def find_contradictions(parts: Parts) -> Iterator[Problem]:
     """Every disagreement between the valid parts, in the order of the file."""
     yield from _names(parts)
     yield from _source(parts)
     yield from _person(parts)
-    if parts.protect is not None:
+    if isinstance(parts.protect, ProtectClasses):
+        yield from _protect_classes(parts, parts.protect)
+    elif parts.protect is not None:
         yield from _protect(parts, parts.protect)
+    if parts.protect is not None:
+        yield from _noise(parts, parts.protect)
     yield from _columns(parts)
     yield from _suppress(parts)
     yield from _gates(parts)
@@ -122,12 +142,18 @@ def _person(parts: Parts) -> Iterator[Problem]:
             f"'{parts.person.column}' must have the role identifier.",
             "Set its role, with do: drop.",
         )
-    if parts.protect and DEFINITION[parts.protect.method] == "idp" and parts.person.records_per_release > 1:
-        yield (
-            ("person", "records_per_release"),
-            f"{parts.protect.method} protects single records: individual differential privacy does not cover groups.",
-            "Aggregate to one record per person, or use laplace or dp-um.",
-        )
+    if parts.protect is None or parts.person.records_per_release == 1 or parts.protect.method in ("laplace", "dp-um"):
+        return
+    why = (
+        "a class counts records, and k of them may be fewer than k people."
+        if isinstance(parts.protect, ProtectClasses)
+        else "individual differential privacy does not cover groups."
+    )
+    yield (
+        ("person", "records_per_release"),
+        f"{parts.protect.method} protects single records: {why}",
+        "Aggregate to one record per person, or use laplace or dp-um.",
+    )
 
 
 def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
@@ -144,6 +170,63 @@ def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
         choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
     except ReleasePipelineError as error:
         yield ("protect", "consistency"), error.what, error.remedy
+    for name in parts.generalised:
+        what = f"{protect.method} works on single columns and generalises none."
+        yield ("columns", name, "do"), what, "Keep, mask or drop the column, or use k-epsilon."
+
+
+def _protect_classes(parts: Parts, protect: ProtectClasses) -> Iterator[Problem]:
+    """What is special to (k,epsilon)-anonymity: groups by generalised quasi-identifiers, nothing of them released raw."""
+    if parts.complete and not parts.generalised:
+        what = "no column has do: generalise, so there are no classes."
+        yield ("columns",), what, "Declare the hierarchy of at least one quasi-identifier."
+    for name, column in parts.kept.items():
+        if column.role == "quasi":
+            what = "k-epsilon releases no quasi-identifier as it is: with it groups would be smaller than k."
+            yield ("columns", name, "do"), what, "Generalise it."
+    if protect.l is not None and parts.complete and not parts.kept:
+        what = "l counts different values of the confidential columns that are kept, and there are none."
+        yield ("protect", "l"), what, "Remove l."
+    mondrian = protect.grouping == "mondrian"
+    if mondrian and protect.metric is not None:
+        yield ("protect", "metric"), "mondrian cuts by width and chooses by no metric.", "Remove metric."
+    for name, column in parts.generalised.items():
+        yield from _hierarchy(name, column, mondrian=mondrian)
+    nodes = math.prod(column.hierarchy.levels for column in parts.generalised.values())
+    if not mondrian and nodes > MAX_NODES:
+        what = f"the hierarchies have {nodes:,} combinations of levels, and ola goes through {MAX_NODES:,} at the most."
+        yield ("protect", "grouping"), what, "Use fewer columns or levels, or mondrian."
+
+
+def _hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterator[Problem]:
+    here: Path = ("columns", name, "hierarchy")
+    spec, missing = column.hierarchy, column.missing_entry
+    if isinstance(spec, Intervals):
+        if mondrian and spec.intervals is not None:
+            what = "mondrian cuts numbers where the data ask for it, not at declared intervals."
+            yield (*here, "intervals"), what, "Remove intervals; domain, grid and outside are enough."
+        elif not mondrian and spec.intervals is None:
+            yield here, "ola needs the intervals that the numbers become.", "Add them, like intervals: [5, 10, 20]."
+        if column.why is None:
+            yield ("columns", name), "'why' is missing: where does the domain come from?", "Say it in a few words."
+        if missing is not None and spec.may_release(missing, None):
+            yield (*here[:2], "missing"), "the category for missing entries reads like a number.", "Choose a word."
+        return
+    if isinstance(spec, Listed):
+        if missing is not None and missing not in spec.values:
+            what = "the category for missing entries is not among the hierarchy's values."
+            yield (*here[:2], "missing"), what, "Add it to them, with its labels."
+        twice = find_ambiguous_label(Hierarchy.of(spec.rows)) if mondrian else None
+        if twice is not None:
+            what = f"'{twice}' stands for different values on two levels, which mondrian may release side by side."
+            yield here, what, "Give the levels labels of their own."
+    elif missing is not None and spec.may_release(missing, None):
+        what = "the category for missing entries reads like one of the hierarchy's labels."
+        yield (*here[:2], "missing"), what, "Choose a word."
+
+
+def _noise(parts: Parts, protect: Protect | ProtectClasses) -> Iterator[Problem]:
+    """What holds for the noise columns of every method."""
     if parts.complete and not parts.noise:
         yield (
             ("columns",),
@@ -160,7 +243,7 @@ def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
             yield from _grid(name, parts.noise[name], protect, share)
 
 
-def _grid(name: str, column: NoiseColumn, protect: Protect, share: Epsilon) -> Iterator[Problem]:
+def _grid(name: str, column: NoiseColumn, protect: Protect | ProtectClasses, share: Epsilon) -> Iterator[Problem]:
     if share.nano == 0:
         yield ("protect", "epsilon"), f"nothing of epsilon is left for '{name}'.", "Use a larger epsilon or other weights."
         return
@@ -168,6 +251,12 @@ def _grid(name: str, column: NoiseColumn, protect: Protect, share: Epsilon) -> I
         grid = column.exact_grid
     except ReleasePipelineError:
         return  # reported by _columns
+    if isinstance(protect, ProtectClasses):
+        try:
+            scales_for(np.array([grid.width]), share)
+        except ReleasePipelineError as error:
+            yield ("columns", name, "grid"), error.what, error.remedy
+        return
     try:
         check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share)
     except ReleasePipelineError as error:
@@ -197,13 +286,31 @@ def _columns(parts: Parts) -> Iterator[Problem]:
 
 
 def _suppress(parts: Parts) -> Iterator[Problem]:
-    kept = [c for c in parts.columns.values() if isinstance(c, KeepColumn) and c.role == "quasi"]
+    if isinstance(parts.protect, ProtectClasses):
+        yield from _suppress_classes(parts, parts.protect)
+        return
+    if isinstance(parts.suppress, SuppressClasses):
+        if parts.protect is not None:
+            what = f"grouping_at_most and confidence belong to k-epsilon; {parts.protect.method} suppresses small groups."
+            yield ("suppress",), what, "Write quasi_groups_below and at_most."
+        return
+    kept = [column for column in parts.kept.values() if column.role == "quasi"]
     if parts.suppress is not None and parts.complete and not kept:
         yield (
             ("suppress",),
             "there are no groups to suppress: no quasi-identifier is released.",
             "Remove suppress, or keep a column of role quasi.",
         )
+
+
+def _suppress_classes(parts: Parts, protect: ProtectClasses) -> Iterator[Problem]:
+    rule = parts.suppress
+    if isinstance(rule, Suppress):
+        what = "the classes of k-epsilon have k records already; quasi_groups_below is for other methods."
+        yield ("suppress", "quasi_groups_below"), what, "Write grouping_at_most, confidence and at_most."
+    elif rule is not None and protect.grouping == "mondrian" and rule.grouping_at_most:
+        what = "mondrian cuts only where both parts are large enough, and drops nobody."
+        yield ("suppress", "grouping_at_most"), what, "Remove it."
 
 
 def _gates(parts: Parts) -> Iterator[Problem]:
@@ -221,6 +328,10 @@ def _gates(parts: Parts) -> Iterator[Problem]:
     elif parts.gates.differencing_below and parts.person == "each-row":
         what = "each row is a person of its own, so nobody can be seen to join or leave."
         yield ("gates", "differencing_below"), what, "Name the person's column, or set differencing_below to 0."
-    for name in parts.gates.expected_error:
-        if parts.complete and name not in parts.noise:
-            yield ("gates", "expected_error", name), f"'{name}' is not a column with do: noise.", "Remove it."
+    if parts.gates.relative_error and isinstance(parts.protect, Protect):
+        what = "relative errors are expected within the classes of k-epsilon; this method has none."
+        yield ("gates", "relative_error"), what, "Use expected_error."
+    for gate, limits in (("expected_error", parts.gates.expected_error), ("relative_error", parts.gates.relative_error)):
+        for name in limits:
+            if parts.complete and name not in parts.noise:
+                yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", "Remove it."

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.policy.model import Gates
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
 LINKAGE_SAMPLE = 2_000
@@ -36,9 +37,18 @@ class Gate:
         return f"the {self.name} is over the limit {self.limit:g} (the figure is in the vault)."
 
 
-def judge_expected_errors(expected: Mapping[str, float], limits: Mapping[str, Decimal]) -> list[Gate]:
-    """One gate per column with a limit; a column without a figure fails."""
-    return [Gate(f"expected error of {name}", expected.get(name, np.nan), float(limit)) for name, limit in limits.items()]
+def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:
+    """One gate for each column and kind of error with a limit; a column without the figure fails."""
+    kinds = (
+        ("error", "expected error", gates.expected_error),
+        ("relative_error", "expected relative error", gates.relative_error),
+    )
+    found: list[Gate] = []
+    for figure, words, limits in kinds:
+        for name, limit in limits.items():
+            value = figures.get(name, {}).get(figure)
+            found.append(Gate(f"{words} of {name}", np.nan if value is None else float(value), float(limit)))
+    return found
 
 
 def audit_columns(
@@ -72,19 +82,29 @@ def sse_paper(original: Numbers, released: Numbers) -> float:
     return float(np.mean(np.sum(scaled * scaled, axis=1))) / original.shape[1] ** 2
 
 
-def record_linkage(original: Numbers, released: Numbers, own: npt.NDArray[np.intp], *, stream: NoiseStream) -> tuple[float, int]:
+def record_linkage(
+    original: Numbers,
+    released: Numbers,
+    own: npt.NDArray[np.intp],
+    *,
+    stream: NoiseStream,
+    groups: npt.NDArray[np.int64] | None = None,
+) -> tuple[float, int]:
     """The percentage of released records whose own original is among the nearest ones (ties 1/|G|), and how many were tried.
 
     KDP13's measure, Euclidean on z-scores of the original; `own[i]` is the original of released record i. Of more than 2,000
-    released records a random sample is tried.
+    released records a random sample is tried. With `groups`, the group of each original, only originals of the own one count.
     """
     from scipy.spatial import KDTree
 
     deviation = np.std(original, axis=0)
     deviation[deviation == 0] = 1
     tried = shuffled_positions(len(released), stream)[:LINKAGE_SAMPLE]
-    tree = KDTree(original / deviation, compact_nodes=False, balanced_tree=False)
-    points = released[tried] / deviation
+    points, known = released[tried] / deviation, original / deviation
+    if groups is not None:  # so far apart that no other group is ever nearer
+        apart = groups * (4 * float(np.abs(np.concatenate([known, points])).max(initial=0)) * np.sqrt(known.shape[1]) + 1)
+        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[own[tried]]])
+    tree = KDTree(known, compact_nodes=False, balanced_tree=False)
     distances, _ = tree.query(points)
     linked = 0.0
     for nearest, mine in zip(tree.query_ball_point(points, distances * (1 + 1e-9)), own[tried], strict=True):

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import (
+    GeneraliseColumn,
     KeepColumn,
     MissingCategory,
     NoiseColumn,
     Person,
     Policy,
-    canonical_name,
-    look_alike_key,
 )
+from release_pipeline.policy.scalars import canonical_name, look_alike_key
 
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
 HEAVY_TIES = 0.5  # share of records with one and the same value from which a column is warned about
@@ -105,7 +106,11 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         if name not in facts.kinds:
             continue
         if isinstance(column, NoiseColumn):
-            checks += _check_numbers(name, column, facts)
+            checks += _check_numbers(name, facts, outside=column.outside, must_have=isinstance(column.missing, str))
+        elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
+            checks += _check_numbers(name, facts, outside=column.hierarchy.outside, must_have=column.missing_entry is None)
+        elif isinstance(column, GeneraliseColumn):
+            checks += _check_entries(name, column, facts)
         elif isinstance(column, KeepColumn):
             checks += _check_categories(name, column, facts)
     if isinstance(policy.person, Person) and policy.person.column in facts.kinds:
@@ -117,7 +122,7 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
     """One check per column that goes on after validation: it must be one that the policy releases."""
-    released = policy.noise_columns.keys() | policy.kept_columns.keys()
+    released = policy.released_columns
     return [
         Check("roles", name, "not_released", int(name not in released), f"column {name}: goes on without being released.")
         for name in going_on
@@ -132,8 +137,14 @@ def refusals(checks: Sequence[Check]) -> list[str]:
 def warn(facts: Facts, policy: Policy) -> list[str]:
     """What stops nothing and deserves a word: clamped and filled records, heavy ties."""
     warnings: list[str] = []
-    for name, column in policy.noise_columns.items():
-        warnings += _warn_of_numbers(name, column, facts)
+    for name, column in policy.columns.items():
+        if isinstance(column, NoiseColumn):
+            warnings += _warn_of_numbers(name, facts, outside=column.outside, filled=not isinstance(column.missing, str))
+            if policy.protect.method != "k-epsilon":
+                warnings += _warn_of_ties(name, facts)
+        elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
+            filled = column.missing_entry is not None
+            warnings += _warn_of_numbers(name, facts, outside=column.hierarchy.outside, filled=filled)
     return warnings
 
 
@@ -157,13 +168,13 @@ def _enough_records(records: int, policy: Policy) -> Check:
     return Check("size", "", "records_too_few", max(least - records, 0), message)
 
 
-def _check_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[Check]:
+def _check_numbers(name: str, facts: Facts, *, outside: str, must_have: bool) -> Iterator[Check]:
     kind = facts.kinds[name]
     if kind not in ("text", "number"):
         yield Check("types", name, "of_another_type", facts.records, f"column {name}: is of type {kind}, not a number.")
         return
     counts = facts.columns[name]
-    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=isinstance(column.missing, str)))
+    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=must_have))
     yield Check(
         "types",
         name,
@@ -178,13 +189,13 @@ def _check_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[Che
         counts["not_finite"],
         f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number.",
     )
-    outside = counts["below"] + counts["above"]
+    beyond = counts["below"] + counts["above"]
     yield Check(
         "domains",
         name,
         "outside",
-        outside if column.outside == "fail" else 0,
-        f"column {name}: {_records(outside)} outside the declared domain "
+        beyond if outside == "fail" else 0,
+        f"column {name}: {_records(beyond)} outside the declared domain "
         f"({counts['below']:,} below, {counts['above']:,} above), and outside is fail.",
     )
     constant = counts["different"] == 1 and not counts["not_a_number"]
@@ -201,13 +212,17 @@ def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
     return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
 
 
-def _warn_of_numbers(name: str, column: NoiseColumn, facts: Facts) -> Iterator[str]:
+def _warn_of_numbers(name: str, facts: Facts, *, outside: str, filled: bool) -> Iterator[str]:
     counts = facts.columns.get(name, {})
-    outside = counts.get("below", 0) + counts.get("above", 0)
-    if outside and column.outside == "clamp":
-        yield f"column {name}: {_records(outside)} outside the declared domain, clamped to it."
-    if counts.get("missing") and not isinstance(column.missing, str):
+    beyond = counts.get("below", 0) + counts.get("above", 0)
+    if beyond and outside == "clamp":
+        yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it."
+    if counts.get("missing") and filled:
         yield f"column {name}: {_records(counts['missing'])} without a value, filled as declared."
+
+
+def _warn_of_ties(name: str, facts: Facts) -> Iterator[str]:
+    counts = facts.columns.get(name, {})
     if counts.get("most_frequent", 0) >= HEAVY_TIES * facts.records:
         yield f"column {name}: heavy ties; at least half of the records share one value, so many clusters are constant."
 
@@ -230,6 +245,27 @@ def _check_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[C
         "constant",
         int(constant),
         f"column {name}: all records have the same value; declare that one alone if it may be public, or drop the column.",
+    )
+
+
+def _check_entries(name: str, column: GeneraliseColumn, facts: Facts) -> Iterator[Check]:
+    counts = facts.columns[name]
+    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=column.missing_entry is None))
+    entries = "1 different entry" if counts["uncovered_entries"] == 1 else f"{counts['uncovered_entries']:,} different entries"
+    yield Check(
+        "categories",
+        name,
+        "uncovered",
+        counts["uncovered"],
+        f"column {name}: {_records(counts['uncovered'])} with {entries} that the hierarchy does not cover.",
+    )
+    alone = isinstance(column.hierarchy, Listed) and len(column.hierarchy.rows) == 1
+    yield Check(
+        "categories",
+        name,
+        "constant",
+        int(counts["different"] == 1 and not alone and not counts["missing"]),
+        f"column {name}: all records have the same entry; drop the column, or list that one alone if it may be public.",
     )
 
 

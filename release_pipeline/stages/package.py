@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, MissingCategory
+from release_pipeline.policy.model import KeepColumn, MissingCategory, ProtectClasses
 from release_pipeline.stages.suppress import encode, group_sizes
 
 
 def check_released(table: pa.Table, policy: Policy, *, rows: int) -> Iterator[str]:
     """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have."""
-    names = [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
+    names = list(policy.released_columns)
     if table.column_names != names:
         yield "The data have other columns than the policy releases."
         return
@@ -28,10 +29,23 @@ def check_released(table: pa.Table, policy: Policy, *, rows: int) -> Iterator[st
         known = {str(value) for value in _entries(column)} | {None}
         if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
             yield f"Column {name} has values that are not declared."
-    quasi = [name for name, column in policy.kept_columns.items() if column.role == "quasi"]
-    below = policy.suppress.quasi_groups_below if policy.suppress else 0
+    for name, column in policy.generalised_columns.items():
+        labels, missing = table.column(name).unique().to_pylist(), column.missing_entry
+        if not all(label is not None and column.hierarchy.may_release(label, missing) for label in labels):
+            yield f"Column {name} has labels that its hierarchy does not have."
+    quasi, below = policy.released_quasi, policy.groups_below
     if below and quasi and (group_sizes(encode([table.column(name) for name in quasi])) < below).any():
         yield f"There are groups of released quasi-identifiers below {below}."
+    if isinstance(policy.protect, ProtectClasses) and policy.protect.l is not None:
+        yield from _find_uniform(table, policy, policy.protect.l)
+
+
+def _find_uniform(table: pa.Table, policy: Policy, least: int) -> Iterator[str]:
+    groups = np.unique(encode([table.column(name) for name in policy.released_quasi]), axis=0, return_inverse=True)[1].reshape(-1)
+    for name in policy.kept_columns:
+        pairs = np.unique(np.column_stack([groups, encode([table.column(name)])[:, 0]]), axis=0)
+        if (np.bincount(pairs[:, 0]) < least).any():
+            yield f"There are groups of released quasi-identifiers with fewer than {least} different values of {name}."
 
 
 def _entries(column: KeepColumn) -> list[object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -56,6 +56,18 @@ class RawTable:
         """missing, undeclared; and different, with `filled` in the place of what is missing."""
         names = {"column": column, "entry": self.entry(column)}
         return self._counts("facts/count_categories", names, {"declared": list(declared), "filled": filled})
+
+    def count_entries(self, column: str, covers: Callable[[str], bool], *, filled: str | None = None) -> dict[str, int]:
+        """missing; uncovered, the records whose entry `covers` does not know, and uncovered_entries, how many entries those are;
+        and different, with `filled` in the place of what is missing."""
+        text = statement("stages/read_entries", column=column, entry=self.entry(column))
+        with source_errors(self._name):
+            table = self._connection.sql(text).to_arrow_table()
+        entries = dict(zip(table.column("entry").to_pylist(), table.column("records").to_pylist(), strict=True))
+        missing = self.count_records() - sum(entries.values())
+        unknown = [records for entry, records in entries.items() if not covers(entry)]
+        different = len(entries) + (missing > 0 and filled is not None and filled not in entries)
+        return {"missing": missing, "uncovered": sum(unknown), "uncovered_entries": len(unknown), "different": different}
 
     def count_other_texts(self, column: str, pattern: str) -> dict[str, int]:
         """missing, and undeclared: entries that do not have the form of `pattern`."""

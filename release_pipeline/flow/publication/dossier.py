@@ -33,7 +33,7 @@ from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, nee
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.model import KeepColumn, NoiseColumn
-from release_pipeline.policy.plan import describe_claim
+from release_pipeline.policy.plan import describe_claim, describe_suppression
 from release_pipeline.report.lineage import Step, draw_lineage
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -157,7 +157,6 @@ def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy
 
 def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], events: Sequence[Event]) -> str:
     facts, protect = standing.facts, policy.protect
-    rule = f"groups below {policy.suppress.quasi_groups_below}" if policy.suppress else "no rule"
     k = f", k {protect.k}" if protect.k else ""
     stages = (
         Step("source", (policy.source.words,)),
@@ -165,7 +164,10 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
         Step("validated", (f"{sum(evidence['checks_passed'].values())} checks passed",)),
         Step("microaggregated", (f"{protect.method}{k}: {', '.join(policy.noise_columns)}",)),
         Step("masked", (describe_claim(policy),)),
-        Step("suppressed", (f"{rule}; {facts['cells_blanked']} cells blanked, {facts['rows_out']:,} records left",)),
+        Step(
+            "suppressed",
+            (describe_suppression(policy), f"{facts['cells_blanked']} cells blanked, {facts['rows_out']:,} records left"),
+        ),
         Step("audited", (f"{len(evidence['gates'])} gates passed",)),
         Step("candidate", (f"hash {standing.candidate_hash}",)),
         Step(f"package: {standing.state}", (f"hash {standing.package_hash}",)),

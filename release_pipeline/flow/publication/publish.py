@@ -30,7 +30,7 @@ from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphra
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.report.view import PublicView
-from release_pipeline.stages.audit import judge_expected_errors
+from release_pipeline.stages.audit import judge_gates
 from release_pipeline.stages.package import check_released
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
@@ -195,5 +195,4 @@ def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Ite
     evidence = json.loads((candidate / "evidence.json").read_text(encoding="utf-8"))
     if noted_facts(evidence["facts"], str(standing.candidate_hash)) != standing.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
-    errors = {name: column["error"] for name, column in evidence["columns"].items()}
-    yield from (gate.words for gate in judge_expected_errors(errors, policy.gates.expected_error) if not gate.passed)
+    yield from (gate.words for gate in judge_gates(evidence["columns"], policy.gates) if not gate.passed)

@@ -1,0 +1,381 @@
+"""Class by class: (k,epsilon)-anonymity. Records that share their generalised quasi-identifiers form a class; noise inside it is
+as large as the class is wide; records that stand out in their class are suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.errors import DataRefused, ReleasePipelineError
+from release_pipeline.policy import Policy
+from release_pipeline.policy.hierarchies import Intervals
+from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
+from release_pipeline.policy.plan import percent
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.classes import (
+    add_class_noise,
+    class_scales,
+    confidence_widths,
+    epsilon_for,
+    expect_magnitude,
+    expect_relative_errors,
+    expect_square,
+    find_exposed,
+    find_small_classes,
+)
+from release_pipeline.privacy.cuts import cut_classes
+from release_pipeline.privacy.hierarchy import Hierarchy
+from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.stages.audit import audit_columns, record_linkage
+from release_pipeline.stages.suppress import encode, group_sizes
+from release_pipeline.stages.ways.way import (
+    CLASS,
+    RECORD,
+    Contexts,
+    Figures,
+    Grouped,
+    Progress,
+    Read,
+    Suppressed,
+    describe_scales,
+)
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """The class of each record (-1: suppressed), the released labels of each class by column, and what is noted of the grouping."""
+
+    group: Ints
+    labels: dict[str, list[str]]
+    noted: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """A generalised column as numbers: places in its hierarchy, or grid units where it is cut as a number."""
+
+    codes: Ints
+    hierarchy: Hierarchy | None
+    spec: GeneraliseColumn
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWay:
+    """k-epsilon."""
+
+    policy: Policy
+    protect: ProtectClasses
+    suppression_reads: ClassVar = ("validated", "microaggregated")
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """In closed form, from the classes and scales that these data get; no noise is simulated. `epsilon_needed`: in all, for a
+        limit of the policy on a relative error."""
+        classes = self._group(read, progress)
+        expected: Figures = {}
+        for name, column in self.policy.noise_columns.items():
+            numbers = read("records", [name]).column(name).to_numpy()
+            q, step = column.exact_grid.quantise(numbers), float(column.grid)
+            scale = class_scales(q, classes.group, self.policy.column_epsilon[name])
+            kept = classes.group >= 0
+            variance = float(np.var(numbers))
+            square = float(np.mean(expect_square(q, classes.group, scale, column.exact_grid.width)[kept])) * step * step
+            relative, count = expect_relative_errors(numbers, classes.group, scale, step)
+            expected[name] = {
+                "error": square / variance if variance > 0 else 0.0,
+                "relative_error": _or_none(_mean_of_classes(relative, count)),
+                "relative_error_left_out": int(np.count_nonzero(kept & (numbers == 0))),
+                "mean_noise": float(np.mean(expect_magnitude(scale)[classes.group[kept]])) * step,
+                **self._needed(name, numbers, q, classes.group),
+            }
+        return expected
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """`membership`, the class of each record, `labels`, what each class is released as, and `statistics`, its noise scales."""
+        classes = self._group(read, progress)
+        sizes = np.bincount(classes.group[classes.group >= 0], minlength=int(classes.group.max(initial=-1)) + 1)
+        evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
+        parts: list[pa.Table] = []
+        for name, column in self.policy.noise_columns.items():
+            q = column.exact_grid.quantise(read("records", [name]).column(name).to_numpy())
+            scale = class_scales(q, classes.group, self.policy.column_epsilon[name])
+            parts.append(pa.table({"column_name": pa.repeat(name, len(scale)), "scale": pa.array(scale)}))
+            evidence[name] = {
+                "epsilon": str(self.policy.column_epsilon[name]),
+                "records": int(sizes.sum()),
+                "classes": len(sizes),
+                "classes_without_noise": int(np.count_nonzero(scale == 0)),
+                **describe_scales(scale, float(column.grid)),
+            }
+        tables = {
+            "membership": pa.table({CLASS: pa.array(classes.group.astype(np.int32))}),
+            "statistics": pa.concat_tables(parts),
+            "labels": pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()}),
+        }
+        return Grouped(tables, evidence, self._facts(classes))
+
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+        """Each record of a class with the labels of its class and noise on its own numbers."""
+        group = self._groups(read)
+        order = shuffled_positions(len(group), noise_stream(secret, *context, "shuffle"))
+        order = order[group[order] >= 0]
+        labels, places = read("labels", None), pa.array(group[order])
+        columns: dict[str, Any] = {RECORD: pa.array(order), CLASS: places}
+        for name, column in self.policy.released_columns.items():
+            if isinstance(column, NoiseColumn):
+                progress(f"masking {name}")
+                grid = column.exact_grid
+                q = grid.quantise(read("records", [name]).column(name).to_numpy())
+                noisy = add_class_noise(q, group, self._scale(read, name), grid, secret=secret, context=(*context, name))
+                columns[name] = pa.array(grid.restore(noisy[order].astype(np.float64)))
+            elif isinstance(column, GeneraliseColumn):
+                columns[name] = labels.column(name).combine_chunks().take(places)
+            else:
+                columns[name] = read("records", [name]).column(0).combine_chunks().take(pa.array(order))
+        return pa.table(columns)
+
+    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+        """Without the records that stand out in their class with the policy's confidence, and without classes that are too small
+        then. What the grouping dropped is counted too."""
+        group, rule = self._groups(read), self.policy.suppress
+        own = masked.column(RECORD).to_numpy()
+        released = np.full(len(group), -1, dtype=np.int64)
+        released[own] = masked.column(CLASS).to_numpy()
+        exposed = np.zeros(len(group), dtype=np.bool_)
+        if isinstance(rule, SuppressClasses) and rule.confidence is not None:
+            names = list(self.policy.noise_columns)
+            widths = confidence_widths([self._scale(read, name) for name in names], rule.confidence)
+            grids = [column.exact_grid for column in self.policy.noise_columns.values()]
+            original = np.stack(
+                [grid.quantise(read("records", [name]).column(name).to_numpy()) for name, grid in zip(names, grids, strict=True)],
+                axis=1,
+            )
+            noisy = np.zeros_like(original)
+            noisy[own] = np.stack(
+                [grid.quantise(masked.column(name).to_numpy()) for name, grid in zip(names, grids, strict=True)], axis=1
+            )
+            exposed = find_exposed(original, noisy, released, widths, self.protect.k)
+        kept = (released >= 0) & ~exposed
+        small = find_small_classes(released, kept, k=self.protect.k, sensitive=self._sensitive(read), l=self.protect.l or 1)
+        kept &= ~small
+        table = masked.filter(pa.array(kept[own]))
+        counts = {
+            "grouping": int(np.count_nonzero(group < 0)),
+            "confidence": int(np.count_nonzero(exposed)),
+            "classes_left_too_small": int(np.count_nonzero(small)),
+        }
+        codes = encode([table.column(name) for name in self.policy.released_quasi])
+        return Suppressed(
+            table=table,
+            cells=0,
+            dropped=len(group) - table.num_rows,
+            share=(len(group) - table.num_rows) / len(group),
+            anonymity=int(group_sizes(codes).min()) if table.num_rows else None,
+            refusal=self._refuse(counts, len(group)),
+            figures=counts,
+        )
+
+    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
+        """Errors, linking within classes, and what the generalisation lost."""
+        names = list(self.policy.noise_columns)
+        own, group = released.column(RECORD).to_numpy(), self._groups(read)
+        original = read("records", names)
+        figures: dict[str, Any] = audit_columns(original, released.select(names), own, stream=stream)
+        relative = {
+            name: _or_none(_relative_error(original.column(name).to_numpy()[own], released.column(name).to_numpy()))
+            for name in names
+        }
+        members = np.flatnonzero(group >= 0)
+        place = np.full(len(group), -1, dtype=np.intp)
+        place[members] = np.arange(len(members))
+        x = np.stack([original.column(name).to_numpy() for name in names], axis=1)[members]
+        y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
+        risk, tried = record_linkage(x, y, place[own], stream=stream, groups=group[members])
+        sizes = np.bincount(released.column(CLASS).to_numpy())
+        sizes = sizes[sizes > 0]
+        return {
+            **figures,
+            "relative_error": relative,
+            "linking_risk_percent": risk,
+            "linking_risk_sample": tried,
+            "classes": {
+                "number": len(sizes),
+                "smallest": int(sizes.min()),
+                "mean": float(sizes.mean()),
+                "largest": int(sizes.max()),
+                "discernibility": int(np.sum(sizes * sizes)),
+            },
+            "information_loss": self._measure_loss(read, group),
+        }
+
+    def _group(self, read: Read, progress: Progress) -> _Classes:
+        """The classes of these records: a function of the records alone."""
+        coded = {name: self._encode(read, name, column) for name, column in self.policy.generalised_columns.items()}
+        sensitive = self._sensitive(read)
+        progress(f"grouping by {', '.join(coded)}")
+        try:
+            make = self._search if self.protect.grouping == "ola" else self._cut
+            return make(coded, sensitive, progress)
+        except ReleasePipelineError as error:
+            raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
+
+    def _search(self, coded: dict[str, _Coded], sensitive: Sequence[Ints], progress: Progress) -> _Classes:
+        rule = self.policy.suppress
+        codes = np.stack([column.codes for column in coded.values()], axis=1)
+        share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
+        found = search_lattice(
+            codes,
+            [column.hierarchy for column in coded.values() if column.hierarchy is not None],
+            self.protect.k,
+            max_suppressed=int(share * len(codes)),
+            metric=self.protect.chosen_metric,
+            sensitive=sensitive,
+            l=self.protect.l or 1,
+            progress=progress,
+        )
+        first = _first_of_each(found.group)
+        labels, noted = dict[str, list[str]](), Figures()
+        for (name, column), level in zip(coded.items(), found.levels, strict=True):
+            assert column.hierarchy is not None  # noqa: S101  for the type checker
+            names = column.hierarchy.labels[level]
+            labels[name] = [names[place] for place in column.hierarchy.codes[level, column.codes[first]].tolist()]
+            noted[name] = {"level": level, "levels": column.hierarchy.levels}
+        return _Classes(found.group, labels, noted)
+
+    def _cut(self, coded: dict[str, _Coded], sensitive: Sequence[Ints], progress: Progress) -> _Classes:
+        codes = np.stack([column.codes for column in coded.values()], axis=1)
+        hierarchies = [column.hierarchy for column in coded.values()]
+        group, reached = cut_classes(codes, self.protect.k, hierarchies=hierarchies, sensitive=sensitive, l=self.protect.l or 1)
+        first = _first_of_each(group)
+        labels, noted = dict[str, list[str]](), Figures()
+        for place, (name, column) in enumerate(coded.items()):
+            spec = column.spec.hierarchy
+            if column.hierarchy is None:
+                assert isinstance(spec, Intervals)  # noqa: S101  for the type checker
+                low, high = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), -1)
+                np.minimum.at(low, group, column.codes)
+                np.maximum.at(high, group, column.codes)
+                labels[name] = [spec.show(int(a), int(b)) for a, b in zip(low, high, strict=True)]
+                noted[name] = {"mean_width": float(np.mean((high - low)[group])) * float(spec.grid)}
+                continue
+            levels, names = reached[:, place], column.hierarchy.labels
+            codes_there = column.hierarchy.codes[levels, column.codes[first]]
+            labels[name] = [names[level][code] for level, code in zip(levels.tolist(), codes_there.tolist(), strict=True)]
+            noted[name] = {"mean_level": float(np.mean(levels[group])), "levels": column.hierarchy.levels}
+        return _Classes(group, labels, noted)
+
+    def _encode(self, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
+        """A generalised column as numbers, with the labels of what occurs in it."""
+        entries, spec, missing = read("records", [name]).column(name).combine_chunks(), column.hierarchy, column.missing_entry
+        if not isinstance(spec, Intervals):
+            encoded = entries.dictionary_encode()
+            rows = spec.labels_of(encoded.dictionary.to_pylist(), missing)
+            return _Coded(encoded.indices.to_numpy().astype(np.int64), Hierarchy.of(rows), column)
+        numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64)
+        absent = np.isnan(numbers)
+        units = spec.exact_grid.quantise(np.where(absent, float(spec.domain[0]), numbers))
+        if self.protect.grouping == "mondrian":
+            return _Coded(units, None, column)
+        units[absent] = -1
+        distinct, codes = np.unique(units, return_inverse=True)
+        rows = spec.label_units([unit for unit in distinct.tolist() if unit >= 0])
+        if missing is not None and distinct[0] < 0:
+            rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
+        return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
+
+    def _sensitive(self, read: Read) -> list[Ints]:
+        if self.protect.l is None:
+            return []
+        codes = encode([read("records", [name]).column(name) for name in self.policy.kept_columns])
+        return [codes[:, place] for place in range(codes.shape[1])]
+
+    def _groups(self, read: Read) -> Ints:
+        return read("membership", None).column(CLASS).to_numpy().astype(np.int64)
+
+    def _scale(self, read: Read, name: str) -> Ints:
+        statistics = read("statistics", None)
+        return statistics.filter(_compute.equal(statistics.column("column_name"), name)).column("scale").to_numpy()
+
+    def _facts(self, classes: _Classes) -> dict[str, Any]:
+        """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""
+        told = [f"{name} {noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted]
+        return {"levels": ", ".join(told)} if told else {}
+
+    def _refuse(self, counts: dict[str, int], records: int) -> str:
+        """Why the release cannot go on with so much suppressed; empty if it can."""
+        rule = self.policy.suppress
+        if not isinstance(rule, SuppressClasses):
+            return ""
+        after = counts["confidence"] + counts["classes_left_too_small"]
+        if rule.confidence_at_most is not None and after > rule.confidence_at_most * records:
+            limit = percent(rule.confidence_at_most)
+            return (
+                f"{after / records:.1%} of the records would have to be suppressed after the noise, and at most {limit} may be."
+            )
+        if after + counts["grouping"] > rule.at_most * records:
+            share = (after + counts["grouping"]) / records
+            return f"{share:.1%} of the records would have to be suppressed in all, and at most {percent(rule.at_most)} may be."
+        return ""
+
+    def _needed(self, name: str, numbers: npt.NDArray[np.float64], q: Ints, group: Ints) -> dict[str, Any]:
+        """The epsilon in all with which these classes would keep the policy's limit on the relative error of a column."""
+        limit = self.policy.gates.relative_error.get(name)
+        if limit is None:
+            return {}
+        step = float(self.policy.noise_columns[name].grid)
+        share = self.protect.epsilon.nano / self.policy.column_epsilon[name].nano
+
+        def error_with(epsilon: Epsilon) -> float:
+            return _mean_of_classes(*expect_relative_errors(numbers, group, class_scales(q, group, epsilon), step))
+
+        needed = epsilon_for(error_with, float(limit))
+        return {"epsilon_needed": None if needed is None else float(needed) * share}
+
+    def _measure_loss(self, read: Read, group: Ints) -> dict[str, float]:
+        """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
+        nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
+        lost: dict[str, float] = {}
+        labels = read("labels", None)
+        for name, column in self.policy.generalised_columns.items():
+            coded = self._encode(read, name, column)
+            label = labels.column(name).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+            members = group >= 0
+            of, value = label[group[members]], coded.codes[members]
+            distinct = len(np.unique(value))
+            span = int(value.max()) + 1
+            pairs = np.unique(of * span + value)
+            stands_for = np.bincount(pairs // span)
+            lost[name] = float(np.mean(stands_for[of] - 1)) / (distinct - 1) if distinct > 1 else 0.0
+        return lost
+
+
+def _first_of_each(group: Ints) -> npt.NDArray[np.intp]:
+    """One record of each class."""
+    classes, first = np.unique(group, return_index=True)
+    return first[classes >= 0]
+
+
+def _mean_of_classes(relative: npt.NDArray[np.float64], count: Ints) -> float:
+    """The mean over the records whose number is not 0; NaN without any."""
+    use = count > 0
+    return float(np.sum(relative[use] * count[use]) / np.sum(count[use])) if use.any() else float("nan")
+
+
+def _or_none(number: float) -> float | None:
+    return None if np.isnan(number) else number
+
+
+def _relative_error(original: npt.NDArray[np.float64], released: npt.NDArray[np.float64]) -> float:
+    """The mean of |x - y| / |x| where x is not 0."""
+    use = original != 0
+    return float(np.mean(np.abs(original[use] - released[use]) / np.abs(original[use]))) if use.any() else float("nan")

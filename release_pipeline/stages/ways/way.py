@@ -1,0 +1,87 @@
+"""What every way does, stage by stage: pure functions of tables, a policy and a secret, without I/O.
+
+`read(table, columns)` gives what the stages before have made: `records`, and the tables of `group`. All of it is confidential.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.policy.scalars import OURS
+from release_pipeline.privacy.noise import Context, NoiseStream
+
+RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
+CLASS = f"{OURS}_class"  # the class of a record, never released
+
+Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
+Progress: TypeAlias = Callable[[str], None]
+Contexts: TypeAlias = Sequence[Context]
+
+
+Figures: TypeAlias = dict[str, dict[str, Any]]  # by column, and name
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Records grouped, exact statistics and noise scales: tables for the vault, evidence by column, and facts for everybody."""
+
+    tables: Mapping[str, pa.Table]
+    evidence: Figures
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """What is left of a masked table. `records` lost a cell or are gone, `share` of all; `anonymity`: the smallest group of equal
+    quasi-identifiers that is left; `refusal` says why nothing may go on; `figures` are internal."""
+
+    table: pa.Table
+    cells: int
+    dropped: int
+    share: float
+    anonymity: int | None
+    refusal: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, float]:
+    """The smallest, the middle and the largest noise scale, in a column's own units."""
+    return {
+        "scale_smallest": float(scale.min()) * step,
+        "scale_median": float(np.median(scale)) * step,
+        "scale_largest": float(scale.max()) * step,
+    }
+
+
+class Way(Protocol):
+    """One way from records to masked records. `suppression_reads`: the stages whose tables `suppress` reads beside the masked one."""
+
+    @property
+    def suppression_reads(self) -> Sequence[str]: ...
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """What error to expect of each noise column, before anything is charged: `error`, a mean square over the variance, and
+        what else a gate may limit. The same data and method give the same figures. `secret` is none of a release's."""
+        ...
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """The exact part, before any noise."""
+        ...
+
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+        """The masked records in an order that only the secret knows, each with its `RECORD`."""
+        ...
+
+    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+        """What of the masked records may be released."""
+        ...
+
+    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
+        """Figures of utility and risk against the original: internal."""
+        ...
