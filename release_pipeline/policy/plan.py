@@ -31,7 +31,7 @@ from release_pipeline.policy.model import (
 from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.classes import epsilon_for
+from release_pipeline.privacy.class_noise import epsilon_for
 from release_pipeline.privacy.sensitivity import scales_for
 
 DEFINITION_NAME = {

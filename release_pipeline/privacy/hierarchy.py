@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.errors import InvalidArgument
+from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.grid import IntArray
 
 HierarchyLike: TypeAlias = "Hierarchy | Sequence[Sequence[object]] | Mapping[Any, Sequence[object]]"
@@ -42,7 +42,9 @@ class Hierarchy:
         if isinstance(rows, Hierarchy):
             return rows
         if isinstance(rows, Mapping):
+            _check_not_text(rows.values())
             rows = [(value, *labels) for value, labels in rows.items()]
+        _check_not_text(rows)
         table = [tuple(str(entry) for entry in row) for row in rows]
         _check_rows(table)
         labels: list[tuple[str, ...]] = []
@@ -66,23 +68,24 @@ class Hierarchy:
         return self.labels[0]
 
     def encode(self, entries: npt.ArrayLike | Iterable[object]) -> IntArray:
-        """The number of each entry's value. Entries that no value covers are refused, by their count alone."""
-        array = np.asarray(entries if isinstance(entries, np.ndarray) else list(cast(Iterable[object], entries)))
+        """The number of each entry's value, matched as text. Missing entries (None, NaN) are refused, and so are those that no
+        value covers, by their count alone.
+        """
+        array = _as_array(entries)
         if array.ndim != 1:
             raise InvalidArgument(f"a column must have one dimension, not {array.ndim}.")
-        if array.dtype.kind == "O":
-            array = np.array([str(entry) for entry in array.tolist()], dtype=np.str_)
-        distinct, inverse = np.unique(array, return_inverse=True)
-        known = {value: number for number, value in enumerate(self.values)}
-        numbers = np.array([known.get(str(entry), -1) for entry in distinct.tolist()], dtype=np.int64)
-        missing = np.flatnonzero(numbers < 0)
-        if len(missing):
-            records = int(np.count_nonzero(np.isin(inverse, missing)))
-            raise InvalidArgument(
-                f"{records:,} records have {len(missing):,} different values that the hierarchy does not cover.",
-                remedy="Declare every value that may occur, one for missing entries included.",
-            )
-        return numbers[inverse]
+        known: dict[object, int] = {value: number for number, value in enumerate(self.values)}
+        inverse = None
+        if array.dtype.kind in "iufb":
+            array, inverse = np.unique(array, return_inverse=True)
+        texts: list[object] = array.tolist()
+        numbers = np.fromiter(
+            (known.get(text if type(text) is str else _as_text(text), -1) for text in texts), np.int64, len(texts)
+        )
+        if len(texts) and int(numbers.min()) < 0:
+            often = np.ones(len(texts), dtype=np.int64) if inverse is None else np.bincount(inverse)
+            _refuse_uncovered(texts, numbers, often)
+        return numbers if inverse is None else numbers[inverse]
 
     def of_values(self, values: npt.NDArray[np.integer[Any]]) -> Hierarchy:
         """The same for some of the values, in this order: what occurs in a table."""
@@ -95,6 +98,38 @@ class Hierarchy:
 
     def __repr__(self) -> str:
         return f"<Hierarchy of {len(self.values):,} values in {self.levels} levels>"
+
+
+def _as_array(entries: npt.ArrayLike | Iterable[object]) -> npt.NDArray[Any]:
+    """Entries as they are, one by one: NumPy alone would make texts of numbers beside texts, and floats of whole numbers."""
+    if hasattr(entries, "__array__"):
+        return np.asarray(cast(npt.ArrayLike, entries))
+    given = list(cast(Iterable[object], entries))
+    array = np.empty(len(given), dtype=object)
+    array[:] = given
+    return array
+
+
+def _as_text(entry: object) -> str | None:
+    """The text of an entry, or None if it is missing: None itself, and what is not equal to itself (NaN) or cannot tell (NA)."""
+    try:
+        return None if entry is None or bool(entry != entry) else str(entry)
+    except (TypeError, ValueError):
+        return None
+
+
+def _refuse_uncovered(entries: list[object], numbers: IntArray, often: IntArray) -> None:
+    texts = [_as_text(entry) for entry, number in zip(entries, numbers.tolist(), strict=True) if number < 0]
+    counts: list[int] = often[numbers < 0].tolist()
+    missing = sum(count for text, count in zip(texts, counts, strict=True) if text is None)
+    if missing:
+        raise InvalidArgument(
+            f"{missing:,} missing entries.", remedy="Fill them with a value that the hierarchy declares for them, or remove them."
+        )
+    raise InvalidArgument(
+        f"{sum(counts):,} records have {len(set(texts)):,} different values that the hierarchy does not cover.",
+        remedy="Declare every value that may occur, one for missing entries included.",
+    )
 
 
 def find_ambiguous_label(hierarchy: Hierarchy) -> str | None:
@@ -110,6 +145,11 @@ def find_ambiguous_label(hierarchy: Hierarchy) -> str | None:
             if seen.setdefault(label, values) != values:
                 return label
     return None
+
+
+def _check_not_text(rows: Iterable[object]) -> None:
+    if any(isinstance(row, str | bytes) for row in rows):
+        raise InvalidType("a hierarchy has a text where a sequence of labels should be, one for each level.")
 
 
 def _check_rows(table: list[tuple[str, ...]]) -> None:

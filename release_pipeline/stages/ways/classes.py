@@ -19,7 +19,7 @@ from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
 from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.classes import (
+from release_pipeline.privacy.class_noise import (
     add_class_noise,
     class_scales,
     confidence_widths,

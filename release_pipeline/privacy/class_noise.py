@@ -1,0 +1,225 @@
+"""Noise within classes of records that share their generalised quasi-identifiers: (k,epsilon)-anonymity (KEA18).
+
+A class C holds k records or more that look alike after generalisation. Each of their numbers gets discrete Laplace noise of scale
+t_C = ceil(diam(C) / eps), diam(C) = greatest - least value in C, in grid units. For any two records x, x' of C and any outcome y
+
+    P[x + Z = y] / P[x' + Z = y] <= exp(|x - x'| / t_C) <= exp(diam(C) / t_C) <= exp(eps),
+
+so a released number tells hardly more of one record of its class than of another: *stochastic indistinguishability within a
+class*. It is not eps-DP: classes, scales and suppression are read off the data, and a neighbouring table may have others. Several
+columns share epsilon by sequential composition; independent noise on copies of one number would add up in the same way.
+
+Where diam(C) = 0 all records of the class have the same number, and it is published exactly: no noise could tell them apart.
+Everything is an integer on the declared grid; moving a noisy number back into the declared domain is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.budget import MAX_NANO, Epsilon
+from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
+from release_pipeline.privacy.noise import Context, discrete_laplace, noise_stream
+from release_pipeline.privacy.sensitivity import scales_for
+
+BoolArray = npt.NDArray[np.bool_]
+_DIGITS = 50  # of the logarithms behind a confidence width: correctly rounded, so every processor gives the same integer
+_SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
+
+
+def class_diameters(q: IntArray, group: IntArray) -> IntArray:
+    """greatest - least number of each class, in grid units. `group`: the class of each record, 0.. without gaps, -1 for none."""
+    kept = group >= 0
+    numbers, groups = q[kept], group[kept]
+    count = int(groups.max(initial=-1)) + 1
+    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
+    np.minimum.at(low, groups, numbers)
+    np.maximum.at(high, groups, numbers)
+    if (high < low).any():
+        raise InvalidArgument("there is a class without records.", where="group")
+    return high - low
+
+
+def class_scales(q: IntArray, group: IntArray, epsilon: Epsilon) -> IntArray:
+    """The noise scale of each class: ceil(diam / epsilon), 0 where all its numbers are the same.
+
+    >>> class_scales(np.array([3, 9, 4, 7, 7]), np.array([0, 0, 0, 1, 1]), Epsilon.of("0.5")).tolist()
+    [12, 0]
+    """
+    diameters = class_diameters(q, group)
+    return scales_for(diameters, epsilon) if len(diameters) else diameters
+
+
+def add_class_noise(
+    q: IntArray, group: IntArray, scale: IntArray, grid: Grid, *, secret: bytes, context: Sequence[Context], clamp: bool = True
+) -> IntArray:
+    """The released number of each record, in grid units: its own plus one draw with the scale of its class, back in the domain.
+
+    One draw per record, in record order; a record without a class (-1) gets its lane too and keeps its number, which the caller
+    must not release.
+    """
+    per_record = np.where(group >= 0, scale[group] if len(scale) else 0, 0)
+    noisy = q + discrete_laplace(per_record, noise_stream(secret, *context, "noise"))
+    return np.clip(noisy, 0, grid.width) if clamp else noisy
+
+
+def expect_magnitude(scale: IntArray) -> FloatArray:
+    """E|Z| = 1 / sinh(1/t) of each scale in grid units, 0 where there is no noise."""
+    t = scale.astype(np.float64)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(scale > 0, 1 / np.sinh(1 / np.where(scale > 0, t, 1.0)), 0.0)
+
+
+def expect_relative_errors(values: FloatArray, group: IntArray, scale: IntArray, step: float) -> tuple[FloatArray, IntArray]:
+    """For each class the expected relative error of its numbers, and of how many numbers that is.
+
+    E|Z| / |x|, averaged over the class through the harmonic mean of |x|: E|Z| times the mean of 1/|x| (KEA18).
+    It is undefined at x = 0, so those records are left out, and the caller says how many they were; a class of zeros has NaN.
+    """
+    use = (group >= 0) & (values != 0)
+    count = np.bincount(group[use], minlength=len(scale)).astype(np.int64)
+    inverse = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=len(scale))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return expect_magnitude(scale) * step * inverse / count, count
+
+
+def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:
+    """The expected squared error of each record's released number, in grid units, moving back into the domain included.
+
+    With q = exp(-1/t), P[|Z| >= j on one side] = q^j / (1 + q): a number x loses its noise beyond x below and W - x above, so
+    E = (S(x) + S(W - x)) / (1 + q), S(d) = sum over j = 1..d of (2j - 1) q^j. 0 for records without a class.
+    """
+    t = np.where(group >= 0, scale[group] if len(scale) else 0, 0).astype(np.float64)
+    noisy = t > 0
+    out = np.zeros(len(q))
+    ratio = np.exp(-1 / t[noisy])
+    below, above = q[noisy].astype(np.float64), (width - q[noisy]).astype(np.float64)
+    out[noisy] = (_one_sided_squares(below, t[noisy]) + _one_sided_squares(above, t[noisy])) / (1 + ratio)
+    return out
+
+
+def _one_sided_squares(d: FloatArray, t: FloatArray) -> FloatArray:
+    """S(d) = sum over j = 1..d of (2j - 1) exp(-j/t) for whole d >= 0."""
+    ratio, r = np.exp(-1 / t), -np.expm1(-1 / t)
+    with np.errstate(under="ignore"):
+        reached = np.exp(-d / t)
+    a = -np.expm1(-d / t)
+    exact = ratio * (2 * (a - d * r * reached) - r * a) / (r * r)
+    return np.where(d / t < _SHORT_REACH, d * d - (4 * d**3 + 3 * d * d - d) / (6 * t), exact)
+
+
+def epsilon_for(error_of: Callable[[Epsilon], float], wanted: float) -> Epsilon | None:
+    """The smallest epsilon whose error, a falling function of epsilon, is at most what is wanted; None if none is.
+
+    >>> str(epsilon_for(lambda epsilon: 3 / float(epsilon), 2.0))
+    '1.5'
+    """
+    low, high = 0, MAX_NANO
+    if error_of(Epsilon(high)) > wanted:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if error_of(Epsilon(middle)) <= wanted else (middle, high)
+    return Epsilon(high)
+
+
+@cache
+def confidence_width(scale: int, confidence: Decimal, columns: int) -> int:
+    """The least whole w with P[|Z_a| <= w in each of `columns` columns] >= confidence, when all have this scale: one at c^(1/m).
+
+    P[|Z| <= w] = 1 - 2 q^(w+1) / (1 + q) with q = exp(-1/t), so w = ceil(t ln(2 / ((1 + q)(1 - c')))) - 1.
+
+    >>> confidence_width(10, Decimal("0.99"), 1), confidence_width(0, Decimal("0.99"), 1)
+    (46, 0)
+    """
+    if not 0 < confidence < 1:
+        raise InvalidArgument("the confidence does not lie between 0 and 1.", where="confidence")
+    if scale == 0:
+        return 0
+    with localcontext() as context:
+        context.prec = _DIGITS
+        each = confidence ** (Decimal(1) / columns)
+        q = (Decimal(-1) / scale).exp()
+        return max(math.ceil(scale * (2 / ((1 + q) * (1 - each))).ln()) - 1, 0)
+
+
+def confidence_widths(scales: Sequence[IntArray], confidence: Decimal) -> IntArray:
+    """The half-widths of each class's confidence box, a column per noise column."""
+    m = len(scales)
+    return np.stack([np.array([confidence_width(int(t), confidence, m) for t in scale], np.int64) for scale in scales], axis=1)
+
+
+def find_exposed(original: IntArray, released: IntArray, group: IntArray, widths: IntArray, k: int) -> BoolArray:
+    """The records whose confidence box holds some of the originals of their class, and fewer than k: those stand out.
+
+    Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: records by noise columns in grid units,
+    `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class and column.
+    An empty box hides its record among all of its class. The decision reads original data.
+    """
+    m = original.shape[1]
+    order = np.lexsort((original[:, 0], group)).astype(np.int64)
+    order = order[np.searchsorted(group[order], 0) :]
+    starts = np.searchsorted(group[order], np.arange(len(widths) + 1)).astype(np.int64)
+    exposed = np.zeros(len(group), dtype=np.bool_)
+    reach = np.minimum(widths, 2**60)
+    _box_kernel()(np.ascontiguousarray(original[order]), starts, order, released, group[order], reach, m, k, exposed)
+    return exposed
+
+
+def find_small_classes(
+    group: IntArray,
+    kept: BoolArray,
+    *,
+    k: int,
+    sensitive: Sequence[npt.NDArray[Any]] = (),
+    l: int = 1,  # noqa: E741  the literature's
+) -> BoolArray:
+    """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column."""
+    count = int(group.max(initial=-1)) + 1
+    small = np.bincount(group[kept], minlength=count) < k
+    for column in sensitive if l > 1 else ():
+        _, value = np.unique(column, return_inverse=True)
+        pairs = np.unique(group[kept] * (int(value.max(initial=0)) + 1) + value[kept])
+        small |= np.bincount(pairs // (int(value.max(initial=0)) + 1), minlength=count) < l
+    return kept & np.where(group >= 0, small[group] if count else True, False)
+
+
+@cache
+def _box_kernel() -> Any:
+    """Compiled when first needed: it takes a second."""
+    from numba import njit
+
+    @njit
+    def count_boxes(  # pragma: no cover  compiled
+        original: Any, starts: Any, order: Any, released: Any, group: Any, widths: Any, m: int, k: int, exposed: Any
+    ) -> None:
+        for place in range(len(order)):
+            record, g = order[place], group[place]
+            low, high = released[record, 0] - widths[g, 0], released[record, 0] + widths[g, 0]
+            left, right = starts[g], starts[g + 1]
+            while left < right:  # the first original of the class that is not below the box
+                middle = (left + right) // 2
+                if original[middle, 0] < low:
+                    left = middle + 1
+                else:
+                    right = middle
+            count = 0
+            while left < starts[g + 1] and original[left, 0] <= high and count < k:
+                inside = True
+                for column in range(1, m):
+                    if abs(original[left, column] - released[record, column]) > widths[g, column]:
+                        inside = False
+                        break
+                count += inside
+                left += 1
+            exposed[record] = 0 < count < k
+
+    return count_boxes

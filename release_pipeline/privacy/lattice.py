@@ -1,0 +1,513 @@
+"""Optimal Lattice Anonymization (OLA09): the full-domain generalisation of least loss, and whom to suppress.
+
+A node of the lattice gives every column one level of its hierarchy. Records whose labels are all the same form a class. A class
+is too small if it has fewer than k records, or fewer than l different values of a sensitive column. A node is feasible if the
+records in classes that are too small number at most the budget.
+
+Feasibility is monotone: one level up, classes only merge, so a class that was large enough stays so, and no record joins those in
+classes that are too small. An infeasible node settles all nodes below it. The losses are monotone too (a coarser label never
+loses less), which is why suppressed records are not charged to them: the higher node suppresses fewer, so a loss that counted
+them could fall on the way up, and then nothing could be left out of the search without giving up the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.classes import Sensitive, as_sensitive, as_threshold
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.hierarchy import Hierarchy, HierarchyLike
+
+Metric: TypeAlias = Literal["categorical-precision", "discernibility", "entropy"]
+Share: TypeAlias = "int | float | Decimal | Fraction"
+Progress: TypeAlias = Callable[[str], object]
+
+MAX_NODES = 20_000_000  # 25 bytes of working memory for each
+MAX_COLUMNS = 32  # that many with two levels each are beyond the nodes
+_MAX_KEY = 2**62
+_DIRECT = 16  # a table of all possible classes is faster than sorting while it has at most so many places per tuple
+_WORTH_KEEPING = 3  # a histogram is kept for nodes above if it has at most a third of the tuples that it was counted from
+_PROGRESS_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Generalisation:
+    """The node of least loss, and what becomes of each record.
+
+    `levels` per column; `suppressed` for each record whether its class is too small; `group` the number of its class, from 0
+    without gaps in the order of the labels, and -1 for a suppressed record. `loss` is that of all records, before suppression:
+    a share in 0..1 for categorical-precision, a sum of squares for discernibility, bits for entropy. `nodes` is the size of the
+    lattice, `evaluated` how many of its nodes had their classes counted.
+    """
+
+    levels: tuple[int, ...]
+    suppressed: npt.NDArray[np.bool_]
+    loss: float
+    group: IntArray
+    nodes: int
+    evaluated: int
+
+    def __repr__(self) -> str:
+        return f"<Generalisation to levels {self.levels} with loss {self.loss:g}>"
+
+
+def ola(
+    columns: Mapping[str, Iterable[object]] | Sequence[npt.ArrayLike],
+    hierarchies: Mapping[str, HierarchyLike] | Sequence[HierarchyLike],
+    k: int,
+    max_suppressed: Share = 0,
+    metric: Metric = "categorical-precision",
+    *,
+    sensitive: npt.ArrayLike | None = (),
+    l: int = 1,  # noqa: E741 - the papers' name
+    progress: Progress | None = None,
+) -> Generalisation:
+    """`search_lattice` on entries as they are: texts or whole numbers, matched with the hierarchies' values as texts.
+
+    `columns` and `hierarchies` are two sequences, or two mappings (a data frame, too) with the same names; the order is that of
+    `columns`. An entry that its hierarchy does not cover is refused, and so is a missing one.
+
+    >>> letters = Hierarchy.of([("a", "vowel", "*"), ("b", "consonant", "*"), ("c", "consonant", "*"), ("e", "vowel", "*")])
+    >>> found = ola([["a", "b", "c", "e", "a"]], [letters], 2)
+    >>> found.levels, found.group.tolist(), found.loss
+    ((1,), [0, 1, 1, 0, 0], 0.5)
+    """
+    names, entries, declared = _match_columns(columns, hierarchies)
+    coded: list[IntArray] = []
+    for name, column, hierarchy in zip(names, entries, declared, strict=True):
+        try:
+            coded.append(hierarchy.encode(column))
+        except (InvalidArgument, InvalidType) as error:
+            raise type(error)(error.what, where=f"column {name}", remedy=error.remedy) from None
+    if len({len(column) for column in coded}) > 1:
+        raise InvalidArgument("the columns have different lengths.")
+    codes = np.column_stack(coded) if coded else np.empty((0, 0), dtype=np.int64)
+    return search_lattice(codes, declared, k, max_suppressed, metric, sensitive=sensitive, l=l, progress=progress)
+
+
+def search_lattice(
+    codes: npt.NDArray[np.int64],
+    hierarchies: Sequence[Hierarchy],
+    k: int,
+    max_suppressed: Share = 0,
+    metric: Metric = "categorical-precision",
+    *,
+    sensitive: npt.ArrayLike | None = None,
+    l: int = 1,  # noqa: E741 - the papers' name
+    progress: Progress | None = None,
+) -> Generalisation:
+    """The feasible node of least loss for n records of m value numbers; among equals the lexicographically smallest levels.
+
+    `max_suppressed` is the budget: a number of records if it is an int, else a share of them, taken exactly (a float as the
+    decimal that prints as it). `sensitive` has n or n x s integers. The losses are over all records, whether suppressed or not
+    (see above why), and are compared as integers:
+
+    - categorical-precision: the mean over the columns of level / (levels - 1), 0 for a hierarchy of one level;
+    - discernibility: the sum over the classes of size^2;
+    - entropy: the sum over columns and records of log2(records with the same label / records with the same value), where the
+      logarithm of each prime is rounded so finely that the sums just fit 64 bits: equal losses are exactly equal.
+
+    Where even the top is infeasible, or the lattice has more than 20 million nodes, that is refused. `progress` is given a short
+    text every few seconds.
+    """
+    k, l = as_threshold(k, "k"), as_threshold(l, "l")  # noqa: E741
+    if metric not in get_args(Metric):
+        raise InvalidArgument("there is no such metric of loss.", remedy=f"Choose one of {', '.join(get_args(Metric))}.")
+    _check_codes(codes, hierarchies)
+    n = len(codes)
+    budget = _count_budget(max_suppressed, n)
+    values = as_sensitive(sensitive, n, l)
+    shape = tuple(hierarchy.levels for hierarchy in hierarchies)
+    nodes = math.prod(shape)
+    if nodes > MAX_NODES:
+        raise InvalidArgument(
+            f"the lattice has {nodes:,} nodes, more than the {MAX_NODES:,} that are searched.",
+            remedy="Generalise fewer columns, or leave levels out of their hierarchies.",
+        )
+
+    counter = _Counter(codes, hierarchies, values, k, l)
+    top = counter.count(tuple(levels - 1 for levels in shape))
+    if top.undersized > budget:
+        raise InvalidArgument(
+            f"no generalisation is possible: with every column at its coarsest level, {top.undersized:,} of {n:,} records are in "
+            f"classes that are too small, and {budget:,} may be suppressed.",
+            remedy="Lower k or l, let more records be suppressed, or give the hierarchies a coarser level.",
+        )
+    search = _search_by_size if metric == "discernibility" else _search_by_levels
+    levels, loss = search(counter, shape, metric, budget, top, _Reporter(progress, counter, nodes))
+    group = _group_records(codes, hierarchies, levels, values, k, l)
+    return Generalisation(levels, group < 0, loss, group, nodes, counter.evaluated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """What a node's classes come to: the records in those that are too small, and the sum of squared sizes."""
+
+    undersized: int
+    discernibility: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Histogram:
+    """The different tuples of labels at `levels`, the records of each, and the different (tuple, value) of sensitive columns."""
+
+    levels: tuple[int, ...]
+    labels: list[IntArray]
+    records: IntArray
+    pairs: list[_Pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    tuples: IntArray
+    codes: IntArray
+    values: int
+
+
+class _Counter:
+    """Counts classes from the histogram of different tuples: the records themselves are read once."""
+
+    def __init__(self, codes: IntArray, hierarchies: Sequence[Hierarchy], sensitive: list[Sensitive], k: int, least: int) -> None:
+        base, self.hierarchies = _histogram(codes, hierarchies, sensitive)
+        self.k, self.least = k, least
+        self.known = [base]  # the smallest first, and their levels
+        self._levels = np.zeros((1, len(hierarchies)), dtype=np.int64)
+        self.evaluated = 0
+        self._steps: dict[tuple[int, int, int], IntArray] = {}
+
+    def count(self, levels: tuple[int, ...]) -> _Count:
+        """The classes of one node, from the smallest histogram that was counted below it."""
+        self.evaluated += 1
+        source = self.known[int((self._levels <= np.array(levels)).all(axis=1).argmax())]
+        sizes = [len(hierarchy.labels[level]) for hierarchy, level in zip(self.hierarchies, levels, strict=True)]
+        labels = [self._lift(source, column, level) if sizes[column] > 1 else None for column, level in enumerate(levels)]
+        place, space = _address(*_combine(labels, sizes, len(source.records)))
+        records = _sum_by_place(place, space, source.records)
+        small = _too_small(place, records, source.pairs, self.k, self.least)
+        self._remember(source, levels, place, records)
+        return _Count(int(records[small].sum()), int(np.dot(records, records)))
+
+    def column_records(self) -> list[IntArray]:
+        """For every column the number of records that have each of its values."""
+        base = self.known[-1]
+        return [
+            _sum_by_place(labels, len(hierarchy.values), base.records)
+            for labels, hierarchy in zip(base.labels, self.hierarchies, strict=True)
+        ]
+
+    def _lift(self, source: _Histogram, column: int, level: int) -> IntArray:
+        below = source.levels[column]
+        if below == level:
+            return source.labels[column]
+        step = self._steps.get((column, below, level))
+        if step is None:
+            codes = self.hierarchies[column].codes
+            step = np.empty(len(self.hierarchies[column].labels[below]), dtype=np.int64)
+            step[codes[below]] = codes[level]
+            self._steps[column, below, level] = step
+        return step[source.labels[column]]
+
+    def _remember(self, source: _Histogram, levels: tuple[int, ...], place: IntArray, records: IntArray) -> None:
+        """Keep the classes as a histogram of their own if that makes counting the nodes above much cheaper."""
+        if _WORTH_KEEPING * np.count_nonzero(records) > len(source.records):
+            return
+        present = np.flatnonzero(records)
+        number = np.empty(len(records), dtype=np.int64)
+        number[present] = np.arange(len(present))
+        classes = number[place]
+        one_of = np.empty(len(present), dtype=np.int64)
+        one_of[classes] = np.arange(len(classes))
+        labels = [self._lift(source, column, level)[one_of] for column, level in enumerate(levels)]
+        pairs: list[_Pairs] = []
+        for pair in source.pairs:
+            distinct = np.unique(classes[pair.tuples] * pair.values + pair.codes)
+            pairs.append(_Pairs(distinct // pair.values, distinct % pair.values, pair.values))
+        place_of = bisect_left(self.known, len(present), key=lambda known: len(known.records))
+        self.known.insert(place_of, _Histogram(levels, labels, records[present], pairs))
+        self._levels = np.insert(self._levels, place_of, levels, axis=0)
+
+
+def _search_by_levels(
+    counter: _Counter, shape: tuple[int, ...], metric: Metric, budget: int, top: _Count, report: _Reporter
+) -> tuple[tuple[int, ...], float]:
+    """The best node where the loss is known without counting: a sum of one number for each column and level.
+
+    `open_` holds what may still be better than the best feasible node, best first. Whatever lies above a node comes after it, so
+    a feasible node closes all that follow, and an infeasible one all below it. What is left at the end to be shown infeasible is
+    cheapest to close from its highest nodes; a good feasible node is found fastest by halving. So: halve, and after every failure
+    go half of the way that is left to the far end.
+    """
+    tables, unit = _loss_tables(counter, shape, metric)
+    loss, order = _order_nodes(tables, shape)
+    closed = np.zeros(shape, dtype=np.bool_)
+    best, open_, halvings = int(order[-1]), order[:-1], 1
+    while len(open_):
+        report(len(open_))
+        place = len(open_) - 1 - (len(open_) >> halvings)
+        node = int(open_[place])
+        levels = _levels_of(node, shape)
+        if counter.count(levels).undersized <= budget:
+            best, open_, halvings = node, open_[:place], 1
+        else:
+            closed[tuple(slice(level + 1) for level in levels)] = True
+            open_ = open_[~closed.reshape(-1)[open_]]
+            halvings += 1
+    return _levels_of(best, shape), float(Fraction(int(loss[best])) / unit)
+
+
+def _search_by_size(
+    counter: _Counter, shape: tuple[int, ...], metric: Metric, budget: int, top: _Count, report: _Reporter
+) -> tuple[tuple[int, ...], float]:
+    """The best node where only counting tells the loss: a counted node closes what is above it if it is feasible or too dear."""
+    tables, _ = _loss_tables(counter, shape, "entropy")
+    _, order = _order_nodes(tables, shape)
+    closed = np.zeros(shape, dtype=np.bool_)
+    best, open_, halvings = (top.discernibility, int(order[-1])), order[:-1], 1
+    dear: list[tuple[int, tuple[int, ...]]] = []
+    while len(open_):
+        report(len(open_))
+        node = int(open_[len(open_) - 1 - (len(open_) >> halvings)])
+        levels = _levels_of(node, shape)
+        count = counter.count(levels)
+        if count.undersized <= budget:
+            closed[tuple(slice(level, None) for level in levels)] = True
+            best, halvings = min(best, (count.discernibility, node)), 1
+        else:
+            closed[tuple(slice(level + 1) for level in levels)] = True
+            dear.append((count.discernibility, levels))
+            halvings += 1
+        for loss, below in [entry for entry in dear if entry[0] > best[0]]:
+            closed[tuple(slice(level, None) for level in below)] = True
+            dear.remove((loss, below))
+        open_ = open_[~closed.reshape(-1)[open_]]
+    return _levels_of(best[1], shape), float(best[0])
+
+
+def _levels_of(node: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(level) for level in np.unravel_index(node, shape))
+
+
+def _loss_tables(counter: _Counter, shape: tuple[int, ...], metric: Metric) -> tuple[list[IntArray], Fraction]:
+    """The loss of each column at each level in whole units, and how many units make up 1."""
+    if metric == "entropy":
+        columns = counter.column_records()
+        n = int(columns[0].sum())
+        unit = 2 ** (62 - (len(columns) * n * n.bit_length()).bit_length())  # so that every sum fits 64 bits
+        tables = [
+            _entropy_table(records, hierarchy, unit) for records, hierarchy in zip(columns, counter.hierarchies, strict=True)
+        ]
+        return tables, Fraction(unit)
+    common = math.lcm(*(max(levels - 1, 1) for levels in shape))
+    steps = [common // max(levels - 1, 1) for levels in shape]
+    tables = [np.arange(levels, dtype=np.int64) * step for levels, step in zip(shape, steps, strict=True)]
+    return tables, Fraction(common * len(shape))
+
+
+def _entropy_table(records: IntArray, hierarchy: Hierarchy, unit: int) -> IntArray:
+    table = np.empty(hierarchy.levels, dtype=np.int64)
+    of_value = records.tolist()
+    log = {1: 0}
+    for level in range(hierarchy.levels):
+        of_label = _sum_by_place(hierarchy.codes[level], len(hierarchy.labels[level]), records)[hierarchy.codes[level]].tolist()
+        log |= {count: _log2(count, unit) for count in of_label if count not in log}
+        table[level] = sum(value * (log[label] - log[value]) for label, value in zip(of_label, of_value, strict=True))
+    return np.maximum.accumulate(table)  # rounding must not cost the monotony
+
+
+def _log2(number: int, unit: int) -> int:
+    """log2 in whole units, prime factor by prime factor: so the logarithms of equal products are equal, and not just nearly."""
+    total, prime = 0, 2
+    while number > 1:
+        if prime * prime > number:
+            prime = number
+        while number % prime == 0:
+            total += round(math.log2(prime) * unit)
+            number //= prime
+        prime += 1
+    return total
+
+
+def _order_nodes(tables: list[IntArray], shape: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """Each node's loss by its number (which counts the level vectors lexicographically), and the nodes by loss, then number."""
+    loss = np.zeros((1,), dtype=np.int64)
+    for table in tables:
+        loss = (loss[:, np.newaxis] + table).reshape(-1)
+    return loss, np.argsort(loss, kind="stable")
+
+
+class _Reporter:
+    """Tells now and then how far the search is."""
+
+    def __init__(self, progress: Progress | None, counter: _Counter, nodes: int) -> None:
+        self.progress, self.counter, self.nodes = progress, counter, nodes
+        self.last = time.monotonic()
+
+    def __call__(self, left: int) -> None:
+        if self.progress is not None and time.monotonic() - self.last >= _PROGRESS_SECONDS:
+            self.progress(f"{self.counter.evaluated:,} of {self.nodes:,} generalisations counted, {left:,} to decide")
+            self.last = time.monotonic()
+
+
+def _histogram(
+    codes: IntArray, hierarchies: Sequence[Hierarchy], sensitive: list[Sensitive]
+) -> tuple[_Histogram, list[Hierarchy]]:
+    """The different tuples of values, and the hierarchies of the values that occur."""
+    sizes = [len(hierarchy.values) for hierarchy in hierarchies]
+    place, space = _combine([codes[:, column] for column in range(len(sizes))], sizes, len(codes))
+    if math.prod(sizes) == space:
+        present, records = _count_places(place, space)
+        tuples = _split(present, sizes)
+    else:  # the places were numbered anew on the way, so that they no longer tell the values
+        present, first, records = np.unique(place, return_index=True, return_counts=True)
+        tuples = [codes[first, column] for column in range(len(sizes))]
+    pairs: list[_Pairs] = []
+    for column in sensitive:
+        number = np.searchsorted(present, place)
+        distinct, _ = _count_places(number * column.values + column.codes, len(present) * column.values)
+        pairs.append(_Pairs(distinct // column.values, distinct % column.values, column.values))
+    used = [np.unique(column) for column in tuples]
+    labels = [np.searchsorted(values, column) for values, column in zip(used, tuples, strict=True)]
+    occurring = [hierarchy.of_values(values) for hierarchy, values in zip(hierarchies, used, strict=True)]
+    return _Histogram((0,) * len(sizes), labels, records.astype(np.int64, copy=False), pairs), occurring
+
+
+def _group_records(
+    codes: IntArray, hierarchies: Sequence[Hierarchy], levels: tuple[int, ...], sensitive: list[Sensitive], k: int, least: int
+) -> IntArray:
+    """The class of each record at a node, numbered in the order of the labels; -1 where it is too small."""
+    sizes = [len(hierarchy.labels[level]) for hierarchy, level in zip(hierarchies, levels, strict=True)]
+    labels = [
+        hierarchy.codes[level][codes[:, column]] if sizes[column] > 1 else None
+        for column, (hierarchy, level) in enumerate(zip(hierarchies, levels, strict=True))
+    ]
+    place, space = _address(*_combine(labels, sizes, len(codes)))
+    records = np.bincount(place, minlength=space)
+    pairs = [_Pairs(np.arange(len(codes)), column.codes, column.values) for column in sensitive]
+    kept = (records > 0) & ~_too_small(place, records, pairs, k, least)
+    number = np.where(kept, np.cumsum(kept) - 1, -1)
+    return number[place]
+
+
+def _combine(labels: Sequence[IntArray | None], sizes: list[int], n: int) -> tuple[IntArray, int]:
+    """A number below `space` for each tuple of labels, equal for equal tuples, in lexicographic order; None stands for one label.
+
+    `space` is the product of the sizes; where that is beyond 64 bits, the numbers are made dense on the way.
+    """
+    place, space = np.zeros(n, dtype=np.int64), 1
+    for column, size in zip(labels, sizes, strict=True):
+        if column is None or size == 1:
+            continue
+        if space * size > _MAX_KEY:
+            present, place = np.unique(place, return_inverse=True)
+            space = len(present)
+        place = place * size + column if space > 1 else column
+        space *= size
+    return place, space
+
+
+def _split(place: IntArray, sizes: list[int]) -> list[IntArray]:
+    """The tuples back from the numbers that `_combine` gave them."""
+    columns: list[IntArray] = []
+    for size in reversed(sizes):
+        place, column = np.divmod(place, size)
+        columns.append(column)
+    return columns[::-1]
+
+
+def _address(place: IntArray, space: int) -> tuple[IntArray, int]:
+    """The numbers as they are if a table with a place for each is small, else made dense; in the same order."""
+    if space <= _DIRECT * len(place):
+        return place, space
+    present, place = np.unique(place, return_inverse=True)
+    return place, len(present)
+
+
+def _sum_by_place(place: IntArray, space: int, records: IntArray) -> IntArray:
+    """The records at each place. The sums are whole numbers far below 2^53, so floats add them exactly."""
+    return np.bincount(place, weights=records, minlength=space).astype(np.int64)
+
+
+def _too_small(place: IntArray, records: IntArray, pairs: list[_Pairs], k: int, least: int) -> npt.NDArray[np.bool_]:
+    """For each place whether a class there has fewer than k records, or fewer than `least` values of a sensitive column."""
+    small = records < k
+    for pair in pairs:
+        distinct, _ = _count_places(place[pair.tuples] * pair.values + pair.codes, len(records) * pair.values)
+        small |= np.bincount(distinct // pair.values, minlength=len(records)) < least
+    return small
+
+
+def _count_places(place: IntArray, space: int) -> tuple[IntArray, IntArray]:
+    """The places that occur, ascending, and how often."""
+    if space <= _DIRECT * len(place):
+        often = np.bincount(place, minlength=space)
+        present = np.flatnonzero(often)
+        return present, often[present]
+    ordered = np.sort(place)
+    start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    return ordered[start], np.diff(start, append=len(ordered))
+
+
+def _check_codes(codes: npt.NDArray[Any], hierarchies: Sequence[Hierarchy]) -> None:
+    if codes.ndim != 2 or codes.dtype != np.int64:
+        raise InvalidType("the codes must be an array of int64 with a row for each record and a column for each hierarchy.")
+    if codes.shape[1] != len(hierarchies):
+        raise InvalidArgument(f"there are {codes.shape[1]} columns and {len(hierarchies)} hierarchies.")
+    if not 1 <= len(hierarchies) <= MAX_COLUMNS:
+        raise InvalidArgument(f"there are {len(hierarchies)} columns to generalise, and there can be 1 to {MAX_COLUMNS}.")
+    if not len(codes):
+        raise InvalidArgument("there are no records.")
+    for column, hierarchy in enumerate(hierarchies):
+        if int(codes[:, column].min()) < 0 or int(codes[:, column].max()) >= len(hierarchy.values):
+            raise InvalidArgument(f"column {column} has numbers that its hierarchy does not know.")
+
+
+def _count_budget(allowed: object, n: int) -> int:
+    """How many records may be suppressed."""
+    if isinstance(allowed, bool) or not isinstance(allowed, int | float | np.integer | np.floating | Decimal | Fraction):
+        raise InvalidType("the budget of suppressed records must be a number of records (int) or a share of them.")
+    number = cast(Any, allowed)
+    if isinstance(number, int | np.integer):
+        if number < 0:
+            raise InvalidArgument("the budget of suppressed records is negative.")
+        return int(number)
+    try:
+        share = Fraction(number if isinstance(number, Decimal | Fraction) else Decimal(str(number)))
+    except (ValueError, OverflowError):
+        share = Fraction(-1)
+    if not 0 <= share <= 1:
+        raise InvalidArgument("the share of suppressed records is not from 0 to 1.", remedy="A number of records is an int.")
+    return math.floor(share * n)
+
+
+def _match_columns(
+    columns: Mapping[str, Iterable[object]] | Sequence[npt.ArrayLike],
+    hierarchies: Mapping[str, HierarchyLike] | Sequence[HierarchyLike],
+) -> tuple[list[str], list[Iterable[object]], list[Hierarchy]]:
+    """Names, entries and hierarchies, column by column."""
+    if hasattr(columns, "keys") != isinstance(hierarchies, Mapping):
+        raise InvalidType("columns and hierarchies must both go by name, or both by place.")
+    if isinstance(hierarchies, Mapping):
+        table = cast(Mapping[str, Iterable[object]], columns)
+        names = [str(name) for name in table.keys()]  # noqa: SIM118 - a data frame has keys, and iterates over them too
+        without = [name for name in names if name not in hierarchies] + [name for name in hierarchies if name not in names]
+        if without:
+            raise InvalidArgument(
+                f"there is a column without a hierarchy, or a hierarchy without a column: {', '.join(without)}.",
+                remedy="Pass the quasi-identifiers alone, each with a hierarchy.",
+            )
+        return names, [table[name] for name in names], [Hierarchy.of(hierarchies[name]) for name in names]
+    entries = cast(list[Iterable[object]], list(columns))
+    if len(entries) != len(hierarchies):
+        raise InvalidArgument(f"there are {len(entries)} columns and {len(hierarchies)} hierarchies.")
+    return [str(place) for place in range(len(entries))], entries, [Hierarchy.of(hierarchy) for hierarchy in hierarchies]
