@@ -29,7 +29,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "gates": (int,),
     "gates_passed": (int,),
     "k": (int, type(None)),
-    "levels": (str,),
+    "levels": (dict,),
     "method": (str,),
     "package_hash": (str,),
     "noise_columns": (int,),
@@ -54,7 +54,9 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
         kinds = ALLOWED.get(name)
         if kinds is None or type(value) not in kinds:
             raise ValueError(f"the fact '{name}' ({type(value).__name__}) may not stand in Dagster's metadata")
-        if value is not None:
+        if isinstance(value, dict):
+            metadata[name] = ", ".join(f"{part} {told}" for part, told in value.items())
+        elif value is not None:
             metadata[name] = value
     if show_internal:
         if result.words:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
@@ -34,7 +35,7 @@ def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
         population=policy.population,
         text=policy.canonical_json(),
         yaml=yaml,
-        **({"files": files} if files else {}),
+        **dict[str, Any]({"files": files} if files else {}),
     )
 
 

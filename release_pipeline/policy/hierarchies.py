@@ -11,7 +11,7 @@ import io
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias, cast
@@ -298,6 +298,21 @@ def _period(period: str, day: str) -> str:
             return f"{day[:3]}0s"
         case _:
             return day
+
+
+def list_rows(spec: Listed | Intervals | Prefixes | Dates, missing: str | None) -> list[tuple[str, ...]] | None:
+    """Every value with its label on each level, for a reader of the release; None where they are too many to list."""
+    match spec:
+        case Listed():
+            return list(spec.rows)
+        case Intervals() if spec.exact_grid.width < MAX_ROWS:
+            rows = spec.label_units(range(spec.exact_grid.width + 1))
+        case Dates() if (spec.last - spec.first).days < MAX_ROWS:
+            days = [(spec.first + timedelta(days=number)).isoformat() for number in range((spec.last - spec.first).days + 1)]
+            rows = spec.labels_of(days, None)
+        case _:
+            return None
+    return rows if missing is None else [*rows, (*[missing] * (spec.levels - 1), ALL)]
 
 
 def _form(value: Any) -> str:

@@ -44,6 +44,7 @@ from release_pipeline.policy.scalars import (
 )
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.consistency import choose_consistency
+from release_pipeline.privacy.lattice import Metric
 from release_pipeline.privacy.methods import DEFINITION
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
@@ -121,7 +122,7 @@ class ProtectClasses(Frozen):
 
     method: Literal["k-epsilon"]
     grouping: Literal["ola", "mondrian"]
-    metric: Literal["categorical-precision", "discernibility", "entropy"] | None = None
+    metric: Metric | None = None
     k: Annotated[StrictInt, Field(ge=2)]
     l: Annotated[StrictInt, Field(ge=2)] | None = None  # noqa: E741  the literature's name
     epsilon: Budget
@@ -133,7 +134,7 @@ class ProtectClasses(Frozen):
         return "class"
 
     @property
-    def chosen_metric(self) -> str:
+    def chosen_metric(self) -> Metric:
         """The metric of `ola`."""
         return self.metric or "categorical-precision"
 

@@ -28,7 +28,6 @@ from release_pipeline.policy.model import (
     Suppress,
     SuppressClasses,
 )
-from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.class_noise import epsilon_for
@@ -201,8 +200,8 @@ def _wanted(plan: Plan) -> Iterator[tuple[str, str]]:
         )
         yield (
             "wanted",
-            f"{name}: mean noise of {shares} of the domain needs epsilon {wide} in all for a class as wide as the domain, {narrow} for "
-            "one a tenth as wide",
+            f"{name}: mean noise of {shares} of the domain needs epsilon {wide} in all for a class as wide as the domain, and "
+            f"{narrow} for one a tenth as wide",
         )
         limit = policy.gates.relative_error.get(name)
         if limit is not None:

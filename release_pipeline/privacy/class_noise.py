@@ -179,13 +179,13 @@ def find_small_classes(
     kept: BoolArray,
     *,
     k: int,
-    sensitive: Sequence[npt.NDArray[Any]] = (),
-    l: int = 1,  # noqa: E741  the literature's
+    sensitive: npt.NDArray[Any] | None = None,
+    l: int = 1,  # noqa: E741  the literature's name
 ) -> BoolArray:
     """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column."""
     count = int(group.max(initial=-1)) + 1
     small = np.bincount(group[kept], minlength=count) < k
-    for column in sensitive if l > 1 else ():
+    for column in sensitive.T if sensitive is not None and l > 1 else ():
         _, value = np.unique(column, return_inverse=True)
         pairs = np.unique(group[kept] * (int(value.max(initial=0)) + 1) + value[kept])
         small |= np.bincount(pairs // (int(value.max(initial=0)) + 1), minlength=count) < l

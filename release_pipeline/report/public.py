@@ -7,10 +7,12 @@ format that it goes into, by the environment of the template and not by its auth
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
@@ -27,6 +29,7 @@ CARD_SCHEMA: dict[str, Any] = json.loads((_HERE / "privacy-card.schema.json").re
 
 MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 SCOPE_WORDS = {
+    "class": "all masked values of a record together, within its class: which of the class's records they are of",
     "centroid": "each released cluster value on its own; what holds for several of them at once is said under the wider scopes",
     "column": "for each masked column the whole list of its noisy values, before small groups were suppressed; not which record "
     "has which of them",
@@ -59,6 +62,26 @@ INDIVIDUAL = (
     "iDP is weaker than DP and must never be compared with it by epsilon: it speaks of the neighbours of the actual data only, "
     "and does not cover groups of people."
 )
+HIERARCHY_LIST = "What every value of a generalised column becomes on each level, as declared; level0 is the value itself."
+CLASSES_SHOW = (
+    "The generalised columns and the kept ones have no noise, and which records form a class follows from the data: neighbouring "
+    "tables can give quite different classes, however small epsilon is."
+)
+IS_K_ANONYMITY = (
+    "Every combination of the generalised columns that is left in the table belongs to k records or more: k-anonymity on these "
+    "columns, and on no others."
+)
+CLASS_ANONYMITY = "Records in the smallest group of equal generalised quasi-identifiers."
+CLASS_SERIES = "This definition does not add up over releases, so the cap counts releases. What is charged is never given back."
+CLASS_NOISE = (
+    "Mean absolute size of the noise of one released value in a class as wide as the declared domain, the largest that can be. "
+    "Most classes are narrower, and their noise is smaller in proportion; how wide they were is confidential."
+)
+NOT_DP = (
+    "This is not differential privacy. The claim holds within a class, given which records form it: two of its records could have "
+    "given a masked value with nearly the same probability. Its epsilon must not be compared with one of DP or iDP."
+)
+SAME_IN_CLASS = "Where all records of a class have the same number it is released exactly, without noise."
 WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
 ELSEWHERE = "privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data."
 GIVEN = "The claim is about what is released, given that it is; it is stated before human review."
@@ -98,7 +121,17 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     if _is_instant(view.published):
         package["created"] = view.published
     package["resources"] = [_make_resource(form, *hashes[f"data.{form}"], schema) for form in view.formats]
+    package["resources"] += [_make_list(file, *hashes[file]) for file, _ in view.hierarchies]
     return json.dumps(package, indent=2, ensure_ascii=True) + "\n"
+
+
+def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
+    """hierarchy-COLUMN.csv: level0, level1, ..., as a policy can declare it again."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow([f"level{level}" for level in range(len(rows[0]))])
+    writer.writerows(rows)
+    return table.getvalue()
 
 
 def is_individual(view: PublicView) -> bool:
@@ -106,9 +139,14 @@ def is_individual(view: PublicView) -> bool:
     return "idp" in view.definition.casefold()
 
 
+def is_by_class(view: PublicView) -> bool:
+    """Whether the release is one of classes: (k,epsilon)-anonymity."""
+    return view.definition == "k-epsilon"
+
+
 def explain_wider(view: PublicView) -> list[dict[str, str | None]]:
     """Each wider scope with its bound, and why there is none where the bound says so for the table."""
-    why = KEPT_SHOW if view.k is None else CLUSTERS_SHOW
+    why = CLASSES_SHOW if is_by_class(view) else KEPT_SHOW if view.k is None else CLUSTERS_SHOW
     return [
         {"scope": scope, "bound": bound, "why": why if scope == "table" and bound.startswith("not bounded") else None}
         for scope, bound in view.wider
@@ -235,22 +273,49 @@ def _context(view: PublicView) -> dict[str, Any]:
     return {
         "view": view,
         "individual": is_individual(view),
+        "by_class": is_by_class(view),
         "wider": explain_wider(view),
         "scope_words": SCOPE_WORDS.get(view.scope, view.scope),
-        "k_is_not": NO_K if view.k is None else K_IS_NOT,
-        "anonymity_words": NO_ANONYMITY if view.anonymity_k is None else ANONYMITY,
-        "series_words": SERIES,
+        "k_is_not": _k_words(view),
+        "anonymity_words": _anonymity_words(view),
+        "series_words": _series_words(view),
+        "hierarchy_list": HIERARCHY_LIST,
         "noise_words": _noise_words(view),
         "caveats": _caveats(view),
     }
 
 
+def _k_words(view: PublicView) -> str:
+    if is_by_class(view):
+        more = (
+            f" Each class has at least {view.diversity} different values of every kept confidential column."
+            if view.diversity
+            else ""
+        )
+        return IS_K_ANONYMITY + more
+    return NO_K if view.k is None else K_IS_NOT
+
+
+def _anonymity_words(view: PublicView) -> str:
+    if view.anonymity_k is None:
+        return NO_ANONYMITY
+    return CLASS_ANONYMITY if is_by_class(view) else ANONYMITY
+
+
+def _series_words(view: PublicView) -> str:
+    return CLASS_SERIES if is_by_class(view) else SERIES
+
+
 def _noise_words(view: PublicView) -> str:
+    if is_by_class(view):
+        return CLASS_NOISE
     return f"{NOISE} {NOISE_STAYS_INSIDE}" if is_individual(view) else NOISE
 
 
 def _caveats(view: PublicView) -> list[str]:
     """What no card may leave out, whatever the view says of its own release."""
+    if is_by_class(view):
+        return [NOT_DP, SAME_IN_CLASS, GIVEN]
     return [INDIVIDUAL, WITHOUT_NOISE, GIVEN] if is_individual(view) else [GIVEN]
 
 
@@ -286,17 +351,18 @@ def _make_card(view: PublicView) -> dict[str, Any]:
         "k": {
             "value": view.k,
             "words": view.k_words,
-            "is_k_anonymity": False,
-            "why_not": NO_K if view.k is None else K_IS_NOT,
+            "is_k_anonymity": is_by_class(view),
+            "why_not": None if is_by_class(view) else _k_words(view),
+            "l": view.diversity,
         },
-        "anonymity_k": {"value": view.anonymity_k, "words": NO_ANONYMITY if view.anonymity_k is None else ANONYMITY},
+        "anonymity_k": {"value": view.anonymity_k, "words": _anonymity_words(view)},
         "series": {
             "epsilon": view.series_epsilon,
             "of": "the releases of this policy up to this one",
             "population_spent": view.population_spent,
             "cap": view.cap,
             "cap_unit": view.cap_unit,
-            "words": SERIES,
+            "words": _series_words(view),
         },
         "rows": {"in": view.rows_in, "out": view.rows_out},
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
@@ -322,6 +388,7 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "epsilon": column.epsilon,
         "noise": column.noise,
         "missing": column.missing,
+        "hierarchy": column.hierarchy,
     }
 
 
@@ -338,10 +405,29 @@ def _make_resource(form: str, digest: str, size: int, schema: dict[str, Any]) ->
     return resource | {"bytes": int(size), "hash": f"sha256:{digest}", "schema": schema}
 
 
+def _make_list(file: str, digest: str, size: int) -> dict[str, Any]:
+    """The resource of a hierarchy's list: texts, as many levels as it has."""
+    return {
+        "name": file.removesuffix(".csv"),
+        "path": file,
+        "format": "csv",
+        "mediatype": MEDIA_TYPES["csv"],
+        "encoding": "utf-8",
+        "bytes": int(size),
+        "hash": f"sha256:{digest}",
+        "description": HIERARCHY_LIST,
+    }
+
+
 def _make_field(column: ColumnView) -> dict[str, Any]:
     if column.type not in ("number", "integer", "string"):
         raise ValueError("a released column is of type number, integer or string")
-    parts = [column.why, f"declared grid {column.grid}" if column.grid else "", f"noise: {column.noise}" if column.noise else ""]
+    parts = [
+        column.why,
+        column.hierarchy or "",
+        f"declared grid {column.grid}" if column.grid else "",
+        f"noise: {column.noise}" if column.noise else "",
+    ]
     field: dict[str, Any] = {"name": column.name, "type": column.type}
     field["description"] = "; ".join(part for part in parts if part)
     constraints: dict[str, Any] = {}

@@ -15,7 +15,8 @@ SHORT = 2_000  # characters of any one text
 
 @dataclass(frozen=True, slots=True)
 class ColumnView:
-    """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone."""
+    """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone;
+    `hierarchy`: what a generalised one was made coarser by, and how far."""
 
     name: str
     role: str
@@ -28,11 +29,13 @@ class ColumnView:
     epsilon: str | None = None
     noise: str | None = None
     missing: str | None = None
+    hierarchy: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PublicView:
-    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself."""
+    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many different
+    values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows."""
 
     release: str
     policy: str
@@ -55,7 +58,7 @@ class PublicView:
     k_words: str
     anonymity_k: int | None
     consistency: str
-    series_epsilon: str
+    series_epsilon: str | None
     cap: str
     cap_unit: str
     population_spent: str
@@ -72,6 +75,8 @@ class PublicView:
     head_event: int
     head_hash: str
     supersedes: str | None = None
+    diversity: int | None = None
+    hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

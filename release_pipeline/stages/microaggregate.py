@@ -33,7 +33,7 @@ def microaggregate(
         epsilon=policy.column_epsilon[name],
         k=policy.protect.k,
         scope=policy.protect.scope,
-        consistency=policy.protect.consistency,
+        consistency=policy.consistency,
         secret=secret,
         context=(*context, name),
     )

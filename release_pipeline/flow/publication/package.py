@@ -13,7 +13,13 @@ from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
 from release_pipeline.flow.sums import hash_of_file, is_whole, read_sums, write_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
-from release_pipeline.report.public import render_card_html, render_card_json, render_datapackage, render_note
+from release_pipeline.report.public import (
+    render_card_html,
+    render_card_json,
+    render_datapackage,
+    render_hierarchy,
+    render_note,
+)
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import make_folder, sync
 
@@ -35,6 +41,9 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
     frozen = read_sums(candidate, view.candidate_hash)
     if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
         raise Blocked("the candidate's folder is not what was frozen.", where=view.release, remedy="Nothing was published.")
+    for name, rows in view.hierarchies:
+        (folder / name).write_text(render_hierarchy(rows), encoding="utf-8")
+        known[name] = (hash_of_file(folder / name), (folder / name).stat().st_size)
     texts = {
         CARD: render_card_json(view),
         "privacy-card.html": render_card_html(view),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from release_pipeline import __version__
 from release_pipeline.flow.admission import open_account
@@ -10,30 +12,40 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.hierarchies import list_rows
+from release_pipeline.policy.loss import sum_series
+from release_pipeline.policy.model import (
+    GeneraliseColumn,
+    MissingCategory,
+    NoiseColumn,
+    ProtectClasses,
+    Suppress,
+    SuppressClasses,
+)
 from release_pipeline.policy.plan import (
     DEFINITION_NAME,
     METHOD_NAME,
-    ColumnPlan,
+    Plan,
     describe_claim,
     describe_scopes,
+    describe_suppression,
     make_plan,
     not_covered_words,
     show_figure,
 )
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.consistency import choose_consistency
-from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.report.view import ColumnView, PublicView
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
+WITHIN = "the claim compares the records of one class: which of them a masked value is of. It compares no two tables"
 NONE = "none: a record without a value would have stopped the release"
 BLANKED = "blank where that protects a small group"
 PAPERS = {
     "laplace": "Dwork et al., Calibrating Noise to Sensitivity in Private Data Analysis, TCC 2006",
     "dp-um": "Sanchez et al., Utility-preserving differentially private data releases via individual ranking microaggregation, "
     "Information Fusion 30, 2016",
+    "k-epsilon": "Holohan et al., (k,epsilon)-Anonymity: k-Anonymity with epsilon-Differential Privacy, arXiv 1710.01615, 2017",
     "idp-ls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
     "Microaggregation, Transactions on Data Privacy 18, 2025 (Prop. 8)",
     "idp-cbls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
@@ -45,13 +57,12 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
     intent = events[-1]
     protect, facts = policy.protect, standing.facts
-    definition = DEFINITION[protect.method]
+    classes = isinstance(protect, ProtectClasses)
     rows_in = int(facts["rows_in"])
     plan = make_plan(policy, rows=rows_in)
     charges = charges_of(events)
     account = open_account(read_caps(site), policy, charges)
-    series = [charge.loss.of(definition, protect.scope) for charge in charges if charge.id.policy == policy.policy]
-    rule = policy.suppress
+    series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
     return PublicView(
         release=str(standing.id),
         policy=policy.policy,
@@ -62,43 +73,70 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         method=protect.method,
         method_words=METHOD_NAME[protect.method],
         paper=PAPERS[protect.method],
-        definition=definition,
-        definition_words=DEFINITION_NAME[definition],
-        neighbours="two tables are neighbours when one record is replaced; their number of records is public",
+        definition=policy.definition,
+        definition_words=DEFINITION_NAME[policy.definition],
+        neighbours=WITHIN
+        if classes
+        else "two tables are neighbours when one record is replaced; their number of records is public",
         claim=describe_claim(policy),
         epsilon=format_nano(protect.epsilon.nano * policy.records_per_person),
         records_per_person=policy.records_per_person,
         scope=protect.scope,
         wider=tuple(describe_scopes(plan)),
         k=protect.k,
-        k_words="records per cluster of one column; not k-anonymity" if protect.k else "the method makes no clusters",
+        k_words=_k_words(policy),
         anonymity_k=facts["anonymity_k"],
-        consistency=choose_consistency(protect.consistency, method=protect.method, scope=protect.scope),
-        series_epsilon="infinity" if None in series else format_nano(sum(part or 0 for part in series)),
+        consistency=policy.consistency,
+        series_epsilon=_series_epsilon(policy, series),
         cap=account.limit,
         cap_unit=account.unit,
         population_spent=account.spent,
         rows_in=rows_in,
         rows_out=int(facts["rows_out"]),
         cells_blanked=int(facts["cells_blanked"]),
-        suppression=f"groups of released quasi-identifiers below {rule.quasi_groups_below} lose a cell, or else the record"
-        if rule
-        else "none",
+        suppression=_suppression_words(policy),
         not_protected=tuple(not_covered_words(policy)),
         how_to_use=tuple(_how_to_use(policy)),
-        columns=tuple(_column(policy, name, {part.name: part for part in plan.columns}) for name in _released(policy)),
+        columns=tuple(_column(policy, name, plan, facts) for name in policy.released_columns),
         formats=tuple(policy.publish.formats),
         policy_hash=policy.canonical_hash(),
         candidate_hash=str(standing.candidate_hash),
         head_event=intent.number,
         head_hash=intent.hash,
         supersedes=_find_published_before(events, standing.id),
+        diversity=protect.l if isinstance(protect, ProtectClasses) else None,
+        hierarchies=tuple(_list_hierarchies(policy)),
     )
+
+
+def _k_words(policy: Policy) -> str:
+    if isinstance(policy.protect, ProtectClasses):
+        return f"records in every class at least: k-anonymity on {', '.join(policy.generalised_columns)}"
+    return "records per cluster of one column; not k-anonymity" if policy.protect.k else "the method makes no clusters"
+
+
+def _series_epsilon(policy: Policy, series: int | None) -> str | None:
+    if isinstance(policy.protect, ProtectClasses):
+        return None
+    return "infinity" if series is None else format_nano(series)
+
+
+def _suppression_words(policy: Policy) -> str:
+    rule = policy.suppress
+    if isinstance(rule, Suppress):
+        return f"groups of released quasi-identifiers below {rule.quasi_groups_below} lose a cell, or else the record"
+    return "none" if rule is None else describe_suppression(policy)
 
 
 def _how_to_use(policy: Policy) -> Iterator[str]:
     """What an analyst must know to draw right conclusions, from the policy alone."""
-    if policy.protect.k:
+    if isinstance(policy.protect, ProtectClasses):
+        yield (
+            "The labels of the generalised columns are exact and coarse: analyse them as categories, and keep in mind that finer "
+            "differences inside a label are gone."
+        )
+        yield "Each masked value is one record's own with noise; the noise is larger in classes that spread more."
+    elif policy.protect.k:
         yield (
             f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
             "not as one person's."
@@ -107,10 +145,15 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
     else:
         yield "Treat a masked value as one that was measured with the noise named here, not as one person's."
     yield "Prefer means, quantiles and models over many records. Links between masked columns come out weaker than they are."
-    if policy.suppress is not None:
+    if isinstance(policy.suppress, SuppressClasses):
+        yield "Records are missing where classes were small, or where a record stood out in its class: not at random."
+    elif policy.suppress is not None:
         yield "Blank cells protect small groups: they are not missing at random."
     if policy.releases != "once":
         yield "Rows of two releases do not belong together: each is in a random order of its own."
+    if isinstance(policy.protect, ProtectClasses):
+        yield "Do not combine releases about the same people: nothing bounds what they tell together."
+        return
     yield "Whatever you compute from these data costs no further privacy. Whoever combines releases adds up their epsilons."
 
 
@@ -125,14 +168,32 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
     return str(max(before)) if before else None
 
 
-def _released(policy: Policy) -> list[str]:
-    return [name for name in policy.columns if name in policy.noise_columns or name in policy.kept_columns]
+def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Mapping[str, Any]) -> ColumnView:
+    level = facts.get("levels", {}).get(name)
+    filled = NONE if column.missing_entry is None else f"missing entries are {column.missing_entry}"
+    how = f"level {level} for all records" if level else "class by class, with labels of several levels side by side"
+    words = f"{column.hierarchy.words}; released at {how}" if level else f"{column.hierarchy.words}; released {how}"
+    return ColumnView(name, column.role, "generalise", "string", column.why or "", missing=filled, hierarchy=words)
 
 
-def _column(policy: Policy, name: str, plans: dict[str, ColumnPlan]) -> ColumnView:
-    column = policy.columns[name]
+def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
+    """The rows of each hierarchy that can be listed, and the file of the package that they go to."""
+    used: list[str] = []
+    for name, column in policy.generalised_columns.items():
+        rows = list_rows(column.hierarchy, column.missing_entry)
+        if rows is not None:
+            slug = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-") or "column"
+            used.append(slug)
+            count = used.count(slug)
+            yield f"hierarchy-{slug}{f'-{count}' if count > 1 else ''}.csv", tuple(rows)
+
+
+def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) -> ColumnView:
+    column = policy.released_columns[name]
+    if isinstance(column, GeneraliseColumn):
+        return _generalised(policy, name, column, facts)
     if isinstance(column, NoiseColumn):
-        plan = plans[name]
+        plan = next(part for part in whole.columns if part.name == name)
         bound = "at most " if plan.worst_case else ""
         noise = "depends on the number of rows" if plan.noise is None else f"{bound}{show_figure(plan.noise)}"
         low, high = (format(edge, "f") for edge in column.domain)
@@ -149,9 +210,8 @@ def _column(policy: Policy, name: str, plans: dict[str, ColumnPlan]) -> ColumnVi
             noise=noise,
             missing=filled,
         )
-    assert isinstance(column, KeepColumn)  # noqa: S101  only these two are released
     filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else NONE
-    if policy.suppress is not None and column.role == "quasi":
+    if isinstance(policy.suppress, Suppress) and column.role == "quasi":
         filled = BLANKED if filled == NONE else f"{filled}; {BLANKED}"
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)

@@ -3,7 +3,6 @@ as large as the class is wide; records that stand out in their class are suppres
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -54,7 +53,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Classes:
-    """The class of each record (-1: suppressed), the released labels of each class by column, and what is noted of the grouping."""
+    """The class of each record (-1: suppressed), the labels of each class by column, and what is noted of the grouping."""
 
     group: Ints
     labels: dict[str, list[str]]
@@ -76,7 +75,7 @@ class ClassWay:
 
     policy: Policy
     protect: ProtectClasses
-    suppression_reads: ClassVar = ("validated", "microaggregated")
+    suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """In closed form, from the classes and scales that these data get; no noise is simulated. `epsilon_needed`: in all, for a
@@ -101,7 +100,7 @@ class ClassWay:
         return expected
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
-        """`membership`, the class of each record, `labels`, what each class is released as, and `statistics`, its noise scales."""
+        """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
         classes = self._group(read, progress)
         sizes = np.bincount(classes.group[classes.group >= 0], minlength=int(classes.group.max(initial=-1)) + 1)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
@@ -229,7 +228,7 @@ class ClassWay:
         except ReleasePipelineError as error:
             raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
 
-    def _search(self, coded: dict[str, _Coded], sensitive: Sequence[Ints], progress: Progress) -> _Classes:
+    def _search(self, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress) -> _Classes:
         rule = self.policy.suppress
         codes = np.stack([column.codes for column in coded.values()], axis=1)
         share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
@@ -252,7 +251,7 @@ class ClassWay:
             noted[name] = {"level": level, "levels": column.hierarchy.levels}
         return _Classes(found.group, labels, noted)
 
-    def _cut(self, coded: dict[str, _Coded], sensitive: Sequence[Ints], progress: Progress) -> _Classes:
+    def _cut(self, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress) -> _Classes:
         codes = np.stack([column.codes for column in coded.values()], axis=1)
         hierarchies = [column.hierarchy for column in coded.values()]
         group, reached = cut_classes(codes, self.protect.k, hierarchies=hierarchies, sensitive=sensitive, l=self.protect.l or 1)
@@ -293,11 +292,11 @@ class ClassWay:
             rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
         return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
 
-    def _sensitive(self, read: Read) -> list[Ints]:
+    def _sensitive(self, read: Read) -> Ints | None:
+        """The confidential columns that `l` is about, a column each."""
         if self.protect.l is None:
-            return []
-        codes = encode([read("records", [name]).column(name) for name in self.policy.kept_columns])
-        return [codes[:, place] for place in range(codes.shape[1])]
+            return None
+        return encode([read("records", [name]).column(name) for name in self.policy.kept_columns])
 
     def _groups(self, read: Read) -> Ints:
         return read("membership", None).column(CLASS).to_numpy().astype(np.int64)
@@ -308,8 +307,8 @@ class ClassWay:
 
     def _facts(self, classes: _Classes) -> dict[str, Any]:
         """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""
-        told = [f"{name} {noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted]
-        return {"levels": ", ".join(told)} if told else {}
+        told = {name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted}
+        return {"levels": told} if told else {}
 
     def _refuse(self, counts: dict[str, int], records: int) -> str:
         """Why the release cannot go on with so much suppressed; empty if it can."""

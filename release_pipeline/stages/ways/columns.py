@@ -28,7 +28,7 @@ class ColumnWay:
 
     policy: Policy
     protect: Protect
-    suppression_reads: ClassVar = ()
+    suppression_reads: ClassVar[tuple[str, ...]] = ()
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -60,10 +60,12 @@ def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, floa
 
 
 class Way(Protocol):
-    """One way from records to masked records. `suppression_reads`: the stages whose tables `suppress` reads beside the masked one."""
+    """One way from records to masked records.
 
-    @property
-    def suppression_reads(self) -> Sequence[str]: ...
+    `suppression_reads`: the stages whose tables `suppress` reads beside the masked one.
+    """
+
+    suppression_reads: ClassVar[tuple[str, ...]]
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """What error to expect of each noise column, before anything is charged: `error`, a mean square over the variance, and
