@@ -15,6 +15,8 @@ from release_pipeline.flow.files import write_table
 from release_pipeline.flow.sums import write_sums
 from release_pipeline.store.folders import make_private_folder, sync
 
+_NO_PICTURES: Mapping[str, str] = {}
+
 
 def noted_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
     """The facts of a candidate's evidence as the registry notes them, where no float can stand, with the candidate's hash."""
@@ -22,7 +24,9 @@ def noted_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
     return {**told, "candidate_hash": digest}
 
 
-def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any]) -> str:
+def freeze(
+    folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any], pictures: Mapping[str, str] = _NO_PICTURES
+) -> str:
     """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes.
 
     What was there of the same release before is replaced, and stays there if that fails. One at a time for one folder: the
@@ -38,6 +42,8 @@ def freeze(folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapp
         for form in formats:
             write_table(partial / f"data.{form}", table, format=form)
         (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        for name, picture in pictures.items():
+            (partial / name).write_text(picture, encoding="utf-8")
         digest = write_sums(partial)
         for file in partial.iterdir():
             file.chmod(0o600)

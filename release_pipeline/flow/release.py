@@ -22,6 +22,7 @@ from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exposure import person_key
 from release_pipeline.flow.gates import check_differencing, check_history, expect_errors
 from release_pipeline.flow.notes import ReleaseNotes
+from release_pipeline.flow.pictures import draw_pictures
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -277,7 +278,11 @@ class ReleaseFlow(ReleaseNotes):
             evidence = self._evidence(facts, audited, clusters, validated)
             self.check_frozen()
             digest = freeze(
-                self.site.candidate(str(self.id)), table, policy.publish.formats, evidence
+                self.site.candidate(str(self.id)),
+                table,
+                policy.publish.formats,
+                evidence,
+                draw_pictures(policy, self.id, evidence),
             )  # in the room: one at a time
         self.probe.passed("the candidate's folder is in its place")
         facts["candidate_hash"] = digest

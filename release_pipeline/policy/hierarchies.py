@@ -70,6 +70,12 @@ class Listed(Frozen):
         """The hierarchy for a person."""
         return f"{len(self.rows):,} values listed, in {self.levels} levels"
 
+    @property
+    def level_words(self) -> tuple[str, ...]:
+        """Each level in a word or two."""
+        counts = [len(set(column)) for column in zip(*self.rows, strict=True)]
+        return tuple(ALL if count == 1 and level else f"{count:,} values" for level, count in enumerate(counts))
+
     def labels_of(self, entries: Sequence[str], missing: str | None) -> list[tuple[str, ...]]:
         """A row for each of these entries."""
         known = {row[0]: row for row in self.rows}
@@ -121,6 +127,15 @@ class Intervals(Frozen):
             for part in self.intervals or ()
         )
         return f"numbers {low} to {high} by {decimal_text(self.grid)}{cut}, {self.outside} outside"
+
+    @property
+    def level_words(self) -> tuple[str, ...]:
+        """Each level in a word or two."""
+        cut = (
+            f"{len(part) + 1} intervals" if isinstance(part, tuple) else f"by {decimal_text(part)}"
+            for part in self.intervals or ()
+        )
+        return (f"by {decimal_text(self.grid)}", *cut, ALL)
 
     def label_units(self, units: Sequence[int]) -> list[tuple[str, ...]]:
         """A row for each of these numbers of grid units."""
@@ -200,6 +215,11 @@ class Prefixes(Frozen):
         kept = ", then ".join(str(count) for count in self.prefixes[1:])
         return f"codes of {self.prefixes[0]} {self.of}" + (f", of which {kept} are kept" if kept else "")
 
+    @property
+    def level_words(self) -> tuple[str, ...]:
+        """Each level in a word or two."""
+        return (*(f"{kept} {self.of}" for kept in self.prefixes), ALL)
+
     def covers(self, entry: str) -> bool:
         """Whether an entry is such a code."""
         return re.fullmatch(self.pattern, entry) is not None
@@ -253,6 +273,11 @@ class Dates(Frozen):
     def words(self) -> str:
         """The hierarchy for a person."""
         return f"dates from {self.first} to {self.last}: {', then '.join(self.dates)}"
+
+    @property
+    def level_words(self) -> tuple[str, ...]:
+        """Each level in a word or two."""
+        return (*self.dates, ALL)
 
     def covers(self, entry: str) -> bool:
         """Whether an entry is such a date."""

@@ -257,11 +257,9 @@ def _not_covered_by_classes(policy: Policy, protect: ProtectClasses) -> Iterator
         "Which class a record is in: the generalised values are exact, and who knows somebody's finds the class. Within it the "
         "claim says how little the masked numbers tell."
     )
-    yield "This is not differential privacy: the classes, the size of the noise and what is suppressed are read off the data."
     if policy.kept_columns:
         kept = ", ".join(policy.kept_columns)
         yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record there."
-    yield "A number that all records of a class share: it is released exactly."
     if isinstance(rule, SuppressClasses) and rule.confidence is not None:
         yield "Which records were dropped because they stood out: that is decided with the original numbers beside the released."
     yield "Groups of people, such as a family, and what several releases about the same people tell together."

@@ -78,8 +78,9 @@ CLASS_NOISE = (
     "Most classes are narrower, and their noise is smaller in proportion; how wide they were is confidential."
 )
 NOT_DP = (
-    "This is not differential privacy. The claim holds within a class, given which records form it: two of its records could have "
-    "given a masked value with nearly the same probability. Its epsilon must not be compared with one of DP or iDP."
+    "This is not differential privacy: classes, noise scales and suppression are read off the data. The claim holds within a "
+    "class, given which records form it: two of them could have given a masked value with nearly the same probability. Its "
+    "epsilon must not be compared with one of DP or iDP."
 )
 SAME_IN_CLASS = "Where all records of a class have the same number it is released exactly, without noise."
 WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
@@ -389,6 +390,8 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "noise": column.noise,
         "missing": column.missing,
         "hierarchy": column.hierarchy,
+        "levels": list(column.levels),
+        "level": column.level,
     }
 
 

@@ -16,7 +16,7 @@ SHORT = 2_000  # characters of any one text
 @dataclass(frozen=True, slots=True)
 class ColumnView:
     """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone;
-    `hierarchy`: what a generalised one was made coarser by, and how far."""
+    `hierarchy`: what a generalised one was made coarser by, `levels` its levels in words, `level` the one of all records."""
 
     name: str
     role: str
@@ -30,6 +30,8 @@ class ColumnView:
     noise: str | None = None
     missing: str | None = None
     hierarchy: str | None = None
+    levels: tuple[str, ...] = ()
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key, write_statement
 from release_pipeline.flow.trust.members import distrust, trust_key
+from release_pipeline.stages.ways import columns
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
 from release_pipeline.verify import verify_path
 from tests.integration.people import (
@@ -817,7 +818,7 @@ def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys
     appoint(tiny, keys)
     with monkeypatch.context() as patch:
         for module in (gates, release):
-            patch.setattr(module, "judge_expected_errors", lambda *_: [])
+            patch.setattr(module, "judge_gates", lambda *_: [])
         tiny.flow().run()
     review(tiny, keys, "ben", "cleo")
     with refused(tiny, "the expected error of income is over the limit 1e-06 (the figure is in the vault)", Blocked):
@@ -830,9 +831,9 @@ def test_candidate_with_cells_that_the_policy_does_not_let_out_is_not_published(
     """Likewise for small groups that were not suppressed: the data are looked at once more."""
     tiny = make_site(tmp_path / "site", suppress="{quasi_groups_below: 15, at_most: 100%}")
     appoint(tiny, keys)
-    real = release.suppress_table
+    real = columns.suppress_table
     with monkeypatch.context() as patch:
-        patch.setattr(release, "suppress_table", lambda table, quasi, below: real(table, quasi, below=0))
+        patch.setattr(columns, "suppress_table", lambda table, quasi, below: real(table, quasi, below=0))
         tiny.flow().run()
     review(tiny, keys, "ben", "cleo")
     with refused(tiny, "There are groups of released quasi-identifiers below 15.", Blocked):

@@ -20,6 +20,7 @@ from typing import Any
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.files import check_output, write_bytes
+from release_pipeline.flow.pictures import LEVELS
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
@@ -32,7 +33,7 @@ from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.model import KeepColumn, NoiseColumn
+from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn
 from release_pipeline.policy.plan import describe_claim, describe_suppression
 from release_pipeline.report.lineage import Step, draw_lineage
 from release_pipeline.store.registry import Event, Registry, ReleaseId
@@ -116,7 +117,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "requirements.lock": read_lock(),
     }
     files = {f"package/{file.name}": file for file in package.iterdir() if not file.name.startswith("data.")}
-    files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE)}
+    files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE, LEVELS) if (candidate / name).is_file()}
     files["verify.py"] = Path(__file__).resolve().parents[2] / "verify.py"
     content = {name: text.encode() for name, text in texts.items()} | {name: file.read_bytes() for name, file in files.items()}
     return content | {SUMS: list_sums({name: hashlib.sha256(part).hexdigest() for name, part in content.items()}).encode()}
@@ -192,18 +193,20 @@ def _list_columns(policy: Policy) -> str:
     writer.writerow(("column", "role", "do", "released", "domain", "grid", "values", "epsilon", "why"))
     for name, column in policy.columns.items():
         noise = column if isinstance(column, NoiseColumn) else None
-        kept = column if isinstance(column, KeepColumn) else None
+        values = " ".join(map(str, column.values)) if isinstance(column, KeepColumn) else ""
+        if isinstance(column, GeneraliseColumn):
+            values = column.hierarchy.words
         writer.writerow(
             (
                 name,
                 column.role,
                 column.do,
-                "yes" if noise or kept else "no",
+                "yes" if name in policy.released_columns else "no",
                 f"{noise.domain[0]} to {noise.domain[1]}" if noise else "",
                 noise.grid if noise else "",
-                " ".join(map(str, kept.values)) if kept else "",
+                values,
                 policy.column_epsilon[name] if noise else "",
-                getattr(column, "why", ""),
+                getattr(column, "why", None) or "",
             )
         )
     writer.writerows((name, "", "drop", "no", "", "", "", "", "") for name in policy.drop)

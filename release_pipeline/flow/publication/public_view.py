@@ -171,9 +171,19 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
 def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Mapping[str, Any]) -> ColumnView:
     level = facts.get("levels", {}).get(name)
     filled = NONE if column.missing_entry is None else f"missing entries are {column.missing_entry}"
-    how = f"level {level} for all records" if level else "class by class, with labels of several levels side by side"
-    words = f"{column.hierarchy.words}; released at {how}" if level else f"{column.hierarchy.words}; released {how}"
-    return ColumnView(name, column.role, "generalise", "string", column.why or "", missing=filled, hierarchy=words)
+    how = f"at level {level} for all records" if level else "class by class, with labels of several levels side by side"
+    ladder = column.hierarchy.level_words
+    return ColumnView(
+        name,
+        column.role,
+        "generalise",
+        "string",
+        column.why or "",
+        missing=filled,
+        hierarchy=f"{column.hierarchy.words}; released {how}",
+        levels=ladder,
+        level=int(level.split()[0]) if level else None,
+    )
 
 
 def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:

@@ -253,7 +253,7 @@ class ClassWay:
 
     def _cut(self, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress) -> _Classes:
         codes = np.stack([column.codes for column in coded.values()], axis=1)
-        hierarchies = [column.hierarchy for column in coded.values()]
+        hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
         group, reached = cut_classes(codes, self.protect.k, hierarchies=hierarchies, sensitive=sensitive, l=self.protect.l or 1)
         first = _first_of_each(group)
         labels, noted = dict[str, list[str]](), Figures()

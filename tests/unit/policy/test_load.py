@@ -235,10 +235,14 @@ IN_WORDS = [
         "do: keep, ",
         "",
         "site:",
-        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, noise.",
+        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, noise, generalise.",
     ),
     case(
-        "unknown-do", "do: keep", "do: hide", "site:", "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise."
+        "unknown-do",
+        "do: keep",
+        "do: hide",
+        "site:",
+        "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise, generalise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
     case("too-many-ends", "[0, 100]", "[0, 1, 100]", "domain: [0, 1,", "columns.score.domain: domain must be a list of two."),
@@ -249,7 +253,7 @@ IN_WORDS = [
         "method: idp-cbls",
         "method: mdav",
         "method: mdav",
-        "protect.method: 'mdav' is not allowed for method. Allowed: 'laplace', 'dp-um', 'idp-ls' or 'idp-cbls'.",
+        "protect.method: 'mdav' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, k-epsilon.",
     ),
     case(
         "role-of-keep",

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.model import Gates
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.audit import (
     LINKAGE_SAMPLE,
     Gate,
     column_error,
-    judge_expected_errors,
+    judge_gates,
     record_linkage,
     sse_paper,
 )
@@ -100,16 +101,25 @@ def test_column_error_is_relative_to_the_variance() -> None:
 
 def test_gates_pass_up_to_their_limit_and_fail_without_a_figure() -> None:
     """At the limit: passed; above it, NaN, or a column without a figure: failed. The words name value and limit."""
-    limits = {"a": Decimal("0.5"), "b": Decimal("0.5"), "c": Decimal("0.5"), "d": Decimal("0.5")}
-    gates = judge_expected_errors({"a": 0.5, "b": 0.500001, "c": math.nan}, limits)
+    limits = Gates(
+        expected_error=dict.fromkeys("abcd", Decimal("0.5")), relative_error={"a": Decimal("0.1"), "b": Decimal("0.1")}
+    )
+    figures = {
+        "a": {"error": 0.5, "relative_error": 0.1},
+        "b": {"error": 0.500001, "relative_error": None},
+        "c": {"error": math.nan},
+    }
+    gates = judge_gates(figures, limits)
     assert [(gate.name, gate.passed) for gate in gates] == [
         ("expected error of a", True),
         ("expected error of b", False),
         ("expected error of c", False),
         ("expected error of d", False),
+        ("expected relative error of a", True),
+        ("expected relative error of b", False),
     ]
     assert Gate("g", math.inf, 1.0).passed is False
-    assert judge_expected_errors({"a": 9.0}, {}) == []
+    assert judge_gates({"a": {"error": 9.0}}, Gates()) == []
 
 
 def policy_of(protect: str) -> Policy:
