@@ -2,6 +2,7 @@
 
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.clusters import RankClusters, rank_clusters
+from release_pipeline.privacy.cuts import mondrian
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import Generalisation, ola
@@ -19,6 +20,7 @@ __all__ = [
     "RankClusters",
     "discrete_laplace",
     "mask_column",
+    "mondrian",
     "noise_stream",
     "ola",
     "rank_clusters",

@@ -480,7 +480,7 @@ def _count_budget(allowed: object, n: int) -> int:
     if isinstance(number, int | np.integer):
         if number < 0:
             raise InvalidArgument("the budget of suppressed records is negative.")
-        return int(number)
+        return int(cast(int, number))
     try:
         share = Fraction(number if isinstance(number, Decimal | Fraction) else Decimal(str(number)))
     except (ValueError, OverflowError):

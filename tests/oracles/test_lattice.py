@@ -408,7 +408,7 @@ def _generalise(table: pd.DataFrame, hierarchies: list[pd.DataFrame], found: lat
         name: table[name].map(dict(zip(h["level0"], h[f"level{level}"], strict=True)))
         for name, h, level in zip(ADULT, hierarchies, found.levels, strict=True)
     }
-    return pd.DataFrame(out)[~found.suppressed]
+    return pd.DataFrame(out)[~found.suppressed].reset_index(drop=True)
 
 
 @pytest.mark.slow
