@@ -13,6 +13,8 @@ from release_pipeline.policy.loss import Account, Loss, depends_on_records, rele
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Registry, ReleaseId
 
+NEEDS_RELEASES = "Nothing bounds (k,eps)-anonymity over releases: its population needs a cap like {releases: 1}. "
+
 
 def admit(
     site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None
@@ -26,12 +28,13 @@ def admit(
     account = open_account(caps, policy, list_charges(registry))
     loss = release_loss(policy, records=(policy.gates.min_rows or 0) if records is None else records)
     if not account.admits(loss):
+        is_uncountable = account.of(loss) is None and policy.definition == "k-epsilon"
         least = "at least " * (records is None and depends_on_records(policy))
         raise OverCap(
             f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
             f"{account.spent} is spent), and this release would take {least}{account.words(account.of(loss))}.",
             where=str(release),
-            remedy="The cap is the privacy officer's: populations.yaml.",
+            remedy=f"{NEEDS_RELEASES * is_uncountable}The cap is the privacy officer's: populations.yaml.",
         )
     return account, loss
 

@@ -23,7 +23,7 @@ def draw_pictures(policy: Policy, release: ReleaseId, evidence: Mapping[str, Any
     ]
     dropped, sizes = audit["suppressed"], audit["classes"]
     figures = {
-        "classes": f"{sizes['number']:,} of {sizes['smallest']:,} to {sizes['largest']:,} records, {sizes['mean']:.1f} on average",
+        "classes": f"{sizes['number']:,} of {sizes['smallest']:,} to {sizes['largest']:,} records, mean {sizes['mean']:.1f}",
         "suppressed": f"{dropped['grouping']:,} by grouping, {dropped['confidence']:,} that stood out, "
         f"{dropped['classes_left_too_small']:,} in classes left too small",
         "linking risk in the class": f"{audit['linking_risk_percent']:.2f}% of {audit['linking_risk_sample']:,} records tried",

@@ -94,6 +94,9 @@ def list_files(text: str) -> list[str]:
     return list(dict.fromkeys(file for hierarchy in hierarchies if isinstance(file := hierarchy.get("csv"), str)))
 
 
+_TOLD = object()  # in the place of a hierarchy whose fault is told already
+
+
 def _list_hierarchies(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """The hierarchies that columns have, by column."""
     for name, column in cast(dict[str, Any], columns).items() if isinstance(columns, dict) else ():
@@ -111,7 +114,7 @@ def _expand_hierarchies(raw: dict[str, Any], read: Read, problems: list[Problem]
             key = "csv" if "csv" in hierarchy else "groups"
             file = f" ({error.where})" if error.where else ""
             problems.append((("columns", name, "hierarchy", key), f"{error.what.rstrip('.')}{file}.", error.remedy))
-            expanded[name] = {"rows": [["", ""]]}  # told already
+            expanded[name] = _TOLD
     if not expanded:
         return raw
     columns = {name: {**c, "hierarchy": expanded[name]} if name in expanded else c for name, c in raw["columns"].items()}
@@ -224,6 +227,8 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
         return {}, ()
     columns: dict[str, Any] = {}
     for name, column in cast(dict[str, Any], declared).items():
+        if isinstance(column, dict) and cast(dict[str, Any], column).get("hierarchy") is _TOLD:
+            continue
         found = _validate(_COLUMN, column, ("columns", name), raw, problems)
         named = _validate(_NAME, name, ("columns", name), raw, problems)
         if found is not None and named is not None:
