@@ -116,6 +116,8 @@ def _pair(name: str, other: str, case: str, n: int, ours: float, plain: float, u
 
 def _peers(table: Table, data: str) -> Iterator[Figure]:
     """Others on the same records, one run each: what they make of the data differs, so this is no race."""
+    import pandas as pd
+
     n = len(table.numbers)
     codes, hierarchies = table.matrix(LABELLED[:4])
     search, cut = cpu_seconds(
@@ -129,7 +131,8 @@ def _peers(table: Table, data: str) -> Iterator[Figure]:
     if find_spec("anonypy") is not None:
         tasks["anonypy, Mondrian"] = _anonypy(table), cut
     for case, (task, ours) in tasks.items():
-        with redirect_stdout(StringIO()):  # they print
+        # they print, and know no pandas that keeps texts in Arrow
+        with redirect_stdout(StringIO()), pd.option_context("future.infer_string", False):
             [seconds] = cpu_seconds(task, runs=1)
         yield Figure("grouping", case + data, n, "CPU time", seconds, seconds / ours, "times ours")
 
