@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import machine, memory, table
 from benchmarks.figures import Figure, with_growth
+from benchmarks.grouping import ADULT, grouping, notes
 from benchmarks.masking import laplace, masking
 from benchmarks.pipeline import pipeline
 from benchmarks.sampler import sampler
@@ -17,9 +18,11 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "sampler": sampler,
     "masking": masking,
     "laplace": laplace,
+    "grouping": grouping,
     "pipeline": pipeline,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (10**4, 4 * 10**4)
+GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 10**4)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (2 * 10**4,)
 
 
@@ -42,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("\nQuick run: at these sizes fixed costs count; the targets are meant for 100,000 records and more.")
     if not memory.measurable():
         print("\nPeak memory is measured on Linux only.")
+    if "grouping" in (options.names or BENCHMARKS) and (lines := notes()):
+        print("\n" + "\n".join(lines))
     print("\n" + table.heading(), flush=True)
     figures: list[Figure] = []
     for name in options.names or BENCHMARKS:
@@ -56,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _sizes(name: str, *, quick: bool) -> Sequence[int]:
     if name == "pipeline":
         return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
+    if name == "grouping":
+        return QUICK_GROUPING_SIZES if quick else GROUPING_SIZES
     return QUICK_SIZES if quick else SIZES
 
 

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from release_pipeline.privacy.hierarchy import Hierarchy
 
+_TABLE = 10**6  # up to so many possible classes a table of them is faster than sorting
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -28,12 +30,14 @@ def plain_search(codes: Ints, hierarchies: Sequence[Hierarchy], k: int, share: F
     nodes = list(product(*map(range, depths)))
     loss = [sum(Fraction(a, max(depth - 1, 1)) for a, depth in zip(node, depths, strict=True)) for node in nodes]
     for _, levels in sorted(zip(loss, nodes, strict=True)):
-        key = np.zeros(len(tuples), dtype=np.int64)
+        key, space = np.zeros(len(records), dtype=np.int64), 1
         for column in range(m):
             hierarchy, level = hierarchies[column], levels[column]
-            key = key * len(hierarchy.labels[level]) + hierarchy.codes[level, tuples[:, column]]
-        _, place = np.unique(key, return_inverse=True)
-        size = np.bincount(place, weights=records)
+            key = key * len(hierarchy.labels[level]) + hierarchy.codes[level][tuples[column]]
+            space *= len(hierarchy.labels[level])
+        if space > _TABLE:
+            key = np.unique(key, return_inverse=True)[1]
+        size = np.bincount(key, weights=records)
         if size[size < k].sum() <= floor(share * n):
             of_record = np.zeros(n, dtype=np.int64)
             for column in range(m):
@@ -44,12 +48,12 @@ def plain_search(codes: Ints, hierarchies: Sequence[Hierarchy], k: int, share: F
     raise ValueError("no generalisation is possible")
 
 
-def _distinct(codes: Ints, sizes: list[int]) -> tuple[Ints, Ints]:
+def _distinct(codes: Ints, sizes: list[int]) -> tuple[list[Ints], Ints]:
     key = np.zeros(len(codes), dtype=np.int64)
     for column, size in enumerate(sizes):
         key = key * size + codes[:, column]
     present, records = np.unique(key, return_counts=True)
-    return np.column_stack(np.unravel_index(present, sizes)).astype(np.int64), records
+    return [np.ascontiguousarray(column) for column in np.unravel_index(present, sizes)], records
 
 
 @numba.njit

@@ -37,7 +37,7 @@ MAX_NODES = 20_000_000  # 25 bytes of working memory for each
 MAX_COLUMNS = 32  # that many with two levels each are beyond the nodes
 _MAX_KEY = 2**62
 _DIRECT = 16  # a table of all possible classes is faster than sorting while it has at most so many places per tuple
-_WORTH_KEEPING = 3  # a histogram is kept for nodes above if it has at most a third of the tuples that it was counted from
+_WORTH_KEEPING = 32  # a histogram is kept for the nodes above if it is so many times smaller than the one it came from
 _PROGRESS_SECONDS = 2.0
 
 

@@ -33,7 +33,7 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
     return [figure for figure in quick_run[1]["figures"] if figure["benchmark"] == benchmark]
 
 
-@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace", "pipeline"])
+@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace", "grouping", "pipeline"])
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
     assert figures
@@ -51,6 +51,16 @@ def test_masking_covers_every_cluster_method_and_scope(quick_run: tuple[str, dic
     assert {figure["case"] for figure in figures if figure["measure"] == "CPU time"} == wanted
     if sys.platform == "linux":
         assert {figure["case"] for figure in figures if figure["measure"] == "peak memory"} == wanted
+
+
+def test_grouping_has_each_method_beside_a_plain_one(quick_run: tuple[str, dict[str, Any]]) -> None:
+    figures = _figures(quick_run, "grouping")
+    for ours, plain in (("OLA, ", "plain search, "), ("Mondrian, 6", "plain Mondrian, 6")):
+        held = [figure for figure in figures if figure["case"].startswith(ours)]
+        beside = [figure for figure in figures if figure["case"].startswith(plain)]
+        assert len(held) == len(beside) >= 2
+        assert {figure["target"] for figure in held} == {"at most 2"}
+        assert all(mine["ratio"] == pytest.approx(mine["amount"] / its["amount"]) for mine, its in zip(held, beside, strict=True))
 
 
 def test_the_pipeline_covers_the_job_every_stage_and_both_formats(quick_run: tuple[str, dict[str, Any]]) -> None:

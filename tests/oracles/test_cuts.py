@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -254,6 +255,18 @@ def test_the_core_imports_no_compiler() -> None:
     assert done.stdout.split() == ["False", "True"]
 
 
+@numba.njit
+def _share(low: int, high: int, least: int, most: int, kind: int, word: Any) -> float:
+    return cut_kernel._share(low, high, least, most, kind, word)
+
+
+@numba.njit
+def _is_wider(
+    one: int, other: int, share: Any, low: Any, high: Any, least: Any, most: Any, kinds: Any, limbs: Any, word: Any
+) -> bool:
+    return cut_kernel._is_wider(one, other, share, low, high, least, most, kinds, limbs, word)
+
+
 @pytest.mark.parametrize("kind", [cut_kernel.WHOLE, cut_kernel.FLOAT])
 def test_shares_compare_exactly(kind: int) -> None:
     """The accumulator against fractions, with the shortcut through floats and without."""
@@ -276,11 +289,11 @@ def test_shares_compare_exactly(kind: int) -> None:
         least, low, high, most = (np.ascontiguousarray(side) for side in words.T)
         exact = [(Fraction(b) - Fraction(a)) / (Fraction(d) - Fraction(c)) for c, a, b, d in numbers.tolist()]
         kinds, word = np.full(2, kind), np.zeros(1, dtype=np.int64)
-        approximate = [cut_kernel._share(low[i], high[i], least[i], most[i], kind, word) for i in range(2)]
+        approximate = [_share(low[i], high[i], least[i], most[i], kind, word) for i in range(2)]
         for share in (np.array(approximate), np.array([np.nan, np.nan])):
             for one, other in ((0, 1), (1, 0)):
                 limbs = np.zeros(cut_kernel._LIMBS, dtype=np.int64)
-                wider = cut_kernel._is_wider(one, other, share, low, high, least, most, kinds, limbs, word)
+                wider = _is_wider(one, other, share, low, high, least, most, kinds, limbs, word)
                 assert wider == (exact[one] > exact[other])
 
 

@@ -73,9 +73,13 @@ def assert_equal(found: lattice.Generalisation, wanted: plain.Node, metric: str)
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_random_problems_equal_enumeration(seed: int) -> None:
-    """Every metric, with and without suppression, with and without l, for one or two sensitive columns."""
+def test_random_problems_equal_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every metric, with and without suppression, with and without l, for one or two sensitive columns; by table and by sorting,
+    from the first histogram and from those in between.
+    """
     chance = random.Random(seed)  # noqa: S311
+    monkeypatch.setattr(lattice, "_DIRECT", chance.choice([0, 1, lattice._DIRECT]))
+    monkeypatch.setattr(lattice, "_WORTH_KEEPING", chance.choice([1, lattice._WORTH_KEEPING]))
     problem = random_problem(chance)
     n = len(problem[0])
     k = chance.choice([1, 2, 2, 3, 5])
