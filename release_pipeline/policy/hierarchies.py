@@ -382,12 +382,14 @@ def expand(value: Any, read: Read) -> Any:
         if len(sources) > 1:
             raise InvalidArgument(f"{' and '.join(sources)} both list the values.", remedy="Use one of them.")
         return spec
-    rest = {key: part for key, part in spec.items() if key != sources[0]}
     if sources == ["csv"]:
         if not isinstance(spec["csv"], str):
             raise InvalidArgument("csv must name a file.")
-        return {"rows": read_rows(read(spec["csv"])), **rest}
-    return {"rows": rows_of_groups(spec["groups"]), **rest}
+        rows = read_rows(read(spec["csv"]))
+    else:
+        rows = rows_of_groups(spec["groups"])
+    Hierarchy.of(rows)  # what is wrong with them is told where the steward wrote them
+    return {"rows": rows, **{key: part for key, part in spec.items() if key != sources[0]}}
 
 
 def read_rows(text: str) -> list[list[str]]:

@@ -96,12 +96,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda path: path.stem)
 def test_check_explains_the_shipped_policies(capsys: pytest.CaptureFixture[str], policy: Path) -> None:
-    """Both policies that ship have no errors, and their plan fits a terminal in its paragraphs."""
+    """The policies that ship have no errors, and their plan fits a terminal in its paragraphs."""
     assert main(["check", str(policy)]) == 0
     said = capsys.readouterr()
     assert said.err == ""
     labels = {line[:12].strip() for line in said.out.splitlines() if line[:1].isalpha()}
-    assert {"policy", "source", "person", "method", "definition", "claim", "not covered", "consistency", "review"} <= labels
+    of_its_own = {"grouping", "wanted"} if "k-epsilon" in policy.name else {"consistency"}
+    assert {"policy", "source", "person", "method", "definition", "claim", "not covered", "review"} | of_its_own <= labels
 
 
 def test_two_policies_ship() -> None:

@@ -29,6 +29,7 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
         result = defs.resolve_job_def("check_policies").execute_in_process(instance=instance)
     found = {evaluation.asset_key.path[-1]: evaluation for evaluation in result.get_asset_check_evaluations()}
     assert {name: evaluation.passed for name, evaluation in found.items()} == {
+        "adult_k_epsilon": True,
         "broken": False,
         "census_once": True,
         "rand_hie": True,
@@ -37,7 +38,7 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
     made = {
         event.materialization.asset_key.path[-1]: event.materialization for event in result.get_asset_materialization_events()
     }
-    assert set(made) == {"census_once", "rand_hie"}
+    assert set(made) == {"adult_k_epsilon", "census_once", "rand_hie"}
     assert str(made["rand_hie"].metadata["claim"].value).startswith("epsilon 2 in all (0.5 for each of 4 columns), iDP")
 
 

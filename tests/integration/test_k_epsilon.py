@@ -1,4 +1,4 @@
-"""(k,epsilon)-anonymity through the whole pipeline: every form of hierarchy, both groupings, what is refused, what is published."""
+"""(k,epsilon)-anonymity through the whole pipeline: hierarchies, both groupings, what is refused, and what is published."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_scales_are_those_of_the_classes(tmp_path: Path, make: Any) -> None:
 
 
 def test_mondrian_gives_every_class_its_own_labels(tmp_path: Path) -> None:
-    """Ranges of the class's own ages, prefixes and periods of its records, at least l illnesses in each; labels cover the source."""
+    """Ranges of its own ages, prefixes and periods of its records, at least l illnesses; labels cover the source."""
     tiny = mondrian_site(tmp_path / "site")
     facts = run(tiny)
     assert "levels" not in facts
@@ -453,7 +453,7 @@ def test_package_and_dossier_verify(published: tuple[TinySite, Path], keys: dict
 
 
 def test_card_says_what_it_is(published: tuple[TinySite, Path]) -> None:
-    """Within a class, not differential privacy, k-anonymity on the generalised columns, no sum; no figure against the original."""
+    """Within a class, not differential privacy, k-anonymity on the generalised columns, no sum; no internal figure."""
     _, package = published
     card = json.loads((package / "privacy-card.json").read_text())
     jsonschema.validate(card, CARD_SCHEMA)

@@ -710,8 +710,8 @@ HANG = """
 import sys, time
 from pathlib import Path
 from release_pipeline.dagster_app.launch import run_release
-from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.site import find_site
+from release_pipeline.stages.ways import columns
 
 home, function = Path(sys.argv[1]), sys.argv[2]
 
@@ -719,7 +719,7 @@ def hang(*_, **__):
     (home / "hanging").touch()
     time.sleep(3600)
 
-setattr(flow_release, function, hang)
+setattr(columns, function, hang)
 run_release(find_site(home), "people", "1")
 """
 
