@@ -44,6 +44,7 @@ class Hierarchy:
         if isinstance(rows, Mapping):
             _check_not_text(rows.values())
             rows = [(value, *labels) for value, labels in rows.items()]
+        rows = list(rows)  # a reader of CSV gives its rows once
         _check_not_text(rows)
         table = [tuple(str(entry) for entry in row) for row in rows]
         _check_rows(table)

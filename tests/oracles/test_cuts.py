@@ -267,34 +267,59 @@ def _is_wider(
     return cut_kernel._is_wider(one, other, share, low, high, least, most, kinds, limbs, word)
 
 
+def _hard_ends(chance: random.Random, kind: int) -> list[list[Any]]:
+    """Least, low, high and greatest of two columns: far apart, or with shares that are equal or differ in the last bits only."""
+    if chance.random() < 0.5:
+        if kind == cut_kernel.WHOLE:
+            q, other = chance.randint(2**60, 2**62), chance.randint(2**60, 2**62)
+            p = chance.randint(2**59, q)
+            return [[0, 0, p, q], [0, 0, min(p * other // q + chance.randint(0, 1), other), other]]
+        p, q, factor = chance.uniform(0.1, 1), chance.uniform(1, 2), chance.choice([3.0, 0.1, 7.0])
+        return [[-q, 0.0, p, q], [-q * factor, 0.0, p * factor, q * factor]]
+    return [
+        sorted(
+            chance.choice([chance.randint(-(2**63), 2**63 - 1), chance.randint(-9, 9)])
+            if kind == cut_kernel.WHOLE
+            else chance.choice([chance.uniform(-1, 1) * 2.0 ** chance.randint(-1070, 1023), chance.randint(-9, 9) / 8])
+            for _ in range(4)
+        )
+        for _ in range(2)
+    ]
+
+
+def _assert_compared_exactly(ends: list[list[Any]], kind: int) -> None:
+    numbers = np.array(ends, dtype=np.int64 if kind == cut_kernel.WHOLE else np.float64) + 0
+    words = numbers.view(np.int64)
+    words = np.where(words < 0, words ^ np.int64(2**63 - 1), words) if kind == cut_kernel.FLOAT else words
+    least, low, high, most = (np.ascontiguousarray(side) for side in words.T)
+    exact = [(Fraction(b) - Fraction(a)) / (Fraction(d) - Fraction(c)) for c, a, b, d in numbers.tolist()]
+    kinds, word = np.full(2, kind), np.zeros(1, dtype=np.int64)
+    approximate = [_share(low[i], high[i], least[i], most[i], kind, word) for i in range(2)]
+    for share in (np.array(approximate), np.array([np.nan, np.nan])):
+        for one, other in ((0, 1), (1, 0)):
+            limbs = np.zeros(cut_kernel._LIMBS, dtype=np.int64)
+            wider = _is_wider(one, other, share, low, high, least, most, kinds, limbs, word)
+            assert wider == (exact[one] > exact[other])
+
+
 @pytest.mark.parametrize("kind", [cut_kernel.WHOLE, cut_kernel.FLOAT])
 def test_shares_compare_exactly(kind: int) -> None:
     """The accumulator against fractions, with the shortcut through floats and without."""
     chance = random.Random(kind)  # noqa: S311
     for _ in range(3000):
-        ends = [
-            sorted(
-                chance.choice([chance.randint(-(2**63), 2**63 - 1), chance.randint(-9, 9)])
-                if kind == cut_kernel.WHOLE
-                else chance.choice([chance.uniform(-1, 1) * 2.0 ** chance.randint(-1070, 1023), chance.randint(-9, 9) / 8])
-                for _ in range(4)
-            )
-            for _ in range(2)
-        ]
-        if any(four[0] == four[3] for four in ends):
-            continue
-        numbers = np.array(ends, dtype=np.int64 if kind == cut_kernel.WHOLE else np.float64) + 0
-        words = numbers.view(np.int64)
-        words = np.where(words < 0, words ^ np.int64(2**63 - 1), words) if kind == cut_kernel.FLOAT else words
-        least, low, high, most = (np.ascontiguousarray(side) for side in words.T)
-        exact = [(Fraction(b) - Fraction(a)) / (Fraction(d) - Fraction(c)) for c, a, b, d in numbers.tolist()]
-        kinds, word = np.full(2, kind), np.zeros(1, dtype=np.int64)
-        approximate = [_share(low[i], high[i], least[i], most[i], kind, word) for i in range(2)]
-        for share in (np.array(approximate), np.array([np.nan, np.nan])):
-            for one, other in ((0, 1), (1, 0)):
-                limbs = np.zeros(cut_kernel._LIMBS, dtype=np.int64)
-                wider = _is_wider(one, other, share, low, high, least, most, kinds, limbs, word)
-                assert wider == (exact[one] > exact[other])
+        ends = _hard_ends(chance, kind)
+        if all(four[0] < four[3] for four in ends):
+            _assert_compared_exactly(ends, kind)
+
+
+def test_shares_compare_exactly_at_the_ends_of_floats() -> None:
+    """A range beyond the largest float; and shares so small that their floats have lost the bits that decide."""
+    huge, tiny = 1.7e308, 5e-324
+    _assert_compared_exactly([[-huge, 0.0, huge, huge], [0.0, 0.0, 0.1, 1.0]], cut_kernel.FLOAT)
+    _assert_compared_exactly([[-huge, 0.0, huge, huge], [-huge, -huge, huge / 2, huge]], cut_kernel.FLOAT)
+    smaller = [-0.49 * 2.0**-51, 0.0, 3 * tiny, 2.0]  # about 1.5 tiny, and in floats 2 tiny
+    larger = [-0.51 * 2.0**-50, 0.0, 9 * tiny, 6.0]  # less short of 1.5 tiny, and in floats 1 tiny
+    _assert_compared_exactly([smaller, larger], cut_kernel.FLOAT)
 
 
 NUMERIC = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")

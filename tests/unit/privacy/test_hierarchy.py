@@ -54,6 +54,7 @@ def test_what_it_says_of_itself() -> None:
     assert letters.codes.tolist() == [[0, 1, 2], [0, 1, 0], [0, 0, 0]]
     assert repr(letters) == "<Hierarchy of 3 values in 3 levels>"
     assert Hierarchy.of(letters) is letters
+    assert Hierarchy.of(iter(LETTERS)).labels == letters.labels  # pyright: ignore[reportArgumentType]
     by_value = Hierarchy.of({value: labels for value, *labels in LETTERS})
     assert by_value.labels == letters.labels
     assert np.array_equal(by_value.codes, letters.codes)
