@@ -27,9 +27,17 @@ ZONES = {
         {"duckdb", "greatexpectations"},
         "Only the columns that are released, typed, after eight families of checks on counts.",
     ),
-    "microaggregated": ("restricted", {"numpy"}, "Rank clusters, exact sums and noise scales of every noise column."),
-    "masked": ("protection", {"numpy"}, "Exact discrete Laplace noise on the statistics, rows shuffled. Drawn once per release."),
-    "suppressed": ("protection", {"numpy"}, "Without small groups of released quasi-identifiers."),
+    "microaggregated": (
+        "restricted",
+        {"numpy"},
+        "Groups of records (rank clusters of a column, or classes), exact statistics and noise scales.",
+    ),
+    "masked": ("protection", {"numpy"}, "Exact discrete Laplace noise, rows shuffled. Drawn once per release."),
+    "suppressed": (
+        "protection",
+        {"numpy"},
+        "Without small groups of released quasi-identifiers, and without records that stand out.",
+    ),
     "audited": ("audit", {"numpy"}, "Utility and risk measured, gates judged on the expected error."),
     "candidate": ("audit", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
 }

@@ -9,6 +9,7 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import DEFINITION_NAME, describe_claim
 from release_pipeline.privacy.budget import format_nano
 
+LONGEST = 200  # letters of a list that is told whole; a hierarchy may have thousands of rows
 STRENGTH = ("dp", "idp", "k-epsilon")  # every eps-DP release is eps-iDP too; (k,eps)-anonymity bounds neither
 
 
@@ -65,6 +66,8 @@ def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[
 def _text(value: Any) -> str:
     if value is None:
         return "nothing"
+    if isinstance(value, list) and len(str(cast(list[Any], value))) > LONGEST:
+        return f"{len(cast(list[Any], value))} entries"
     if isinstance(value, list):
         return "[" + ", ".join(str(item) for item in cast(list[Any], value)) + "]"
     return str(value)
