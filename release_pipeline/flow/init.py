@@ -57,8 +57,8 @@ protect: {{method: , epsilon: , k: }}        # laplace, dp-um, idp-ls, idp-cbls;
 # role: identifier, quasi or confidential. do: drop, keep, noise or (k-epsilon) generalise. Move what is never released to `drop`.
 #   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: }}
 #   keep:  {{role: , do: keep, values: [...], why: }}
-#   generalise: {{role: quasi, do: generalise, hierarchy: , why: }}, where hierarchy is one of
-#     {{groups: {{LABEL: [values], LABEL: [values]}}}}, {{csv: FILE with level0,level1,...}}, or one of those proposed below by name
+#   generalise: {{role: quasi, do: generalise, hierarchy: , why: }}, where hierarchy is {{csv: FILE}} (level0,level1,...),
+#     {{groups: {{LABEL: [values], LABEL: [values]}}}}, or one of the forms that are proposed below by the names of columns
 columns:
 {columns}
 drop: []

@@ -216,6 +216,9 @@ def _hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterat
         if missing is not None and missing not in spec.values:
             what = "the category for missing entries is not among the hierarchy's values."
             yield (*here[:2], "missing"), what, "Add it to them, with its labels."
+        if mondrian and len({row[-1] for row in spec.rows}) > 1:
+            what = "mondrian begins with everybody in one class, so the last level must be one label."
+            yield here, what, "Add a level with * for all values."
         twice = find_ambiguous_label(Hierarchy.of(spec.rows)) if mondrian else None
         if twice is not None:
             what = f"'{twice}' stands for different values on two levels, which mondrian may release side by side."

@@ -288,6 +288,13 @@ def test_a_label_of_two_meanings_is_refused_where_both_could_meet() -> None:
     )
 
 
+def test_mondrian_needs_a_label_for_everybody() -> None:
+    """It begins with one class; ola can do without."""
+    text = POLICY.replace("groups: [f, m]", "rows: [[f, f1], [m, m1]]")
+    parse_policy(text, name="p.yaml")
+    assert "the last level must be one label" in faults_of(text.replace("grouping: ola", "grouping: mondrian"))
+
+
 def test_a_lattice_too_large_to_search_is_refused() -> None:
     """With how many combinations there are, before any data are read."""
     codes = "{role: quasi, do: generalise, hierarchy: {prefixes: [9, 8, 7, 6, 5, 4, 3, 2, 1], of: digits}}"
