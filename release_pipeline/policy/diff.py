@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -36,7 +37,7 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         yield f"column {name}: new, {_deed(new, name)}"
     for name in old.columns.keys() - new.columns.keys():
         yield f"column {name}: no longer under columns (was {_deed(old, name)})"
-    for path, was, is_now in _changes(old.model_dump(mode="json"), new.model_dump(mode="json"), ()):
+    for path, was, is_now in _changes(json.loads(old.canonical_json()), json.loads(new.canonical_json()), ()):
         if len(path) > 1 and path[0] == "columns" and (path[1] not in old.columns or path[1] not in new.columns):
             continue
         yield f"{'.'.join(path)}: {_text(was)} -> {_text(is_now)}"

@@ -407,8 +407,12 @@ class Policy(Frozen):
         return frozenset([*self.columns, *self.drop, *release])
 
     def canonical_json(self) -> str:
-        """The policy without comments, order of keys and spelling of numbers: what the hash is of."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        """The policy without comments, order of keys and spelling of numbers: what the hash is of. Where the order of columns
+        decides between equally good classes, it is part of it."""
+        told = self.model_dump(mode="json")
+        if isinstance(self.protect, ProtectClasses):
+            told["protect"]["order"] = list(self.generalised_columns)
+        return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical form."""

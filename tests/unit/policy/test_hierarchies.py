@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, PolicyInvalid, WrongUsage
 from release_pipeline.policy import load_policy, parse_policy
+from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.hierarchies import (
     Dates,
     Intervals,
@@ -286,6 +287,20 @@ def test_a_label_of_two_meanings_is_refused_where_both_could_meet() -> None:
     assert "'f' stands for different values on two levels" in faults_of(
         text.replace("grouping: ola", "grouping: mondrian").replace(numbers, "domain").replace("grouping_at_most: 5%, ", "")
     )
+
+
+def test_the_order_of_columns_is_part_of_the_hash() -> None:
+    """It decides between equally good classes; of columns that are not generalised it does not matter."""
+    lines = POLICY.splitlines(keepends=True)
+    sex, age, zip_, pay, ill = (
+        next(line for line in lines if line.startswith(f"  {name}:")) for name in ("sex", "age", "zip", "pay", "ill")
+    )
+    told = parse_policy(POLICY, name="p.yaml")
+    other = parse_policy(POLICY.replace(sex + age, age + sex), name="p.yaml")
+    same = parse_policy(POLICY.replace(pay + ill, ill + pay).replace(zip_, "").replace(ill, ill + zip_), name="p.yaml")
+    assert told.canonical_hash() != other.canonical_hash()
+    assert told.canonical_hash() == same.canonical_hash()
+    assert list(describe_diff(told, other)) == ["protect.order: [sex, age, zip] -> [age, sex, zip]"]
 
 
 def test_mondrian_needs_a_label_for_everybody() -> None:
