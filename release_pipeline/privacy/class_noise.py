@@ -188,7 +188,7 @@ def find_small_classes(
 ) -> BoolArray:
     """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column.
 
-    `sensitive`: records by columns. A record without a class is never kept, whatever `kept` says of it, so it is not among them.
+    `sensitive`: records by columns. Records without a class are not among them.
     """
     members = np.flatnonzero(kept & (group >= 0))
     own = group[members]
