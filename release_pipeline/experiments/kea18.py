@@ -3,9 +3,10 @@
 The table is UCI Adult with a column of heights. Age, sex, race and marital status are generalised by OLA, for several k, with at
 most 5% of the records suppressed; inside each class the height gets noise of scale diam / epsilon.
 
-Adult has no heights, so they are made up: normal, by sex and age (`HEIGHTS`, in millimetres), drawn by NumPy's generator PCG64
-from `SEED`, rounded to millimetres. They say nothing about anybody; only their spread within a class matters here. Millimetres
-rather than centimetres, because equal numbers in a class hide each other: a finer grid is the harder case for linking.
+Adult has no heights, so they are made up: normal, by sex and age (`HEIGHTS`, in millimetres), drawn from the project's ChaCha20
+stream of the known secret `SECRET`, and rounded to millimetres. They say nothing about anybody; only their spread within a class
+matters here. Millimetres rather than centimetres, because equal numbers in a class hide each other: the finer grid is the harder
+case for linking.
 
     python -m release_pipeline.experiments.kea18 ADULT.csv FOLDER
 
@@ -23,12 +24,13 @@ from fractions import Fraction
 from html import escape
 from math import log10
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.csv
 
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import InvalidArgument, ReleasePipelineError, WrongUsage
 from release_pipeline.privacy import Epsilon, Grid, Hierarchy
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -39,6 +41,7 @@ from release_pipeline.privacy.class_noise import (
     find_small_classes,
 )
 from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.privacy.noise import noise_stream
 
 QUASI = ("age", "sex", "race", "marital_status")
 KS = (2, 5, 10, 20, 50, 100)
@@ -48,7 +51,6 @@ CONFIDENCE = Decimal("0.99")
 RUNS = 5
 SECRET = bytes(range(32))  # the figures are the same in every run; a release never has a known secret
 
-SEED = 1710_01615  # the paper's number at arXiv
 DOMAIN, STEP = (1000, 2500), 1  # millimetres
 HEIGHTS = {  # sex: (the first age of the band, mean), and the standard deviation of all bands
     "Male": (((0, 1770), (30, 1765), (50, 1750), (70, 1725)), 72),
@@ -63,9 +65,9 @@ Flags = npt.NDArray[np.bool_]
 class Point:
     """One k and epsilon. Shares are of 1, not percent; what is measured is a mean over runs.
 
-    `classes` have `records`; `chance` is the linking risk of a guess, classes / records. `expected_error` is the closed form, before
-    numbers are moved back into the domain, `measured_error` what a reader gets, after. `linking` is over all records in classes,
-    `linking_left` over those that the confidence boxes leave; `exposed` and `left_too_small` are what these suppress.
+    `classes` have `records`; `chance` is the linking risk of a guess, classes / records. `expected_error` is the closed form,
+    before numbers are moved back into the domain, `measured_error` what a reader gets, after. `linking` is over all records in
+    classes, `linking_left` over those that the confidence boxes leave; `exposed` and `left_too_small` are what these suppress.
     """
 
     k: int
@@ -138,14 +140,17 @@ def read_hierarchy(file: Path) -> Hierarchy:
 
 
 def draw_heights(age: npt.NDArray[np.int64], sex: npt.NDArray[np.object_]) -> npt.NDArray[np.float64]:
-    """Made-up heights in whole millimetres, of `SEED` alone for given ages and sexes."""
+    """Made-up heights in whole millimetres; the same for the same ages and sexes."""
     mean, deviation = np.zeros(len(age)), np.zeros(len(age))
     for which, (bands, spread) in HEIGHTS.items():
         mine = sex == which
         starts, means = zip(*bands, strict=True)
         mean[mine] = np.array(means)[np.searchsorted(starts, age[mine], side="right") - 1]
         deviation[mine] = spread
-    drawn = np.random.Generator(np.random.PCG64(SEED)).standard_normal(len(age))
+    words = np.empty(len(age), dtype=np.uint64)
+    noise_stream(SECRET, "kea18", "heights").words(0, 0, words)
+    normal = NormalDist()
+    drawn = np.array([normal.inv_cdf((word + 0.5) / 2**52) for word in (words >> np.uint64(12)).tolist()])
     return np.clip(np.rint(mean + deviation * drawn), *DOMAIN)
 
 
@@ -192,7 +197,7 @@ def link(original: Ints, released: Ints, group: Ints) -> npt.NDArray[np.float64]
 
 
 _LEFT, _TOP, _WIDE, _HIGH, _ROOM = 74, 92, 300, 300, 92  # a panel, and the room between two
-_SIZE = (_LEFT + 3 * _WIDE + 2 * _ROOM + 26, _TOP + _HIGH + 124)
+_SIZE = (_LEFT + 3 * _WIDE + 2 * _ROOM + 26, _TOP + _HIGH + 138)
 _COLOURS = ("#d1495b", "#c87512", "#7d8c12", "#1f9d77", "#2f7fd1", "#8a63d2")
 _MARKS = (
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0", "m-3-3h6v6h-6z", "m0-4l3.6 6.4h-7.2z", "m0-4l4 4l-4 4l-4-4z", "m0 4l3.6-6.4h-7.2z",
@@ -201,7 +206,7 @@ _MARKS = (
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#1a1a1a}.title{font-size:19px;font-weight:600}.head{font-weight:600;font-size:14px}"
     ".small{font-size:12px;fill:#444}.page{fill:#fafaf8}.frame{fill:none;stroke:#777}.rule{stroke:#ddd}.limit{stroke:#444;"
-    "stroke-dasharray:6 4}.line{fill:none;stroke-width:1.8}.chance{stroke-width:1.5;stroke-dasharray:1.5 2.5}"
+    "stroke-dasharray:6 4}.line{fill:none;stroke-width:1.8}.chance{stroke-dasharray:1 4}"
     "@media(prefers-color-scheme:dark){text{fill:#e8e8e6}.small{fill:#bbb}.page{fill:#16181d}.frame{stroke:#888}.rule{stroke:#33373f}"
     ".limit{stroke:#bbb}}"
 )
@@ -261,30 +266,32 @@ class _Panel:
 
 
 def draw(experiment: Experiment) -> str:
-    """The three trends as SVG, one line for each k (six at most), for light and dark pages."""
+    """The three trends as SVG, one line for each k, for light and dark pages."""
+    if len(experiment.ks) > len(_COLOURS):
+        raise InvalidArgument(f"more than {len(_COLOURS)} lines cannot be told apart.", remedy="Draw fewer k.")
     epsilons = [point.epsilon for point in experiment.points]
     ends = (min(epsilons), max(epsilons))
     lefts = [_LEFT + number * (_WIDE + _ROOM) for number in range(3)]
     error = _Panel(lefts[0], "relative error of a height", "", -3, 2, ends)
     linking = _Panel(lefts[1], "linking risk, of all records", "%", -2, 2, ends)
-    suppressed = _Panel(lefts[2], f"suppressed by {CONFIDENCE:.0%} confidence", "%", -3, 2, ends, floor="none")
+    suppressed = _Panel(lefts[2], f"suppressed by {CONFIDENCE:.0%} confidence", "%", -4, 2, ends, floor="none")
     parts = [*error.axes(), *linking.axes(), *suppressed.axes(), *linking.limit(5, "5%"), *suppressed.limit(2, "2%")]
     for number, k in enumerate(experiment.ks):
         points, colour = experiment.of(k), _COLOURS[number]
         parts.append(error.line(points, lambda point: point.expected_error, number))
         parts.append(error.marks(points, lambda point: point.measured_error, number))
-        chance = f"M{linking.left} {linking.y(100 * points[0].chance):.1f}h46"
+        chance = f"M{linking.left} {linking.y(100 * points[0].chance):.1f}h{_WIDE}"
         parts.append(f'<path class="chance" stroke="{colour}" d="{chance}"/>')
         for panel, value in ((linking, _percent_linked), (suppressed, _percent_suppressed)):
             parts += [panel.line(points, value, number), panel.marks(points, value, number)]
-        x, y = _LEFT + 30 + 96 * number, _TOP + _HIGH + 76
+        x, y = _LEFT + 96 * number, _TOP + _HIGH + 74
         parts.append(f'<path class="line" stroke="{colour}" d="M{x} {y - 4}h26"/>')
         parts.append(f'<path fill="{colour}" stroke="{colour}" d="M{x + 13} {y - 4}{_MARKS[number]}"/>')
         parts.append(f'<text x="{x + 33}" y="{y}">k = {k}</text>')
     wide, high = _SIZE
     notes = (
-        "Left: lines are the closed form, marks what was measured after moving numbers back into the domain of 1 to 2.5 m. "
-        "Middle: dotted, a guess within the class.",
+        "Left: lines are the closed form, marks what was measured after moving numbers back into the domain of 1 to 2.5 m.",
+        "Middle: dotted, a guess within the class. Right: records that stand out, and classes left with fewer than k.",
     )
     return "\n".join(
         (
@@ -294,7 +301,7 @@ def draw(experiment: Experiment) -> str:
             f'<rect class="page" width="{wide}" height="{high}"/>',
             '<text class="title" x="20" y="36">(k,epsilon)-anonymity on Adult with made-up heights</text>',
             *parts,
-            *(f'<text class="small" x="20" y="{high - 20}">{escape(note)}</text>' for note in notes),
+            *(f'<text class="small" x="20" y="{high - 40 + 18 * line}">{escape(note)}</text>' for line, note in enumerate(notes)),
             "</svg>\n",
         )
     )
@@ -326,5 +333,5 @@ def main(arguments: Sequence[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except WrongUsage as error:
+    except ReleasePipelineError as error:
         sys.exit(str(error))
