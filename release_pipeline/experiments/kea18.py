@@ -184,7 +184,7 @@ def link(original: Ints, released: Ints, group: Ints) -> npt.NDArray[np.float64]
     the nearest if no original of the class lies strictly between y - d and y + d, and G are those at these two ends.
     """
     apart = 4 * (int(max(np.abs(original).max(), np.abs(released).max())) + 1)
-    known = np.sort(group[group >= 0] * apart + original[group >= 0])
+    known = np.sort(group * apart + original)
 
     def count_below(numbers: Ints, side: str) -> Ints:
         return np.searchsorted(known, group * apart + numbers, side="right" if side == "closed" else "left")
@@ -192,7 +192,7 @@ def link(original: Ints, released: Ints, group: Ints) -> npt.NDArray[np.float64]
     distance = np.abs(released - original)
     low, high = released - distance, released + distance
     between = count_below(high, "open") - count_below(low, "closed")
-    at_ends = count_below(high, "closed") - count_below(low, "open") - np.maximum(between, 0)
+    at_ends = count_below(high, "closed") - count_below(low, "open")
     return np.where((group >= 0) & (between <= 0), 1 / np.maximum(at_ends, 1), 0.0)
 
 

@@ -7,6 +7,7 @@ to epsilon 5. What is suppressed has no hump: boxes that hold the whole class sh
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, WrongUsage
+from release_pipeline.experiments import kea18
 from release_pipeline.experiments.kea18 import (
     DOMAIN,
     HEIGHTS,
@@ -158,6 +160,15 @@ def test_the_picture_and_the_figures_are_whole(found: Experiment) -> None:
     assert len({path.get("stroke") for path in lines}) == len(KS)
     for path in lines[:3]:
         assert path.get("d", "").count("L") == len(EPSILONS) - 1
+    wide, high = float(page.get("width", 0)), float(page.get("height", 0))
+    for path in lines:
+        places = np.array(path.get("d", "M").replace("h", "L")[1:].replace("L", " ").split(), dtype=float)
+        assert 0 < places.min() < places.max() < wide
+    for entry in page.iter(f"{SVG}text"):
+        letter = {"title": 11, "head": 8.5}.get(entry.get("class", ""), 7)  # no sans-serif is so wide on average
+        room = float(entry.get("x", 0)) if entry.get("text-anchor") == "end" else wide - float(entry.get("x", 0))
+        assert letter * len(entry.text or "") < room
+        assert 12 < float(entry.get("y", 0)) < high - 4
     assert {f"k = {k}" for k in KS} <= {text.text for text in page.iter(f"{SVG}text")}
     assert "prefers-color-scheme:dark" in text
     assert len(text) < 60_000
@@ -171,7 +182,7 @@ def test_the_picture_and_the_figures_are_whole(found: Experiment) -> None:
 @pytest.mark.slow
 def test_the_command_writes_both_files(adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small run: the same figures twice, for the secret and the heights are fixed."""
-    monkeypatch.setattr(run, "__kwdefaults__", {**(run.__kwdefaults__ or {}), "ks": (100,), "epsilons": ("1",), "runs": 1})
+    monkeypatch.setattr(kea18, "run", partial(run, ks=(100,), epsilons=("1",), runs=1))
     for name in ("one", "two"):
         main([str(adult), str(tmp_path / name)])
     one, two = ((tmp_path / name / "kea18.csv").read_text() for name in ("one", "two"))
