@@ -164,7 +164,7 @@ def find_exposed(original: IntArray, released: IntArray, group: IntArray, widths
 
     Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: records by noise columns in grid units,
     `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class and column.
-    An empty box does not count against its record, though its number may well point at the original nearest to it. Each record has
+    An empty box does not count against its record, though its number may point at the original nearest to it. Each record has
     one with a probability of at most 1 - confidence: its own original lies outside too. The decision reads original data.
     """
     m = original.shape[1]
