@@ -123,7 +123,7 @@ def epsilon_for(error_of: Callable[[Epsilon], float], wanted: float) -> Epsilon 
     '1.5'
     """
     low, high = 0, MAX_NANO
-    if error_of(Epsilon(high)) > wanted:
+    if not error_of(Epsilon(high)) <= wanted:  # NaN, where there is nothing to err on, is not at most anything
         return None
     while high - low > 1:
         middle = (low + high) // 2
@@ -147,6 +147,8 @@ def confidence_width(scale: int, confidence: Decimal, columns: int) -> int:
     with localcontext() as context:
         context.prec = _DIGITS
         each = confidence ** (Decimal(1) / columns)
+        if each >= 1:
+            raise InvalidArgument("the confidence does not lie between 0 and 1 by its first 50 digits.", where="confidence")
         q = (Decimal(-1) / scale).exp()
         return max(math.ceil(scale * (2 / ((1 + q) * (1 - each))).ln()) - 1, 0)
 
@@ -162,9 +164,12 @@ def find_exposed(original: IntArray, released: IntArray, group: IntArray, widths
 
     Confidence-based k-anonymity (KEA18; methods.md section 5). `original`, `released`: records by noise columns in grid units,
     `group` the class of each record (-1: not released, and no original of any class), `widths` half-widths by class and column.
-    An empty box hides its record among all of its class. The decision reads original data.
+    An empty box does not count against its record, though its number may point at the original nearest to it. Each record has
+    one with a probability of at most 1 - confidence: its own original lies outside too. The decision reads original data.
     """
     m = original.shape[1]
+    if widths.ndim != 2 or widths.shape[1] != m or int(group.max(initial=-1)) >= len(widths):  # compiled code checks no bounds
+        raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
     order = np.lexsort((original[:, 0], group)).astype(np.int64)
     order = order[np.searchsorted(group[order], 0) :]
     starts = np.searchsorted(group[order], np.arange(len(widths) + 1)).astype(np.int64)
@@ -182,14 +187,20 @@ def find_small_classes(
     sensitive: npt.NDArray[Any] | None = None,
     l: int = 1,  # noqa: E741  the literature's name
 ) -> BoolArray:
-    """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column."""
-    count = int(group.max(initial=-1)) + 1
-    small = np.bincount(group[kept], minlength=count) < k
+    """The kept records whose class has too few of them: fewer than k, or fewer than l different values of a sensitive column.
+
+    `sensitive`: records by columns. Records without a class are not among them.
+    """
+    members = np.flatnonzero(kept & (group >= 0))
+    own = group[members]
+    small = np.bincount(own) < k
     for column in sensitive.T if sensitive is not None and l > 1 else ():
-        _, value = np.unique(column, return_inverse=True)
-        pairs = np.unique(group[kept] * (int(value.max(initial=0)) + 1) + value[kept])
-        small |= np.bincount(pairs // (int(value.max(initial=0)) + 1), minlength=count) < l
-    return kept & np.where(group >= 0, small[group] if count else True, False)
+        values, value = np.unique(column, return_inverse=True)
+        pairs = np.unique(own * len(values) + value[members])
+        small |= np.bincount(pairs // len(values), minlength=len(small)) < l
+    found = np.zeros(len(group), dtype=np.bool_)
+    found[members] = small[own]
+    return found
 
 
 @cache

@@ -1,0 +1,352 @@
+"""(k,epsilon)-anonymity against brute force: whom the confidence boxes expose, and how far a number tells records apart.
+
+The oracle of the boxes looks at all pairs of records in plain Python. That of the claim lists every draw, sends it through the
+code that adds noise and clamps, and compares what any two originals of a class make of it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, permutations, product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.model import ProtectClasses
+from release_pipeline.privacy import Epsilon, Grid, class_noise
+from release_pipeline.privacy.class_noise import (
+    add_class_noise,
+    class_scales,
+    confidence_widths,
+    find_exposed,
+    find_small_classes,
+)
+from release_pipeline.stages.ways.classes import ClassWay
+from release_pipeline.stages.ways.way import CLASS, RECORD
+
+DIGITS = 60
+ROUNDING = Decimal("1e-50")  # where two sides are equal, their last digits are not
+Rows = list[list[int]]
+
+
+def exposed_by_hand(original: Rows, released: Rows, group: list[int], widths: Rows, k: int) -> list[bool]:
+    """All pairs: is this original of the same class, and in every column within reach?"""
+    found: list[bool] = []
+    for number, mine in zip(released, group, strict=True):
+        inside = 0
+        for other, its in zip(original, group, strict=True):
+            if mine == its >= 0 and all(abs(a - b) <= w for a, b, w in zip(number, other, widths[mine], strict=True)):
+                inside += 1
+        found.append(0 < inside < k)
+    return found
+
+
+def small_by_hand(group: list[int], kept: list[bool], k: int, sensitive: Rows, least: int) -> list[bool]:
+    """A kept record with fewer than k kept ones of its class, itself included, or with too few values in some column."""
+    found: list[bool] = []
+    for mine, stays in zip(group, kept, strict=True):
+        fellows = [row for its, also, row in zip(group, kept, sensitive, strict=True) if its == mine and also]
+        varied = all(len(set(column)) >= least for column in zip(*fellows, strict=True))
+        found.append(stays and mine >= 0 and (len(fellows) < k or not varied))
+    return found
+
+
+@cache
+def width_by_hand(t: int, confidence: Decimal, m: int) -> int:
+    """The least w for which the probabilities of -w..w add up to c^(1/m)."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        mass = Decimal(1)
+        q = (Decimal(-1) / t).exp() if t else Decimal(0)
+        mass = total = (1 - q) / (1 + q)
+        w = 0
+        while total**m < confidence:
+            mass, w = mass * q, w + 1
+            total += 2 * mass
+        return w
+
+
+def random_classes(chance: random.Random, n: int, some: int) -> list[int]:
+    """Classes 0.. without gaps, and records without any; `some`: how many classes at most."""
+    drawn = [chance.randrange(-1, some) for _ in range(n)]
+    numbers = {g: place for place, g in enumerate(sorted({g for g in drawn if g >= 0}))}
+    return [numbers.get(g, -1) for g in drawn]
+
+
+def as_array(rows: Sequence[Any], columns: int) -> Any:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), columns)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(120))
+def test_exposed_records_are_those_of_all_pairs(seed: int, m: int) -> None:
+    """Few different numbers, so that ties are many and originals lie on the edges of boxes; boxes of width 0, too."""
+    chance = random.Random(1000 * m + seed)  # noqa: S311
+    n, high = chance.randint(0, 30), chance.choice([0, 3, 12, 60])
+    group = random_classes(chance, n, chance.randint(1, 4))
+    original = [[chance.randint(0, high) for _ in range(m)] for _ in range(n)]
+    released = [[chance.randint(-3, high + 3) for _ in range(m)] for _ in range(n)]
+    count = max(group, default=-1) + 1
+    widths = [[chance.choice([0, 0, 1, 2, 5, 20, 2**63 - 1]) for _ in range(m)] for _ in range(count)]
+    for k in (1, 2, 3, 7):
+        found = find_exposed(as_array(original, m), as_array(released, m), np.array(group, np.int64), as_array(widths, m), k)
+        assert found.tolist() == exposed_by_hand(original, released, group, widths, k)
+        assert k > 1 or not found.any()
+
+
+def test_a_far_record_is_seen_and_one_that_nobody_is_near_is_not() -> None:
+    """Nine people at 0 and one at 100, k = 2: near 100 the box holds one of them; far outside it holds nobody."""
+    original = as_array([0] * 9 + [100], 1)
+    group, widths = np.zeros(10, dtype=np.int64), np.array([[46]])
+    for place, out in ((146, True), (147, False), (54, True), (53, False), (46, False), (-47, False)):
+        released = as_array([0] * 9 + [place], 1)
+        assert find_exposed(original, released, group, widths, 2)[9] == out
+    assert find_exposed(original, as_array([46] * 10, 1), group, widths, 10).all()
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_small_classes_are_those_of_plain_counting(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    n = chance.randint(0, 25)
+    group = random_classes(chance, n, chance.randint(1, 5))
+    kept = [chance.random() < 0.7 for _ in range(n)]
+    sensitive = [[chance.randint(-1, 2) for _ in range(chance.choice([1, 2]))][:1] * 1 for _ in range(n)]
+    if seed % 2:
+        sensitive = [[*row, chance.randint(0, 1)] for row in sensitive]
+    columns = 1 + seed % 2
+    for k, least in product((1, 2, 4), (1, 2, 3)):
+        found = find_small_classes(
+            np.array(group, np.int64), np.array(kept, bool), k=k, sensitive=as_array(sensitive, columns), l=least
+        )
+        assert found.tolist() == small_by_hand(group, kept, k, sensitive, least)
+        if least == 1:
+            assert np.array_equal(found, find_small_classes(np.array(group, np.int64), np.array(kept, bool), k=k))
+
+
+HEIGHT, WEIGHT = Grid.declare((-10, 20), 1), Grid.declare((0, 10), "0.1")
+ILLNESSES = ("flu", "mumps", "none")
+
+
+def make_policy(columns: int, k: int, least: int | None, confidence: str | None) -> Policy:
+    """One or two noise columns; a weight on a grid of a tenth, which floats do not have exactly."""
+    weight = "  weight: {role: quasi, do: noise, domain: [0, 10], grid: 0.1, outside: clamp, missing: fail, why: test}\n"
+    return parse_policy(
+        f"""
+policy: boxes
+steward: ana
+population: people
+source: {{path: people.csv}}
+person: each-row
+releases: once
+protect: {{method: k-epsilon, grouping: ola, k: {k}, {f"l: {least}, " if least else ""}epsilon: 1}}
+columns:
+  town: {{role: quasi, do: generalise, hierarchy: {{groups: [here, there]}}}}
+  height: {{role: quasi, do: noise, domain: [-10, 20], grid: 1, outside: clamp, missing: fail, why: test}}
+{weight if columns == 2 else ""}  illness: {{role: confidential, do: keep, values: [flu, mumps, none], why: test}}
+suppress: {{{f"confidence: {confidence}, " if confidence else ""}grouping_at_most: 0%, at_most: 90%}}
+review: {{reviewers: 1}}
+""",
+        name="boxes.yaml",
+    )
+
+
+def lay_out(chance: random.Random, columns: int, n: int) -> tuple[dict[str, pa.Table], pa.Table, list[int], list[Rows], Rows]:
+    """What the stages before would have left: tables by name, the masked table, and the same in plain numbers."""
+    group = [-1] * n
+    while max(group) < 0:
+        group = random_classes(chance, n, chance.randint(1, 3))
+    grids = {"height": HEIGHT, "weight": WEIGHT} if columns == 2 else {"height": HEIGHT}
+    spread = chance.choice([0, 2, 8])
+    original = [[chance.randint(3, 3 + spread) for _ in grids] for _ in range(n)]
+    scales = [[chance.choice([0, 1, 2, 5]) for _ in grids] for _ in range(max(group) + 1)]
+    noisy = [
+        [
+            min(max(x + (chance.randint(-4, 4) if scales[g][a] and g >= 0 else 0), 0), grid.width)
+            for a, (x, grid) in enumerate(cells)
+        ]
+        for g, cells in zip(group, (zip(row, grids.values(), strict=True) for row in original), strict=True)
+    ]
+    illness = [chance.choice(ILLNESSES) for _ in range(n)]
+    order = [i for i in chance.sample(range(n), n) if group[i] >= 0]
+
+    def restore(rows: Rows, a: int, grid: Grid) -> pa.Array:
+        return pa.array(grid.restore(np.array([float(row[a]) for row in rows])))
+
+    tables = {
+        "records": pa.table(
+            {name: restore(original, a, grid) for a, (name, grid) in enumerate(grids.items())} | {"illness": pa.array(illness)}
+        ),
+        "membership": pa.table({CLASS: pa.array(group, pa.int32())}),
+        "statistics": pa.table(
+            {
+                "column_name": pa.array([name for name in grids for _ in scales]),
+                "scale": pa.array([row[a] for a in range(len(grids)) for row in scales], pa.int64()),
+            }
+        ),
+    }
+    masked = pa.table(
+        {
+            RECORD: pa.array(order, pa.int64()),
+            CLASS: pa.array([group[i] for i in order], pa.int64()),
+            "town": pa.array([f"town {group[i]}" for i in order]),
+        }
+        | {name: restore([noisy[i] for i in order], a, grid) for a, (name, grid) in enumerate(grids.items())}
+        | {"illness": pa.array([illness[i] for i in order])}
+    )
+    return tables, masked, group, [original, noisy, [[ILLNESSES.index(name)] for name in illness]], scales
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_suppression_is_that_of_all_pairs(seed: int) -> None:
+    """The stage as a whole: boxes at c^(1/m) around what is released, then classes of fewer than k or l; all counted."""
+    chance = random.Random(seed)  # noqa: S311
+    columns, k, least = 1 + seed % 2, chance.choice([2, 3, 4]), chance.choice([None, 2, 3])
+    confidence = chance.choice([None, "30%", "50%", "90%"])
+    tables, masked, group, (original, noisy, illness), scales = lay_out(chance, columns, chance.randint(5, 25))
+    policy = make_policy(columns, k, least, confidence)
+    assert isinstance(policy.protect, ProtectClasses)
+    way = ClassWay(policy, policy.protect)
+
+    def read(name: str, wanted: Sequence[str] | None) -> pa.Table:
+        return tables[name] if wanted is None else tables[name].select(list(wanted))
+
+    exposed = [False] * len(group)
+    if confidence is not None:
+        share = Decimal(confidence[:-1]) / 100
+        widths = [[width_by_hand(t, share, columns) for t in row] for row in scales]
+        exposed = exposed_by_hand(original, noisy, group, widths, k)
+    kept = [g >= 0 and not out for g, out in zip(group, exposed, strict=True)]
+    small = small_by_hand(group, kept, k, illness, least or 1)
+    left = [i for i in masked.column(RECORD).to_pylist() if kept[i] and not small[i]]
+
+    done = way.suppress(read, masked)
+    assert done.table.column(RECORD).to_pylist() == left
+    assert done.table.column_names == masked.column_names
+    assert done.figures == {"grouping": group.count(-1), "confidence": sum(exposed), "classes_left_too_small": sum(small)}
+    assert (done.dropped, done.share) == (len(group) - len(left), (len(group) - len(left)) / len(group))
+    assert done.anonymity == (min(sum(group[j] == group[i] for j in left) for i in left) if left else None)
+    assert bool(done.refusal) == (len(group) - len(left) > Decimal("0.9") * len(group))
+
+
+def list_outcomes(original: list[int], t: int, grid: Grid, *, clamp: bool, patch: pytest.MonkeyPatch) -> list[dict[int, Decimal]]:
+    """P[y | x] for each original x of one class: every draw z sent through `add_class_noise`, weighed by the law.
+
+    Draws beyond reach are lumped together on either side; clamped, all of those come out at an end of the domain.
+    """
+    reach = grid.width + 3
+    with localcontext() as context:
+        context.prec = DIGITS
+        q = (Decimal(-1) / t).exp() if t else Decimal(0)
+        weight = {z: (1 - q) / (1 + q) * q ** abs(z) if z or t else Decimal(1) for z in range(-reach, reach + 1)}
+        weight[-reach - 1] = weight[reach + 1] = q ** (reach + 1) / (1 + q)
+        if not t:
+            weight = {0: Decimal(1)}
+        assert abs(sum(weight.values()) - 1) < ROUNDING
+        found: list[dict[int, Decimal]] = [{} for _ in original]
+        group, numbers = np.zeros(len(original), dtype=np.int64), np.array(original)
+        for z, mass in weight.items():
+            patch.setattr(class_noise, "discrete_laplace", lambda scales, stream, z=z: np.where(scales == t, z, 10**9))
+            released = add_class_noise(numbers, group, np.array([t]), grid, secret=bytes(32), context=(), clamp=clamp)
+            if not clamp and abs(z) > reach:
+                continue  # outcomes that lie further out than the list goes
+            for of_x, y in zip(found, released.tolist(), strict=True):
+                of_x[y] = of_x.get(y, Decimal(0)) + mass
+        return found
+
+
+def worst_ratio(found: list[dict[int, Decimal]], outcomes: range) -> Decimal:
+    """The largest P[y | x] / P[y | x'] of any two originals and any of these outcomes."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        pairs = permutations(found, 2)
+        ratios = [a[y] / b[y] if y in b else Decimal("Infinity") for a, b in pairs for y in outcomes if y in a]
+        return max(ratios, default=Decimal(1))
+
+
+CLASSES = [[2, 5], [0, 9], [4, 4, 4], [1, 2, 8], [0, 3, 3, 7, 9], [9, 8]]
+EPSILONS = ["0.1", "0.3", "0.7", "1", "2.5", "8"]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("original", CLASSES, ids=str)
+@pytest.mark.parametrize("clamp", [True, False])
+def test_no_number_tells_records_of_a_class_apart_by_more_than_epsilon(
+    original: list[int], epsilon: str, clamp: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P[y | x] <= e^eps P[y | x'] for all x, x' and y; and the next smaller scale would break it, if it is above 0."""
+    grid = Grid.declare((0, 9), 1)
+    declared = Epsilon.of(epsilon)
+    (t,) = class_scales(np.array(original), np.zeros(len(original), dtype=np.int64), declared).tolist()
+    diameter = max(original) - min(original)
+    outcomes = range(10) if clamp else range(-3, 13)
+    with localcontext() as context:
+        context.prec = DIGITS
+        limit = Decimal(epsilon).exp() * (1 + ROUNDING)
+        worst = worst_ratio(list_outcomes(original, t, grid, clamp=clamp, patch=monkeypatch), outcomes)
+        assert worst <= limit
+        exact = (Decimal(diameter) / t).exp() if t else Decimal(1)
+        assert abs(worst / exact - 1) < ROUNDING  # the bound of the docstring is reached, by the ends of the class
+    if t > 1:
+        less = list_outcomes(original, t - 1, grid, clamp=clamp, patch=monkeypatch)
+        assert worst_ratio(less, outcomes) > limit
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("weights", [(1, 1), (3, 1)])
+def test_two_columns_share_epsilon(epsilon: str, weights: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Independent noise in each, epsilon split: no pair of numbers tells two records apart by more than epsilon in all.
+
+    Unsplit, it does: the records differ most in both columns at once. The classes are small domains with all corners in use.
+    """
+    grid, declared = Grid.declare((0, 5), 1), Epsilon.of(epsilon)
+    records = [(0, 5), (5, 0), (2, 2), (0, 0)]
+    shares = declared.split(weights)
+    assert sum(share.nano for share in shares) == declared.nano
+
+    def loss(parts: Sequence[Epsilon]) -> Decimal:
+        outcomes: list[list[dict[int, Decimal]]] = []
+        for column, part in zip(zip(*records, strict=True), parts, strict=True):
+            (t,) = class_scales(np.array(column), np.zeros(4, dtype=np.int64), part).tolist()
+            outcomes.append(list_outcomes(list(column), t, grid, clamp=True, patch=monkeypatch))
+        first, second = outcomes
+        joint = [{(6 * y + z): a[y] * b[z] for y in a for z in b} for a, b in zip(first, second, strict=True)]
+        return worst_ratio(joint, range(36))
+
+    with localcontext() as context:
+        context.prec = DIGITS
+        limit = Decimal(epsilon).exp() * (1 + ROUNDING)
+        assert loss(shares) <= limit
+        assert loss((declared, declared)) > limit
+
+
+def test_the_box_holds_ones_own_original_as_often_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P[|y - x| <= w], clamping included, is at least the confidence for every original: clamping only brings y nearer to x."""
+    grid, original = Grid.declare((0, 9), 1), [0, 3, 3, 7, 9]
+    for epsilon, confidence in product(("1", "4"), ("0.5", "0.9", "0.99")):
+        scale = class_scales(np.array(original), np.zeros(5, dtype=np.int64), Epsilon.of(epsilon))
+        width = int(confidence_widths([scale], Decimal(confidence))[0, 0])
+        for x, outcomes in zip(
+            original, list_outcomes(original, int(scale[0]), grid, clamp=True, patch=monkeypatch), strict=True
+        ):
+            assert sum(mass for y, mass in outcomes.items() if abs(y - x) <= width) >= Decimal(confidence)
+
+
+def test_class_scales_bound_every_pair_in_fractions() -> None:
+    """The same without exponentials: |x - x'| / t <= eps for each pair of each class, as Fractions."""
+    chance = random.Random(1)  # noqa: S311
+    for _ in range(200):
+        group = np.array(random_classes(chance, 30, 4))
+        q, epsilon = (
+            np.array([chance.randint(0, 10 ** chance.randint(0, 9)) for _ in group]),
+            Epsilon(chance.randint(1000, 10**10)),
+        )
+        for number, t in enumerate(class_scales(q, group, epsilon).tolist()):
+            for a, b in combinations(q[group == number].tolist(), 2):
+                assert a == b if t == 0 else Fraction(abs(a - b), t) <= epsilon.fraction

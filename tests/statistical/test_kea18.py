@@ -1,0 +1,235 @@
+"""KEA18's trends on Adult with made-up heights (methods.md section 6), with margins that no choice of secrets breaks.
+
+The margins are at least twice the spread over eight secrets. Two of the paper's statements depend on k here: with k = 2 a guess
+alone links 3.8% of the records, so that a risk under 5% needs epsilon at most 0.5; and 99% confidence suppresses under 2% only up
+to epsilon 5. What is suppressed has no hump: boxes that hold the whole class shrink with 1/epsilon, and fewer records fit in.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.errors import InvalidArgument, WrongUsage
+from release_pipeline.experiments import kea18
+from release_pipeline.experiments.kea18 import (
+    DOMAIN,
+    HEIGHTS,
+    KS,
+    Experiment,
+    Point,
+    draw,
+    draw_heights,
+    link,
+    main,
+    run,
+)
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.stages.audit import record_linkage
+
+pytestmark = pytest.mark.statistical
+
+EPSILONS = ("0.01", "0.1", "0.5", "1", "2", "5", "10", "20", "50", "100")
+RUNS = 3
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def adult(reference_data: Path) -> Path:
+    return reference_data / "adult.csv"
+
+
+@pytest.fixture(scope="module")
+def found(adult: Path) -> Experiment:
+    return run(adult, epsilons=EPSILONS, runs=RUNS, secret=bytes(31) + b"\x07")
+
+
+def at(found: Experiment, k: int, epsilon: float) -> Point:
+    (point,) = (point for point in found.of(k) if point.epsilon == epsilon)
+    return point
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", KS)
+def test_error_falls_as_epsilon_grows(found: Experiment, k: int) -> None:
+    """Expected: like 1/epsilon, but for scales rounded up to whole millimetres. Measured: the same where clamping is rare, and at
+    small epsilon no more than numbers within the domain can be off."""
+    points = found.of(k)
+    for one, more in pairwise(points):
+        factor = more.epsilon / one.epsilon
+        assert 0.85 * factor < one.expected_error / more.expected_error <= 1.001 * factor
+        assert one.measured_error > more.measured_error
+        if one.epsilon >= 1:
+            assert one.measured_error > 1.5 * more.measured_error
+    for point in points:
+        if point.epsilon >= 5:
+            assert point.measured_error == pytest.approx(point.expected_error, rel=0.03)
+    assert 0.4 < points[0].measured_error < 0.45 < 15 < points[0].expected_error
+
+
+@pytest.mark.slow
+def test_error_grows_with_k(found: Experiment) -> None:
+    """Larger classes are wider: nearly half as much again from k = 2 to 100. k = 5 and 10 have the same levels, and nearly the
+    same classes."""
+    for epsilon in map(float, EPSILONS):
+        errors = [at(found, k, epsilon).expected_error for k in KS]
+        assert errors == sorted(errors)
+        assert errors[-1] > 1.4 * errors[0]
+        assert all(more > 1.03 * one for one, more in pairwise(at(found, k, epsilon).expected_error for k in (2, 5, 20, 50, 100)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", KS)
+def test_linking_grows_from_chance(found: Experiment, k: int) -> None:
+    """At epsilon 0.01 a number says nothing: a guess within the class is as good. From epsilon 1 on the risk grows throughout."""
+    points = found.of(k)
+    chance = points[0].chance
+    by_chance = 5 * np.sqrt(chance / (RUNS * points[0].records))
+    assert abs(points[0].linking - chance) < by_chance
+    assert abs(points[1].linking - 1.05 * chance) < 0.05 * chance + by_chance
+    grown = [point.linking for point in points if point.epsilon >= 1]
+    assert grown[0] > 1.15 * chance
+    assert all(more > 1.08 * one for one, more in pairwise(grown))
+    assert all(more > 1.2 * one for one, more in pairwise(grown[1:]))
+    assert grown[-1] > 8 * chance
+    assert all(point.linking > chance - by_chance for point in points)
+
+
+@pytest.mark.slow
+def test_linking_under_five_percent_is_reached(found: Experiment) -> None:
+    """With k = 2 up to epsilon 0.5 and not at 2; with k from 10 up to epsilon 10; with k = 100 even at 100. More k, less risk."""
+    assert at(found, 2, 0.5).linking < 0.05 < 0.06 < at(found, 2, 2).linking
+    assert at(found, 2, 0.01).chance > 0.035
+    assert all(at(found, k, 10).linking < 0.045 for k in KS if k >= 10)
+    assert at(found, 100, 100).linking < 0.035
+    assert at(found, 10, 50).linking > 0.08
+    for epsilon in map(float, EPSILONS):
+        risks = [at(found, k, epsilon).linking for k in (2, 5, 20, 50, 100)]
+        assert all(one > 1.25 * more for one, more in pairwise(risks))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", KS)
+def test_confidence_suppresses_little_at_small_epsilon_and_more_throughout(found: Experiment, k: int) -> None:
+    """None while each box (4.6 diam/epsilon to either side) holds the domain, under 2% up to epsilon 5, and then more and more.
+
+    At epsilon 100 a box is a tenth as wide as its class, and few are in it at the edges.
+    """
+    points = found.of(k)
+    assert points[0].suppressed == 0
+    assert all(point.suppressed < 0.001 for point in points if point.epsilon <= 1)
+    assert all(point.suppressed < 0.017 for point in points if point.epsilon <= 5)
+    assert all(one.suppressed < more.suppressed for one, more in pairwise(points) if one.epsilon >= 1)
+    assert at(found, k, 20).suppressed > 0.02
+    assert at(found, k, 100).suppressed > 0.07
+
+
+@pytest.mark.slow
+def test_confidence_lowers_the_linking_risk_where_it_suppresses(found: Experiment) -> None:
+    """Who stands out is whom linking finds: without them the risk at epsilon 20 is a seventh lower and more, for every k."""
+    for k in KS:
+        point = at(found, k, 20)
+        assert point.linking_left < 0.87 * point.linking
+        assert at(found, k, 0.01).linking_left == at(found, k, 0.01).linking
+
+
+@pytest.mark.slow
+def test_the_classes_are_those_of_the_grouping(found: Experiment) -> None:
+    for k in KS:
+        point = found.of(k)[0]
+        assert point.records >= 0.95 * 32561
+        assert point.records >= k * point.classes
+        assert point.chance == point.classes / point.records
+    assert [found.of(k)[0].classes for k in KS] == [1209, 293, 226, 115, 57, 23]
+
+
+@pytest.mark.slow
+def test_the_picture_and_the_figures_are_whole(found: Experiment) -> None:
+    """A line for each k in each panel and in the legend, everything inside the page, and a row for each point."""
+    text = draw(found)
+    page = ET.fromstring(text)  # noqa: S314  written by us
+    lines = [path for path in page.iter(f"{SVG}path") if path.get("class") == "line"]
+    assert len(lines) == 4 * len(KS)
+    assert len({path.get("stroke") for path in lines}) == len(KS)
+    for path in lines[:3]:
+        assert path.get("d", "").count("L") == len(EPSILONS) - 1
+    wide, high = float(page.get("width", 0)), float(page.get("height", 0))
+    for path in lines:
+        places = np.array(path.get("d", "M").replace("h", "L")[1:].replace("L", " ").split(), dtype=float)
+        assert 0 < places.min() < places.max() < wide
+    for entry in page.iter(f"{SVG}text"):
+        letter = {"title": 11, "head": 8.5}.get(entry.get("class", ""), 7)  # no sans-serif is so wide on average
+        room = float(entry.get("x", 0)) if entry.get("text-anchor") == "end" else wide - float(entry.get("x", 0))
+        assert letter * len(entry.text or "") < room
+        assert 12 < float(entry.get("y", 0)) < high - 4
+    assert {f"k = {k}" for k in KS} <= {text.text for text in page.iter(f"{SVG}text")}
+    assert "prefers-color-scheme:dark" in text
+    assert len(text) < 60_000
+    rows = [row.split(",") for row in found.csv.splitlines()]
+    assert rows[0][:2] == ["k", "epsilon"]
+    assert len(rows) == 1 + len(found.points)
+    for row, point in zip(rows[1:], found.points, strict=True):
+        assert [float(entry) for entry in row[:2]] == [point.k, point.epsilon]
+
+
+@pytest.mark.slow
+def test_the_command_writes_both_files(adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small run: the same figures twice, for the secret and the heights are fixed."""
+    monkeypatch.setattr(kea18, "run", partial(run, ks=(100,), epsilons=("1",), runs=1))
+    for name in ("one", "two"):
+        main([str(adult), str(tmp_path / name)])
+    one, two = ((tmp_path / name / "kea18.csv").read_text() for name in ("one", "two"))
+    assert one == two
+    assert ET.parse(tmp_path / "one" / "kea18.svg").getroot().tag == f"{SVG}svg"  # noqa: S314  written by us
+    with pytest.raises(WrongUsage, match="two paths"):
+        main([str(adult)])
+
+
+def test_heights_are_normal_in_whole_millimetres() -> None:
+    """Each band's mean and deviation as declared, from the first age of the band on."""
+    for sex, (bands, spread) in HEIGHTS.items():
+        for (start, mean), end in zip(bands, [*(first for first, _ in bands[1:]), 91], strict=True):
+            for age in (start, end - 1):
+                heights = draw_heights(np.full(20_000, age), np.full(20_000, sex, dtype=object))
+                assert abs(heights.mean() - mean) < 5 * spread / np.sqrt(20_000)
+                assert heights.std() == pytest.approx(spread, rel=0.03)
+                assert np.array_equal(heights, np.rint(heights))
+                assert DOMAIN[0] < heights.min() < heights.max() < DOMAIN[1]
+
+
+def test_no_more_lines_than_colours() -> None:
+    point = Point(2, 1.0, 1, 2, 0.5, 1.0, 1.0, 0.5, 0.5, 0.0, 0.0)
+    with pytest.raises(InvalidArgument, match="told apart"):
+        draw(Experiment(tuple(Point(k, *(getattr(point, name) for name in Point.__slots__[1:])) for k in range(7))))
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 2)), min_size=1, max_size=25))
+def test_linking_is_that_of_the_audit(records: list[tuple[int, int, int]]) -> None:
+    """Record by record by hand, and on average as `record_linkage` has it within groups; ties of all kinds."""
+    original, released, group = (np.array(column) for column in zip(*records, strict=True))
+    mine = link(original, released, group)
+    for place, (x, y, g) in enumerate(records):
+        near = min(abs(other - y) for other, _, its in records if its == g)
+        nearest = sum(abs(other - y) == near for other, _, its in records if its == g)
+        assert mine[place] == (1 / nearest if abs(x - y) == near else 0)
+    percent, tried = record_linkage(
+        original[:, None].astype(float),
+        released[:, None].astype(float),
+        np.arange(len(records)),
+        stream=noise_stream(bytes(32), "link"),
+        groups=group,
+    )
+    assert tried == len(records)
+    assert percent == pytest.approx(100 * mine.mean())
+
+
+def test_records_without_a_class_are_neither_linked_nor_near() -> None:
+    original, released, group = np.array([5, 5, 7, 0]), np.array([5, 6, 7, 0]), np.array([-1, 0, 0, 0])
+    assert link(original, released, group).tolist() == [0, 0.5, 1, 1]
