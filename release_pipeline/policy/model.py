@@ -249,7 +249,7 @@ class SuppressClasses(Frozen):
 
 def _suppressed(value: Any) -> str:
     if isinstance(value, dict):
-        return "groups" if "quasi_groups_below" in value or set(cast(dict[str, Any], value)) <= {"at_most"} else "classes"
+        return "groups" if "quasi_groups_below" in value else "classes"
     return "classes" if isinstance(value, SuppressClasses) else "groups"
 
 

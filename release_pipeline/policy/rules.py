@@ -294,8 +294,8 @@ def _suppress(parts: Parts) -> Iterator[Problem]:
         return
     if isinstance(parts.suppress, SuppressClasses):
         if parts.protect is not None:
-            what = f"grouping_at_most and confidence belong to k-epsilon; {parts.protect.method} suppresses small groups."
-            yield ("suppress",), what, "Write quasi_groups_below and at_most."
+            what = f"quasi_groups_below is missing: {parts.protect.method} suppresses small groups; the rest is for k-epsilon."
+            yield ("suppress",), what, "Write {quasi_groups_below: 5, at_most: 5%} with the numbers you mean."
         return
     kept = [column for column in parts.kept.values() if column.role == "quasi"]
     if parts.suppress is not None and parts.complete and not kept:

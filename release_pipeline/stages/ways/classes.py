@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.errors import DataRefused, ReleasePipelineError
+from release_pipeline.errors import DataRefused, InvalidArgument, ReleasePipelineError
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
@@ -335,6 +335,10 @@ class ClassWay:
         share = self.protect.epsilon.nano / self.policy.column_epsilon[name].nano
 
         def error_with(epsilon: Epsilon) -> float:
+            try:
+                class_scales(q, group, epsilon)
+            except InvalidArgument:  # so much noise that it would not fit 64 bits
+                return float("inf")
             return _mean_of_classes(*expect_relative_errors(numbers, group, class_scales(q, group, epsilon), step))
 
         needed = epsilon_for(error_with, float(limit))

@@ -23,6 +23,7 @@ from release_pipeline.policy.hierarchies import (
     rows_of_groups,
 )
 from release_pipeline.policy.load import list_files
+from release_pipeline.policy.model import SuppressClasses
 from release_pipeline.privacy.hierarchy import Hierarchy
 
 POLICY = """\
@@ -241,7 +242,7 @@ def test_the_policy_is_valid() -> None:
         ("grouping: ola", "grouping: ola, metric: precision", "Allowed: 'categorical-precision'"),
         ("epsilon: 1", "epsilon: 1, weights: {ill: 2}", "'ill' is not a column with do: noise"),
         ("method: k-epsilon, grouping: ola", "method: dp-um", "dp-um works on single columns and generalises none"),
-        ("method: k-epsilon, grouping: ola", "method: dp-um", "grouping_at_most and confidence belong to k-epsilon"),
+        ("method: k-epsilon, grouping: ola", "method: dp-um", "quasi_groups_below is missing: dp-um suppresses small groups"),
         ("person: each-row", "person: {column: id, records_per_release: 2}", "k of them may be fewer than k people"),
         ("role: confidential, do: keep", "role: quasi, do: keep", "k-epsilon releases no quasi-identifier as it is"),
         ("role: quasi, do: generalise", "role: confidential, do: generalise", "Allowed: 'quasi'"),
@@ -301,6 +302,13 @@ def test_the_order_of_columns_is_part_of_the_hash() -> None:
     assert told.canonical_hash() != other.canonical_hash()
     assert told.canonical_hash() == same.canonical_hash()
     assert list(describe_diff(told, other)) == ["protect.order: [sex, age, zip] -> [age, sex, zip]"]
+
+
+def test_a_limit_on_all_suppression_alone_is_enough() -> None:
+    """No class may stay too small then, and nobody is dropped for standing out."""
+    policy = parse_policy(POLICY.replace("{grouping_at_most: 5%, confidence: 99%, at_most: 7%}", "{at_most: 7%}"), name="p.yaml")
+    assert isinstance(policy.suppress, SuppressClasses)
+    assert (policy.suppress.grouping_at_most, policy.suppress.confidence) == (0, None)
 
 
 def test_mondrian_needs_a_label_for_everybody() -> None:
