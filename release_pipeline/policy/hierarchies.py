@@ -76,11 +76,6 @@ class Listed(Frozen):
         counts = [len(set(column)) for column in zip(*self.rows, strict=True)]
         return tuple(ALL if count == 1 and level else f"{count:,} values" for level, count in enumerate(counts))
 
-    def labels_of(self, entries: Sequence[str], missing: str | None) -> list[tuple[str, ...]]:
-        """A row for each of these entries."""
-        known = {row[0]: row for row in self.rows}
-        return [known[entry] for entry in entries]
-
     def may_release(self, label: str, missing: str | None) -> bool:
         """Whether a released column may have this label."""
         return any(label in row for row in self.rows)

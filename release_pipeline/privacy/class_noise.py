@@ -84,11 +84,17 @@ def expect_relative_errors(values: FloatArray, group: IntArray, scale: IntArray,
     E|Z| / |x|, averaged over the class through the harmonic mean of |x|: E|Z| times the mean of 1/|x| (KEA18).
     It is undefined at x = 0, so those records are left out, and the caller says how many they were; a class of zeros has NaN.
     """
+    inverse, count = mean_inverses(values, group, len(scale))
+    return expect_magnitude(scale) * step * inverse, count
+
+
+def mean_inverses(values: FloatArray, group: IntArray, classes: int) -> tuple[FloatArray, IntArray]:
+    """For each class 1 over the harmonic mean of |x|, and of how many numbers: those that are not 0; NaN without any."""
     use = (group >= 0) & (values != 0)
-    count = np.bincount(group[use], minlength=len(scale)).astype(np.int64)
-    inverse = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=len(scale))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return expect_magnitude(scale) * step * inverse / count, count
+    count = np.bincount(group[use], minlength=classes).astype(np.int64)
+    total = np.bincount(group[use], weights=1 / np.abs(values[use]), minlength=classes)
+    with np.errstate(invalid="ignore"):
+        return total / count, count
 
 
 def expect_square(q: IntArray, group: IntArray, scale: IntArray, width: int) -> FloatArray:

@@ -28,13 +28,15 @@ from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.reservation import Probe
-from release_pipeline.flow.trust.approvals import approve_candidate
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.policy import load_policy
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.public import CARD_SCHEMA
-from tests.integration.people import RELEASE, appoint
-from tests.integration.sites import TinySite, make_site
+from tests.integration.people import PEOPLE, RELEASE, appoint
+from tests.integration.sites import ROOT, TinySite, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES
 
 HEADER = ("person", "year", "age", "zip", "born", "town", "income", "rent", "illness", "remark")
@@ -521,11 +523,39 @@ def test_mask_applies_the_method_alone(tmp_path: Path) -> None:
     assert masked.columns["income"]["classes"] > 1
 
 
-def test_approvals_given_before_an_upgrade_hold(keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+def test_approvals_given_before_an_upgrade_hold() -> None:
     """The hash of a policy that uses nothing new is what it was before generalisation was known."""
-    root = Path(__file__).resolve().parents[2]
-    hashes = {name: load_policy(root / "policies" / f"{name}.yaml").canonical_hash() for name in ("rand-hie", "census-once")}
+    hashes = {name: load_policy(ROOT / "policies" / f"{name}.yaml").canonical_hash() for name in ("rand-hie", "census-once")}
     assert hashes == {
         "rand-hie": "66485aac9313c19003b9a782bf17423d963cc71d264b3d9cd7c041882fb32974",
         "census-once": "3ab5591af3be5a8630940d78d7a768658663e1552e0dfd3019f819bdc487c219",
     }
+
+
+def test_adult_to_a_verified_package(tmp_path: Path, reference_data: Path, keys: dict[str, PrivateKey]) -> None:
+    """The policy that ships, on the data that it names: levels, records and k counted by others, and every step to the package."""
+    name = "adult-k-epsilon"
+    home = tmp_path / "site"
+    (home / "policies").mkdir(parents=True)
+    shutil.copyfile(ROOT / "policies" / f"{name}.yaml", home / "policies" / f"{name}.yaml")
+    shutil.copyfile(ROOT / "populations.yaml", home / "populations.yaml")
+    site = Site(home, {"RELEASE_PIPELINE_REFERENCE_DATA": str(reference_data)})
+    for person, role in PEOPLE.items():
+        trust_key(site, person, role, keys[person].public, key=keys["olga"])
+    approve_policy(site, name, key=keys["olga"])
+    approve_populations(site, key=keys["olga"])
+    flow = open_release(site, name, None)
+    facts = flow.run().facts
+    assert facts["levels"] == {"age": "1 of 4", "sex": "0 of 1", "race": "0 of 1", "marital_status": "0 of 2"}
+    for person in ("ben", "cleo"):
+        approve_candidate(site, flow.id, key=keys[person])
+    package = publish(site, flow.id, key=keys["robot"])
+    assert not [finding for finding in verify(package, site.officer or "") if finding.level == "FAIL"]
+    released = pd.read_parquet(package / "data.parquet")
+    quasi = list(facts["levels"])
+    assert anonymity.k_anonymity(released, quasi) >= 10
+    adult = pd.read_csv(reference_data / "adult.csv")
+    ages = (adult["age"] // 5 * 5).map(lambda age: f"{age}-{age + 4}")
+    sizes = adult.assign(age=ages).groupby(quasi)["income"].transform("size")
+    assert 0 <= (sizes >= 10).sum() - len(released) <= 0.02 * len(adult)  # who stood out is gone too
+    assert facts["rows_in"] == len(adult) == 32_561

@@ -3,6 +3,7 @@ as large as the class is wide; records that stand out in their class are suppres
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,12 +15,13 @@ import pyarrow.compute
 
 from release_pipeline.errors import DataRefused, InvalidArgument, ReleasePipelineError
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import Intervals
+from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
-from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
+    class_diameters,
     class_scales,
     confidence_widths,
     epsilon_for,
@@ -28,11 +30,13 @@ from release_pipeline.privacy.class_noise import (
     expect_square,
     find_exposed,
     find_small_classes,
+    mean_inverses,
 )
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import audit_columns, record_linkage
 from release_pipeline.stages.suppress import encode, group_sizes
 from release_pipeline.stages.ways.way import (
@@ -78,8 +82,8 @@ class ClassWay:
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """In closed form, from the classes and scales that these data get; no noise is simulated. `epsilon_needed`: in all, for a
-        limit of the policy on a relative error."""
+        """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as they are on their
+        grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a limit on a relative error."""
         classes = self._group(read, progress)
         expected: Figures = {}
         for name, column in self.policy.noise_columns.items():
@@ -155,14 +159,9 @@ class ClassWay:
             names = list(self.policy.noise_columns)
             widths = confidence_widths([self._scale(read, name) for name in names], rule.confidence)
             grids = [column.exact_grid for column in self.policy.noise_columns.values()]
-            original = np.stack(
-                [grid.quantise(read("records", [name]).column(name).to_numpy()) for name, grid in zip(names, grids, strict=True)],
-                axis=1,
-            )
+            original = _units(read("records", names), grids)
             noisy = np.zeros_like(original)
-            noisy[own] = np.stack(
-                [grid.quantise(masked.column(name).to_numpy()) for name, grid in zip(names, grids, strict=True)], axis=1
-            )
+            noisy[own] = _units(masked.select(names), grids)
             exposed = find_exposed(original, noisy, released, widths, self.protect.k)
         kept = (released >= 0) & ~exposed
         small = find_small_classes(released, kept, k=self.protect.k, sensitive=self._sensitive(read), l=self.protect.l or 1)
@@ -278,8 +277,11 @@ class ClassWay:
         entries, spec, missing = read("records", [name]).column(name).combine_chunks(), column.hierarchy, column.missing_entry
         if not isinstance(spec, Intervals):
             encoded = entries.dictionary_encode()
-            rows = spec.labels_of(encoded.dictionary.to_pylist(), missing)
-            return _Coded(encoded.indices.to_numpy().astype(np.int64), Hierarchy.of(rows), column)
+            occurring, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+            if not isinstance(spec, Listed):
+                return _Coded(places.astype(np.int64), Hierarchy.of(spec.labels_of(occurring, missing)), column)
+            declared = Hierarchy.of(spec.rows)  # as a whole: how wide a label is does not depend on what occurs
+            return _Coded(declared.encode(occurring)[places], declared, column)
         numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64)
         absent = np.isnan(numbers)
         units = spec.exact_grid.quantise(np.where(absent, float(spec.domain[0]), numbers))
@@ -333,13 +335,14 @@ class ClassWay:
             return {}
         step = float(self.policy.noise_columns[name].grid)
         share = self.protect.epsilon.nano / self.policy.column_epsilon[name].nano
+        diameters = class_diameters(q, group)
+        inverse, count = mean_inverses(numbers, group, len(diameters))
 
         def error_with(epsilon: Epsilon) -> float:
             try:
-                class_scales(q, group, epsilon)
+                return _mean_of_classes(expect_magnitude(scales_for(diameters, epsilon)) * step * inverse, count)
             except InvalidArgument:  # so much noise that it would not fit 64 bits
                 return float("inf")
-            return _mean_of_classes(*expect_relative_errors(numbers, group, class_scales(q, group, epsilon), step))
 
         needed = epsilon_for(error_with, float(limit))
         return {"epsilon_needed": None if needed is None else float(needed) * share}
@@ -360,6 +363,11 @@ class ClassWay:
             stands_for = np.bincount(pairs // span)
             lost[name] = float(np.mean(stands_for[of] - 1)) / (distinct - 1) if distinct > 1 else 0.0
         return lost
+
+
+def _units(table: pa.Table, grids: Sequence[Grid]) -> Ints:
+    """The columns of a table in units of their grids, a column each."""
+    return np.stack([grid.quantise(column.to_numpy()) for grid, column in zip(grids, table.columns, strict=True)], axis=1)
 
 
 def _first_of_each(group: Ints) -> npt.NDArray[np.intp]:
