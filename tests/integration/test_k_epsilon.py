@@ -533,7 +533,7 @@ def test_approvals_given_before_an_upgrade_hold() -> None:
 
 
 def test_adult_to_a_verified_package(tmp_path: Path, reference_data: Path, keys: dict[str, PrivateKey]) -> None:
-    """The policy that ships, on the data that it names: levels, records and k counted by others, and every step to the package."""
+    """The policy that ships, on the data that it names: levels and k counted by others, and every step to the package."""
     name = "adult-k-epsilon"
     home = tmp_path / "site"
     (home / "policies").mkdir(parents=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,9 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.errors import DataRefused, InvalidArgument, ReleasePipelineError
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
 from release_pipeline.privacy import Epsilon, Grid
@@ -32,13 +30,11 @@ from release_pipeline.privacy.class_noise import (
     find_small_classes,
     mean_inverses,
 )
-from release_pipeline.privacy.cuts import cut_classes
-from release_pipeline.privacy.hierarchy import Hierarchy
-from release_pipeline.privacy.lattice import search_lattice
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import audit_columns, record_linkage
 from release_pipeline.stages.suppress import encode, group_sizes
+from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, measure_loss, read_sensitive
 from release_pipeline.stages.ways.way import (
     CLASS,
     RECORD,
@@ -52,25 +48,6 @@ from release_pipeline.stages.ways.way import (
 )
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
-Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Classes:
-    """The class of each record (-1: suppressed), the labels of each class by column, and what is noted of the grouping."""
-
-    group: Ints
-    labels: dict[str, list[str]]
-    noted: Figures
-
-
-@dataclass(frozen=True, slots=True)
-class _Coded:
-    """A generalised column as numbers: places in its hierarchy, or grid units where it is cut as a number."""
-
-    codes: Ints
-    hierarchy: Hierarchy | None
-    spec: GeneraliseColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +61,7 @@ class ClassWay:
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as they are on their
         grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a limit on a relative error."""
-        classes = self._group(read, progress)
+        classes = make_classes(self.policy, self.protect, read, progress)
         expected: Figures = {}
         for name, column in self.policy.noise_columns.items():
             numbers = read("records", [name]).column(name).to_numpy()
@@ -105,7 +82,7 @@ class ClassWay:
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
-        classes = self._group(read, progress)
+        classes = make_classes(self.policy, self.protect, read, progress)
         sizes = np.bincount(classes.group[classes.group >= 0], minlength=int(classes.group.max(initial=-1)) + 1)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
@@ -164,7 +141,9 @@ class ClassWay:
             noisy[own] = _units(masked.select(names), grids)
             exposed = find_exposed(original, noisy, released, widths, self.protect.k)
         kept = (released >= 0) & ~exposed
-        small = find_small_classes(released, kept, k=self.protect.k, sensitive=self._sensitive(read), l=self.protect.l or 1)
+        small = find_small_classes(
+            released, kept, k=self.protect.k, sensitive=read_sensitive(self.policy, self.protect, read), l=self.protect.l or 1
+        )
         kept &= ~small
         table = masked.filter(pa.array(kept[own]))
         counts = {
@@ -213,92 +192,8 @@ class ClassWay:
                 "largest": int(sizes.max()),
                 "discernibility": int(np.sum(sizes * sizes)),
             },
-            "information_loss": self._measure_loss(read, group),
+            "information_loss": measure_loss(self.policy, self.protect, read, group),
         }
-
-    def _group(self, read: Read, progress: Progress) -> _Classes:
-        """The classes of these records: a function of the records alone."""
-        coded = {name: self._encode(read, name, column) for name, column in self.policy.generalised_columns.items()}
-        sensitive = self._sensitive(read)
-        progress(f"grouping by {', '.join(coded)}")
-        try:
-            make = self._search if self.protect.grouping == "ola" else self._cut
-            return make(coded, sensitive, progress)
-        except ReleasePipelineError as error:
-            raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
-
-    def _search(self, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress) -> _Classes:
-        rule = self.policy.suppress
-        codes = np.stack([column.codes for column in coded.values()], axis=1)
-        share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
-        found = search_lattice(
-            codes,
-            [column.hierarchy for column in coded.values() if column.hierarchy is not None],
-            self.protect.k,
-            max_suppressed=int(share * len(codes)),
-            metric=self.protect.chosen_metric,
-            sensitive=sensitive,
-            l=self.protect.l or 1,
-            progress=progress,
-        )
-        first = _first_of_each(found.group)
-        labels, noted = dict[str, list[str]](), Figures()
-        for (name, column), level in zip(coded.items(), found.levels, strict=True):
-            assert column.hierarchy is not None  # noqa: S101  for the type checker
-            names = column.hierarchy.labels[level]
-            labels[name] = [names[place] for place in column.hierarchy.codes[level, column.codes[first]].tolist()]
-            noted[name] = {"level": level, "levels": column.hierarchy.levels}
-        return _Classes(found.group, labels, noted)
-
-    def _cut(self, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress) -> _Classes:
-        codes = np.stack([column.codes for column in coded.values()], axis=1)
-        hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
-        group, reached = cut_classes(codes, self.protect.k, hierarchies=hierarchies, sensitive=sensitive, l=self.protect.l or 1)
-        first = _first_of_each(group)
-        labels, noted = dict[str, list[str]](), Figures()
-        for place, (name, column) in enumerate(coded.items()):
-            spec = column.spec.hierarchy
-            if column.hierarchy is None:
-                assert isinstance(spec, Intervals)  # noqa: S101  for the type checker
-                low, high = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), -1)
-                np.minimum.at(low, group, column.codes)
-                np.maximum.at(high, group, column.codes)
-                labels[name] = [spec.show(int(a), int(b)) for a, b in zip(low, high, strict=True)]
-                noted[name] = {"mean_width": float(np.mean((high - low)[group])) * float(spec.grid)}
-                continue
-            levels, names = reached[:, place], column.hierarchy.labels
-            codes_there = column.hierarchy.codes[levels, column.codes[first]]
-            labels[name] = [names[level][code] for level, code in zip(levels.tolist(), codes_there.tolist(), strict=True)]
-            noted[name] = {"mean_level": float(np.mean(levels[group])), "levels": column.hierarchy.levels}
-        return _Classes(group, labels, noted)
-
-    def _encode(self, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
-        """A generalised column as numbers, with the labels of what occurs in it."""
-        entries, spec, missing = read("records", [name]).column(name).combine_chunks(), column.hierarchy, column.missing_entry
-        if not isinstance(spec, Intervals):
-            encoded = entries.dictionary_encode()
-            occurring, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-            if not isinstance(spec, Listed):
-                return _Coded(places.astype(np.int64), Hierarchy.of(spec.labels_of(occurring, missing)), column)
-            declared = Hierarchy.of(spec.rows)  # as a whole: how wide a label is does not depend on what occurs
-            return _Coded(declared.encode(occurring)[places], declared, column)
-        numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64)
-        absent = np.isnan(numbers)
-        units = spec.exact_grid.quantise(np.where(absent, float(spec.domain[0]), numbers))
-        if self.protect.grouping == "mondrian":
-            return _Coded(units, None, column)
-        units[absent] = -1
-        distinct, codes = np.unique(units, return_inverse=True)
-        rows = spec.label_units([unit for unit in distinct.tolist() if unit >= 0])
-        if missing is not None and distinct[0] < 0:
-            rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
-        return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
-
-    def _sensitive(self, read: Read) -> Ints | None:
-        """The confidential columns that `l` is about, a column each."""
-        if self.protect.l is None:
-            return None
-        return encode([read("records", [name]).column(name) for name in self.policy.kept_columns])
 
     def _groups(self, read: Read) -> Ints:
         return read("membership", None).column(CLASS).to_numpy().astype(np.int64)
@@ -307,7 +202,7 @@ class ClassWay:
         statistics = read("statistics", None)
         return statistics.filter(_compute.equal(statistics.column("column_name"), name)).column("scale").to_numpy()
 
-    def _facts(self, classes: _Classes) -> dict[str, Any]:
+    def _facts(self, classes: Classes) -> dict[str, Any]:
         """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""
         told = {name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted}
         return {"levels": told} if told else {}
@@ -347,33 +242,10 @@ class ClassWay:
         needed = epsilon_for(error_with, float(limit))
         return {"epsilon_needed": None if needed is None else float(needed) * share}
 
-    def _measure_loss(self, read: Read, group: Ints) -> dict[str, float]:
-        """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
-        nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
-        lost: dict[str, float] = {}
-        labels = read("labels", None)
-        for name, column in self.policy.generalised_columns.items():
-            coded = self._encode(read, name, column)
-            label = labels.column(name).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-            members = group >= 0
-            of, value = label[group[members]], coded.codes[members]
-            distinct = len(np.unique(value))
-            span = int(value.max()) + 1
-            pairs = np.unique(of * span + value)
-            stands_for = np.bincount(pairs // span)
-            lost[name] = float(np.mean(stands_for[of] - 1)) / (distinct - 1) if distinct > 1 else 0.0
-        return lost
-
 
 def _units(table: pa.Table, grids: Sequence[Grid]) -> Ints:
     """The columns of a table in units of their grids, a column each."""
     return np.stack([grid.quantise(column.to_numpy()) for grid, column in zip(grids, table.columns, strict=True)], axis=1)
-
-
-def _first_of_each(group: Ints) -> npt.NDArray[np.intp]:
-    """One record of each class."""
-    classes, first = np.unique(group, return_index=True)
-    return first[classes >= 0]
 
 
 def _mean_of_classes(relative: npt.NDArray[np.float64], count: Ints) -> float:

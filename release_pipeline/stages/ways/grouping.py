@@ -1,0 +1,155 @@
+"""Records into classes: which share their generalised quasi-identifiers, at which levels, and what that lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import DataRefused, ReleasePipelineError
+from release_pipeline.policy import Policy
+from release_pipeline.policy.hierarchies import Intervals, Listed
+from release_pipeline.policy.model import GeneraliseColumn, ProtectClasses, SuppressClasses
+from release_pipeline.privacy.cuts import cut_classes
+from release_pipeline.privacy.hierarchy import Hierarchy
+from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.stages.suppress import encode
+from release_pipeline.stages.ways.way import Figures, Progress, Read
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The class of each record (-1: suppressed), the labels of each class by column, and what is noted of the grouping."""
+
+    group: Ints
+    labels: dict[str, list[str]]
+    noted: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Coded:
+    """A generalised column as numbers: places in its hierarchy, or grid units where it is cut as a number."""
+
+    codes: Ints
+    hierarchy: Hierarchy | None
+    spec: GeneraliseColumn
+
+
+def make_classes(policy: Policy, protect: ProtectClasses, read: Read, progress: Progress) -> Classes:
+    """The classes of these records: a function of the records alone."""
+    coded = {name: _encode(protect, read, name, column) for name, column in policy.generalised_columns.items()}
+    sensitive = read_sensitive(policy, protect, read)
+    progress(f"grouping by {', '.join(coded)}")
+    try:
+        if protect.grouping == "ola":
+            return _search(policy, protect, coded, sensitive, progress)
+        return _cut(protect, coded, sensitive)
+    except ReleasePipelineError as error:
+        raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
+
+
+def _search(
+    policy: Policy, protect: ProtectClasses, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress
+) -> Classes:
+    rule = policy.suppress
+    codes = np.stack([column.codes for column in coded.values()], axis=1)
+    share = Fraction(rule.grouping_at_most) if isinstance(rule, SuppressClasses) else Fraction(0)
+    found = search_lattice(
+        codes,
+        [column.hierarchy for column in coded.values() if column.hierarchy is not None],
+        protect.k,
+        max_suppressed=int(share * len(codes)),
+        metric=protect.chosen_metric,
+        sensitive=sensitive,
+        l=protect.l or 1,
+        progress=progress,
+    )
+    first = _first_of_each(found.group)
+    labels, noted = dict[str, list[str]](), Figures()
+    for (name, column), level in zip(coded.items(), found.levels, strict=True):
+        assert column.hierarchy is not None  # noqa: S101  for the type checker
+        names = column.hierarchy.labels[level]
+        labels[name] = [names[place] for place in column.hierarchy.codes[level, column.codes[first]].tolist()]
+        noted[name] = {"level": level, "levels": column.hierarchy.levels}
+    return Classes(found.group, labels, noted)
+
+
+def _cut(protect: ProtectClasses, coded: dict[str, _Coded], sensitive: Ints | None) -> Classes:
+    codes = np.stack([column.codes for column in coded.values()], axis=1)
+    hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
+    group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies, sensitive=sensitive, l=protect.l or 1)
+    first = _first_of_each(group)
+    labels, noted = dict[str, list[str]](), Figures()
+    for place, (name, column) in enumerate(coded.items()):
+        spec = column.spec.hierarchy
+        if column.hierarchy is None:
+            assert isinstance(spec, Intervals)  # noqa: S101  for the type checker
+            low, high = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), -1)
+            np.minimum.at(low, group, column.codes)
+            np.maximum.at(high, group, column.codes)
+            labels[name] = [spec.show(int(a), int(b)) for a, b in zip(low, high, strict=True)]
+            noted[name] = {"mean_width": float(np.mean((high - low)[group])) * float(spec.grid)}
+            continue
+        levels, names = reached[:, place], column.hierarchy.labels
+        codes_there = column.hierarchy.codes[levels, column.codes[first]]
+        labels[name] = [names[level][code] for level, code in zip(levels.tolist(), codes_there.tolist(), strict=True)]
+        noted[name] = {"mean_level": float(np.mean(levels[group])), "levels": column.hierarchy.levels}
+    return Classes(group, labels, noted)
+
+
+def _encode(protect: ProtectClasses, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
+    """A generalised column as numbers, with the labels of what occurs in it."""
+    entries, spec, missing = read("records", [name]).column(name).combine_chunks(), column.hierarchy, column.missing_entry
+    if not isinstance(spec, Intervals):
+        encoded = entries.dictionary_encode()
+        occurring, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+        if not isinstance(spec, Listed):
+            return _Coded(places.astype(np.int64), Hierarchy.of(spec.labels_of(occurring, missing)), column)
+        declared = Hierarchy.of(spec.rows)  # as a whole: how wide a label is does not depend on what occurs
+        return _Coded(declared.encode(occurring)[places], declared, column)
+    numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64)
+    absent = np.isnan(numbers)
+    units = spec.exact_grid.quantise(np.where(absent, float(spec.domain[0]), numbers))
+    if protect.grouping == "mondrian":
+        return _Coded(units, None, column)
+    units[absent] = -1
+    distinct, codes = np.unique(units, return_inverse=True)
+    rows = spec.label_units([unit for unit in distinct.tolist() if unit >= 0])
+    if missing is not None and distinct[0] < 0:
+        rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
+    return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
+
+
+def read_sensitive(policy: Policy, protect: ProtectClasses, read: Read) -> Ints | None:
+    """The confidential columns that `l` is about, a column each."""
+    if protect.l is None:
+        return None
+    return encode([read("records", [name]).column(name) for name in policy.kept_columns])
+
+
+def measure_loss(policy: Policy, protect: ProtectClasses, read: Read, group: Ints) -> dict[str, float]:
+    """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
+    nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
+    lost: dict[str, float] = {}
+    labels = read("labels", None)
+    for name, column in policy.generalised_columns.items():
+        coded = _encode(protect, read, name, column)
+        label = labels.column(name).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+        members = group >= 0
+        of, value = label[group[members]], coded.codes[members]
+        distinct = len(np.unique(value))
+        span = int(value.max()) + 1
+        pairs = np.unique(of * span + value)
+        stands_for = np.bincount(pairs // span)
+        lost[name] = float(np.mean(stands_for[of] - 1)) / (distinct - 1) if distinct > 1 else 0.0
+    return lost
+
+
+def _first_of_each(group: Ints) -> npt.NDArray[np.intp]:
+    """One record of each class."""
+    classes, first = np.unique(group, return_index=True)
+    return first[classes >= 0]
