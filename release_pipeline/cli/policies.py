@@ -118,7 +118,7 @@ def _mask(options: argparse.Namespace) -> int:
             "mask keeps no account of what people were exposed to.",
             remedy="Add --unaccounted if this is not a release.",
         )
-    from release_pipeline.flow.mask import NOT_APPLIED, mask_file
+    from release_pipeline.flow.mask import mask_file
     from release_pipeline.policy import load_policy
 
     masked = mask_file(
@@ -133,5 +133,5 @@ def _mask(options: argparse.Namespace) -> int:
     for warning in masked.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print(f"{options.output}: {masked.records:,} records, {masked.claim}")
-    print(f"not a release: no {', '.join(NOT_APPLIED)}")
+    print(f"not a release: no {', '.join(masked.not_applied)}")
     return 0

@@ -38,6 +38,7 @@ from release_pipeline.store.source import find_file, open_raw
 
 STAMP = "not a release"
 NOT_APPLIED = ("ledger", "suppress", "gates but min_rows", "review", "publish", "retain")
+GROUPS = "suppress but grouping_at_most"  # which the classes of k-epsilon cannot be made without
 Progress = Callable[[str], None]
 
 
@@ -54,12 +55,17 @@ class MaskedTable:
     release: str | None
     definition: str = field(default="")
 
+    @property
+    def not_applied(self) -> tuple[str, ...]:
+        """The parts of the policy that had no effect."""
+        return tuple(GROUPS if part == "suppress" and self.definition == "k-epsilon" else part for part in NOT_APPLIED)
+
     def evidence(self) -> dict[str, Any]:
         """What was done, in figures for the confidential side only."""
         return {
             "stamp": STAMP,
             "why": "made by `mask --unaccounted`: no ledger added up the exposure of the people in it",
-            "not_applied": list(NOT_APPLIED),
+            "not_applied": list(self.not_applied),
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "tool": f"release-pipeline {__version__}",
             "policy_hash": self.policy_hash,
