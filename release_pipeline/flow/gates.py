@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, GateFailed
 from release_pipeline.flow.files import write_private_json
@@ -68,6 +68,13 @@ def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standin
         )
 
 
+def keep_refusal(flow: ReleaseNotes, figures: Mapping[str, Any]) -> None:
+    """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
+    folder = flow.site.vault / "refused"
+    make_private_folder(folder)
+    write_private_json(folder / f"{flow.id.file_name}.json", {"release": str(flow.id), **figures})
+
+
 def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figures:
     """What error to expect of every noise column, and the gates on it judged: before anything is charged, so that a policy that
     cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
@@ -76,11 +83,7 @@ def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figure
     expected = find_way(flow.policy).expect(room.read, secret=secret, progress=flow.progress)
     failed = [gate for gate in judge_gates(expected, flow.policy.gates) if not gate.passed]
     if failed:
-        folder = flow.site.vault / "refused"
-        make_private_folder(folder)
-        file = folder / f"{flow.id.file_name}.json"
-        told = {"gates": [(gate.name, gate.value, gate.limit) for gate in failed], "expected": expected}
-        write_private_json(file, {"release": str(flow.id), **told})
+        keep_refusal(flow, {"gates": [(gate.name, gate.value, gate.limit) for gate in failed], "expected": expected})
         words = tuple(gate.words for gate in failed)
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy="No noise was drawn.")
     return expected

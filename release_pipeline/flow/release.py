@@ -20,7 +20,7 @@ from release_pipeline.errors import Blocked, DataRefused, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exposure import person_key
-from release_pipeline.flow.gates import check_differencing, check_history, expect_errors
+from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal
 from release_pipeline.flow.notes import ReleaseNotes
 from release_pipeline.flow.pictures import draw_pictures
 from release_pipeline.flow.reading import (
@@ -230,6 +230,8 @@ class ReleaseFlow(ReleaseNotes):
                 self._write_note(room, "suppressed", version, ["suppressed"], **numbers, figures=dict(done.figures))
         self.probe.passed("suppressed")
         if done.refusal:
+            if done.figures:
+                keep_refusal(self, {"suppressed": dict(done.figures)})
             self.block(done.refusal)
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
@@ -240,12 +242,12 @@ class ReleaseFlow(ReleaseNotes):
         policy = self.policy
         with self._room() as room:
             suppressed = self._previous(room, "suppressed", check=True)
-            clusters = self._previous(room, "microaggregated")
+            clusters = self._previous(room, "microaggregated", check=True)
             self._check_records(room, clusters)
             stream = noise_stream(bytes.fromhex(self.site.keyed_hash(str(self.id).encode())), "linkage sample")
             expected = {name: clusters["columns"][name]["error"] for name in policy.noise_columns}
             internal = {"expected_error": expected, **self._way.audit(room.read, room.read("suppressed"), stream=stream)}
-            if suppressed["figures"]:
+            if suppressed.get("figures"):  # a note of an earlier version has none
                 internal["suppressed"] = suppressed["figures"]
             gates = judge_gates(clusters["columns"], policy.gates)
             version = self._version([suppressed["version"], "audit"])
@@ -274,7 +276,7 @@ class ReleaseFlow(ReleaseNotes):
                 self.block("; ".join(failed))
             refuse(str(self.id), check_roles(table.column_names, policy))
             facts = self.public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
-            facts |= clusters["facts"]
+            facts |= clusters.get("facts", {})
             evidence = self._evidence(facts, audited, clusters, validated)
             self.check_frozen()
             digest = freeze(
@@ -338,7 +340,6 @@ class ReleaseFlow(ReleaseNotes):
     def _microaggregated(self, note: Mapping[str, Any]) -> StageResult:
         policy = self.policy
         facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
-        facts |= note["facts"]
         internal = {"expected_error": {name: note["columns"][name]["error"] for name in policy.noise_columns}}
         return StageResult("microaggregated", note["version"], facts, internal)
 

@@ -10,6 +10,7 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import DEFINITION_NAME, describe_claim
 from release_pipeline.privacy.budget import format_nano
 
+SHOWN = 8  # changes of one hierarchy
 LONGEST = 200  # letters of a list that is told whole; a hierarchy may have thousands of rows
 STRENGTH = ("dp", "idp", "k-epsilon")  # every eps-DP release is eps-iDP too; (k,eps)-anonymity bounds neither
 
@@ -40,6 +41,9 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
     for path, was, is_now in _changes(json.loads(old.canonical_json()), json.loads(new.canonical_json()), ()):
         if len(path) > 1 and path[0] == "columns" and (path[1] not in old.columns or path[1] not in new.columns):
             continue
+        if len(path) == 4 and path[2:] == ("hierarchy", "rows") and isinstance(was, list) and isinstance(is_now, list):
+            yield from _relabelled(f"column {path[1]}", cast(list[list[str]], was), cast(list[list[str]], is_now))
+            continue
         yield f"{'.'.join(path)}: {_text(was)} -> {_text(is_now)}"
 
 
@@ -62,6 +66,22 @@ def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[
             yield from _changes(before.get(key), after.get(key), (*path, key))
     elif old != new:
         yield path, old, new
+
+
+def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iterator[str]:
+    """What changes in a hierarchy, value by value: the first few in full, and how many more."""
+    before, after = {row[0]: row[1:] for row in old}, {row[0]: row[1:] for row in new}
+    told = [f"{value} is new, under {' > '.join(after[value])}" for value in after if value not in before]
+    told += [f"{value} is gone" for value in before if value not in after]
+    told += [
+        f"{value} moves from {' > '.join(before[value])} to {' > '.join(after[value])}"
+        for value in after
+        if value in before and before[value] != after[value]
+    ]
+    told = told or ["the same rows in another order"]
+    yield from (f"{column}: {line}" for line in told[:SHOWN])
+    if len(told) > SHOWN:
+        yield f"{column}: and {len(told) - SHOWN} more changes of its hierarchy"
 
 
 def _text(value: Any) -> str:

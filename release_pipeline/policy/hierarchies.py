@@ -28,6 +28,8 @@ from release_pipeline.privacy.hierarchy import Hierarchy
 ALL = "*"  # the label of everything
 MAX_INTERVALS = 1_000_000
 MAX_ROWS = 50_000
+LONGEST_LABEL = 200
+SHOWN_CUTS = 8  # of a list of cuts, in words
 Read: TypeAlias = Callable[[str], str]  # the text of a file that a policy names
 PERIODS = ("day", "month", "quarter", "year", "decade")
 _CHARACTERS = {"digits": "[0-9]", "letters": "[A-Za-z]", "digits-and-letters": "[0-9A-Za-z]"}
@@ -37,10 +39,12 @@ def _rows(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     rows = cast(Sequence[Any], value)
-    return [[str(entry) for entry in cast(Sequence[Any], row)] if isinstance(row, list | tuple) else row for row in rows]
+    return [[_text(entry) for entry in cast(Sequence[Any], row)] if isinstance(row, list | tuple) else row for row in rows]
 
 
 def _check_rows(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    if any(len(label) > LONGEST_LABEL for row in rows for label in row):
+        raise ValueError(f"has a value or label of more than {LONGEST_LABEL} characters")
     try:
         Hierarchy.of(rows)
     except ReleasePipelineError as error:
@@ -117,11 +121,8 @@ class Intervals(Frozen):
     def words(self) -> str:
         """The hierarchy for a person."""
         low, high = (decimal_text(bound) for bound in self.domain)
-        cut = "".join(
-            f", then {' | '.join(map(decimal_text, part))}" if isinstance(part, tuple) else f", then by {decimal_text(part)}"
-            for part in self.intervals or ()
-        )
-        return f"numbers {low} to {high} by {decimal_text(self.grid)}{cut}, {self.outside} outside"
+        cut = "".join(f", then {_say_cuts(part)}" for part in self.intervals or ())
+        return f"numbers {low} to {high}, rounded to {decimal_text(self.grid)}{cut}, {self.outside} outside"
 
     @property
     def level_words(self) -> tuple[str, ...]:
@@ -157,9 +158,20 @@ class Intervals(Frozen):
         if label in (ALL, missing):
             return True
         found = re.fullmatch(rf"({number})(?:(?:-| to )({number}))?", label)
-        return found is not None and all(
-            self.domain[0] <= Decimal(end) <= self.domain[1] for end in (found[1], found[2] or found[1])
+        if found is None:
+            return False
+        low, high = ((Decimal(end) - self.domain[0]) / self.grid for end in (found[1], found[2] or found[1]))
+        if low != int(low) or high != int(high) or not 0 <= low <= high <= self.exact_grid.width:
+            return False
+        first, last = int(low), int(high)
+        return label == self.show(first, last) and (
+            self.intervals is None or first == last or any(self._is_interval(starts, first, last) for starts in self._starts())
         )
+
+    def _is_interval(self, starts: npt.NDArray[np.int64], first: int, last: int) -> bool:
+        place = bisect_right(starts, first) - 1
+        end = int(starts[place + 1]) - 1 if place + 1 < len(starts) else self.exact_grid.width
+        return (int(starts[place]), end) == (first, last)
 
     def _starts(self) -> list[npt.NDArray[np.int64]]:
         """Where the intervals of each level begin, in grid units."""
@@ -176,10 +188,19 @@ class Intervals(Frozen):
             width = part / self.grid
             if width != int(width):
                 raise ValueError(f"the width {decimal_text(part)} is not a whole number of grid steps")
+            if width > grid.width:
+                raise ValueError(f"the width {decimal_text(part)} takes in the whole domain, as * does")
             if grid.width // int(width) > MAX_INTERVALS:
                 raise ValueError(f"there are more than {MAX_INTERVALS:,} intervals")
             found.append(np.arange(0, grid.width + 1, int(width), dtype=np.int64))
         return found
+
+
+def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
+    if not isinstance(part, tuple):
+        return f"by {decimal_text(part)}"
+    told = " | ".join(map(decimal_text, part[:SHOWN_CUTS]))
+    return f"at {told}" + (f" and {len(part) - SHOWN_CUTS} more" if len(part) > SHOWN_CUTS else "")
 
 
 def _shrinking(kept: tuple[int, ...]) -> tuple[int, ...]:
@@ -396,7 +417,7 @@ def read_rows(text: str) -> list[list[str]]:
         raise InvalidArgument("this is not readable as CSV.") from None
     if not rows or [name.strip().lower() for name in rows[0]] != [f"level{level}" for level in range(len(rows[0]))]:
         raise InvalidArgument("the CSV of a hierarchy begins with the header level0,level1,...", remedy="Add it.")
-    return rows[1:]
+    return [[_text(entry) for entry in row] for row in rows[1:]]
 
 
 def rows_of_groups(groups: Any) -> list[list[str]]:
@@ -413,8 +434,6 @@ def rows_of_groups(groups: Any) -> list[list[str]]:
                 walk(below, [str(label), *path])
         elif isinstance(here, list) and here:
             entries = cast(list[Any], here)
-            if any(entry is None or isinstance(entry, dict | list) for entry in entries):
-                raise InvalidArgument("groups end in lists of values.")
             rows.extend([_text(entry), *path] for entry in entries)
         else:
             raise InvalidArgument("groups are [values], or {LABEL: [values], ...}, or have groups in them.")
@@ -428,4 +447,9 @@ def rows_of_groups(groups: Any) -> list[list[str]]:
 def _text(entry: Any) -> str:
     if isinstance(entry, bool):
         return "true" if entry else "false"
-    return decimal_text(entry) if isinstance(entry, Decimal) else str(entry)
+    if not isinstance(entry, str | int | Decimal):
+        raise InvalidArgument("values and labels are texts or numbers; one is empty, a list or a mapping.")
+    text = decimal_text(entry) if isinstance(entry, Decimal) else str(entry)
+    if not text.isprintable():
+        raise InvalidArgument("a value or label has a character that cannot be printed.", remedy="Write it without.")
+    return text

@@ -242,6 +242,8 @@ class SuppressClasses(Frozen):
             raise ValueError("the confidence must lie between 0% and 100%, like 99%")
         if self.confidence_at_most is not None and self.confidence is None:
             raise ValueError("confidence_at_most limits what confidence suppresses: name the confidence, like 99%")
+        if self.grouping_at_most == 1:
+            raise ValueError("grouping_at_most of 100% would let everybody be dropped")
         if self.grouping_at_most > self.at_most:
             raise ValueError("grouping_at_most is above at_most, which is for all suppression together")
         return self

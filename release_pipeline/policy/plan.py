@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.loss import column_bound, table_is_covered
 from release_pipeline.policy.model import (
     Column,
@@ -40,6 +41,7 @@ DEFINITION_NAME = {
 }
 NOT_DP = "not differential privacy: classes, noise scales and suppression depend on the data"
 _SHORT_NAME = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)-anonymity"}
+SOME = 12
 WANTED = (Decimal("0.01"), Decimal("0.05"), Decimal("0.1"))  # shares of a domain, for which `check` names the epsilon
 METHOD_NAME = {
     "laplace": "Laplace noise on every record",
@@ -244,7 +246,7 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
     if not table_is_covered(policy):
         yield "The table as a whole: equal values, and the columns kept beside them, show which records were ranked together."
     if policy.kept_columns:
-        yield f"The columns that are released as they are: {', '.join(policy.kept_columns)}."
+        yield f"The columns that are released as they are: {name_some(policy.kept_columns)}."
     if policy.suppress is not None and policy.kept_columns:
         yield "Which records were dropped or lost a cell to protect small groups: that follows from the columns kept as they are."
     yield "How many records there are, and that they passed the declared checks: both are public."
@@ -254,14 +256,16 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
 def _not_covered_by_classes(policy: Policy, protect: ProtectClasses) -> Iterator[str]:
     rule = policy.suppress
     yield (
-        "Which class a record is in: the generalised values are exact, and who knows somebody's finds the class. Within it the "
-        "claim says how little the masked numbers tell."
+        "Which class a record is in: who knows somebody's generalised values finds the class. Within it the claim bounds what "
+        "the masked numbers of one record tell."
     )
     if policy.kept_columns:
-        kept = ", ".join(policy.kept_columns)
-        yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record there."
+        kept = name_some(policy.kept_columns)
+        yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in it."
     if isinstance(rule, SuppressClasses) and rule.confidence is not None:
-        yield "Which records were dropped because they stood out: that is decided with the original numbers beside the released."
+        yield "Which records were dropped because they stood out: that is decided with the originals beside the released numbers."
+    if protect.grouping == "mondrian" and any(isinstance(c.hierarchy, Intervals) for c in policy.generalised_columns.values()):
+        yield "The ends of a range: each is the exact number of one person or more in the class."
     yield "Groups of people, such as a family, and what several releases about the same people tell together."
     yield "How many records there are, and that they passed the declared checks: both are public."
 
@@ -410,6 +414,13 @@ def describe_suppression(policy: Policy) -> str:
         most = f", at most {percent(rule.confidence_at_most)}" if rule.confidence_at_most is not None else ""
         parts.append(f"records that stand out in their class with {percent(rule.confidence)} confidence{most}")
     return "; ".join([*parts, f"at most {percent(rule.at_most)} of rows in all"])
+
+
+def name_some(names: Iterable[str]) -> str:
+    """Names in a sentence, the first dozen if there are many."""
+    listed = list(names)
+    more = f" and {len(listed) - SOME} more" if len(listed) > SOME else ""
+    return ", ".join(listed[:SOME]) + more
 
 
 def percent(share: Decimal) -> str:

@@ -209,7 +209,10 @@ def _hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterat
             yield here, "ola needs the intervals that the numbers become.", "Add them, like intervals: [5, 10, 20]."
         if column.why is None:
             yield ("columns", name), "'why' is missing: where does the domain come from?", "Say it in a few words."
-        if missing is not None and spec.may_release(missing, None):
+        if missing is not None and mondrian:
+            what = "mondrian cuts numbers, and a missing one has no place among them."
+            yield (*here[:2], "missing"), what, "Use missing: fail and fill the source by a rule of your own, or use ola."
+        elif missing is not None and spec.may_release(missing, None):
             yield (*here[:2], "missing"), "the category for missing entries reads like a number.", "Choose a word."
         return
     if isinstance(spec, Listed):

@@ -128,12 +128,19 @@ def epsilon_for(error_of: Callable[[Epsilon], float], wanted: float) -> Epsilon 
     >>> str(epsilon_for(lambda epsilon: 3 / float(epsilon), 2.0))
     '1.5'
     """
+
+    def suffices(nano: int) -> bool:
+        try:
+            return error_of(Epsilon(nano)) <= wanted  # NaN, where there is nothing to err on, is not at most anything
+        except InvalidArgument:  # so little epsilon that the noise would not fit 64 bits
+            return False
+
     low, high = 0, MAX_NANO
-    if not error_of(Epsilon(high)) <= wanted:  # NaN, where there is nothing to err on, is not at most anything
+    if not suffices(high):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if error_of(Epsilon(middle)) <= wanted else (middle, high)
+        low, high = (low, middle) if suffices(middle) else (middle, high)
     return Epsilon(high)
 
 
@@ -176,6 +183,8 @@ def find_exposed(original: IntArray, released: IntArray, group: IntArray, widths
     m = original.shape[1]
     if widths.ndim != 2 or widths.shape[1] != m or int(group.max(initial=-1)) >= len(widths):  # compiled code checks no bounds
         raise InvalidArgument("the widths do not have a row for each class and a column for each noise column.", where="widths")
+    widest = sorted(range(m), key=lambda place: -len(np.unique(original[:, place])))  # few are inside a box of its first column
+    original, released, widths = (np.ascontiguousarray(array[:, widest]) for array in (original, released, widths))
     order = np.lexsort((original[:, 0], group)).astype(np.int64)
     order = order[np.searchsorted(group[order], 0) :]
     starts = np.searchsorted(group[order], np.arange(len(widths) + 1)).astype(np.int64)

@@ -29,7 +29,8 @@ CARD_SCHEMA: dict[str, Any] = json.loads((_HERE / "privacy-card.schema.json").re
 
 MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 SCOPE_WORDS = {
-    "class": "all masked values of a record together, within its class: which of the class's records they are of",
+    "class": "all masked values of one record together, looked at by themselves: any two records of its class could have given "
+    "them with probabilities that differ by a factor of at most e^epsilon",
     "centroid": "each released cluster value on its own; what holds for several of them at once is said under the wider scopes",
     "column": "for each masked column the whole list of its noisy values, before small groups were suppressed; not which record "
     "has which of them",
@@ -75,16 +76,23 @@ CLASS_ANONYMITY = "Records in the smallest group of equal generalised quasi-iden
 CLASS_SERIES = "This definition does not add up over releases, so the cap counts releases. What is charged is never given back."
 CLASS_NOISE = (
     "Mean absolute size of the noise of one released value in a class as wide as the declared domain, the largest that can be. "
-    "Most classes are narrower, and their noise is smaller in proportion; how wide they were is confidential."
+    "Most classes are narrower, and their noise is smaller in proportion; how far their values scatter shows it roughly."
 )
 NOT_DP = (
-    "This is not differential privacy: classes, noise scales and suppression are read off the data. The claim holds within a "
-    "class, given which records form it: two of them could have given a masked value with nearly the same probability. Its "
-    "epsilon must not be compared with one of DP or iDP."
+    "This is not differential privacy: classes, noise scales and suppression are read off the data. Its epsilon must not be "
+    "compared with one of DP or iDP."
+)
+WHOLE_CLASS = (
+    "Who reads all records of a class at once, and knows the people in it, can tell whose is whose with odds of up to "
+    "e^(2 epsilon) to one; likewise for a single record, given that it was not dropped for standing out."
 )
 SAME_IN_CLASS = "Where all records of a class have the same number it is released exactly, without noise."
 WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
 ELSEWHERE = "privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data."
+GIVEN_CLASS = (
+    "The claim is about the noise as it is drawn. Limits on suppression are judged on noisy values beside the originals, so that "
+    "a release appears at all, and that a record is in it, tells something too. The claim is stated before human review."
+)
 GIVEN = "The claim is about what is released, given that it is; it is stated before human review."
 
 
@@ -316,7 +324,7 @@ def _noise_words(view: PublicView) -> str:
 def _caveats(view: PublicView) -> list[str]:
     """What no card may leave out, whatever the view says of its own release."""
     if is_by_class(view):
-        return [NOT_DP, SAME_IN_CLASS, GIVEN]
+        return [NOT_DP, WHOLE_CLASS, SAME_IN_CLASS, GIVEN_CLASS]
     return [INDIVIDUAL, WITHOUT_NOISE, GIVEN] if is_individual(view) else [GIVEN]
 
 

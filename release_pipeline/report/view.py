@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-SHORT = 2_000  # characters of any one text
+SHORT = 10_000  # characters of any one text: no table of people fits
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ code that adds noise and clamps, and compares what any two originals of a class 
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from decimal import Decimal, localcontext
@@ -350,3 +351,40 @@ def test_class_scales_bound_every_pair_in_fractions() -> None:
         for number, t in enumerate(class_scales(q, group, epsilon).tolist()):
             for a, b in combinations(q[group == number].tolist(), 2):
                 assert a == b if t == 0 else Fraction(abs(a - b), t) <= epsilon.fraction
+
+
+def test_matching_a_whole_class_is_bounded_by_twice_epsilon() -> None:
+    """Exchanging two people changes two factors: over all outcomes of two rows of {0, 10} at epsilon 1 the odds reach e^2 and
+    pass it nowhere; one row alone keeps e^1. What the card says of whoever knows all people of a class."""
+    t, reach = 10, 60
+    outcomes = range(-reach, 10 + reach)
+
+    def weight(y: int, x: int) -> float:
+        return -abs(y - x) / t
+
+    pairs = max(
+        weight(first, 0) + weight(second, 10) - weight(first, 10) - weight(second, 0) for first in outcomes for second in outcomes
+    )
+    alone = max(weight(y, 0) - weight(y, 10) for y in outcomes)
+    assert alone == pytest.approx(1)
+    assert pairs == pytest.approx(2)
+
+
+def test_given_that_a_record_was_kept_the_factor_can_be_above_epsilon() -> None:
+    """The counterexample of docs/guarantees.md: class {0, 10, 10, 10}, k 3, confidence 50%, epsilon 1; jointly with being kept it
+    stays at e^1."""
+    t, width, k = 10, class_noise.confidence_width(10, Decimal("0.5"), 1), 3
+    originals = (0, 10, 10, 10)
+
+    def is_kept(y: int) -> bool:
+        inside = sum(abs(y - x) <= width for x in originals)
+        return not 0 < inside < k
+
+    outcomes = [y for y in range(-400, 411) if is_kept(y)]
+    chance = {x: {y: math.exp(-abs(y - x) / t) for y in outcomes} for x in (0, 10)}
+    kept = {x: sum(parts.values()) for x, parts in chance.items()}
+    jointly = max(abs(math.log(chance[0][y] / chance[10][y])) for y in outcomes)
+    given = max(abs(math.log(chance[0][y] / kept[0] * kept[10] / chance[10][y])) for y in outcomes)
+    assert jointly == pytest.approx(1)
+    assert 1.3 < given < 1.32
+    assert given <= 2

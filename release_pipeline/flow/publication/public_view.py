@@ -30,6 +30,7 @@ from release_pipeline.policy.plan import (
     describe_scopes,
     describe_suppression,
     make_plan,
+    name_some,
     not_covered_words,
     show_figure,
 )
@@ -38,7 +39,7 @@ from release_pipeline.report.view import ColumnView, PublicView
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
-WITHIN = "the claim compares the records of one class: which of them a masked value is of. It compares no two tables"
+WITHIN = "the claim compares the records of one class, as what one masked record could come from. It compares no two tables"
 NONE = "none: a record without a value would have stopped the release"
 BLANKED = "blank where that protects a small group"
 PAPERS = {
@@ -111,7 +112,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
 
 def _k_words(policy: Policy) -> str:
     if isinstance(policy.protect, ProtectClasses):
-        return f"records in every class at least: k-anonymity on {', '.join(policy.generalised_columns)}"
+        return f"records in every class at least: k-anonymity on {name_some(policy.generalised_columns)}"
     return "records per cluster of one column; not k-anonymity" if policy.protect.k else "the method makes no clusters"
 
 
@@ -193,9 +194,9 @@ def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ..
         rows = list_rows(column.hierarchy, column.missing_entry)
         if rows is not None:
             slug = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-") or "column"
-            used.append(slug)
-            count = used.count(slug)
-            yield f"hierarchy-{slug}{f'-{count}' if count > 1 else ''}.csv", tuple(rows)
+            names = (slug, *(f"{slug}-{number}" for number in range(2, len(policy.columns) + 2)))
+            used.append(next(name for name in names if name not in used))
+            yield f"hierarchy-{used[-1]}.csv", tuple(rows)
 
 
 def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) -> ColumnView:

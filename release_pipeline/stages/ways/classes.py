@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
+from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
 from release_pipeline.privacy import Epsilon, Grid
@@ -34,7 +34,7 @@ from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_p
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import audit_columns, record_linkage
 from release_pipeline.stages.suppress import encode, group_sizes
-from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, measure_loss, read_sensitive
+from release_pipeline.stages.ways.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
 from release_pipeline.stages.ways.way import (
     CLASS,
     RECORD,
@@ -47,6 +47,7 @@ from release_pipeline.stages.ways.way import (
     describe_scales,
 )
 
+IN_VAULT = ", and may not be (the figures are in the vault)."
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
@@ -145,7 +146,7 @@ class ClassWay:
             released, kept, k=self.protect.k, sensitive=read_sensitive(self.policy, self.protect, read), l=self.protect.l or 1
         )
         kept &= ~small
-        table = masked.filter(pa.array(kept[own]))
+        table = self._narrow(read, masked.filter(pa.array(kept[own])))
         counts = {
             "grouping": int(np.count_nonzero(group < 0)),
             "confidence": int(np.count_nonzero(exposed)),
@@ -161,6 +162,17 @@ class ClassWay:
             refusal=self._refuse(counts, len(group)),
             figures=counts,
         )
+
+    def _narrow(self, read: Read, table: pa.Table) -> pa.Table:
+        """Ranges of mondrian as those of the records that are left: none ends at the number of somebody who was dropped."""
+        own, classes = table.column(RECORD).to_numpy(), table.column(CLASS).to_numpy()
+        for name, column in self.policy.generalised_columns.items():
+            spec = column.hierarchy
+            if self.protect.grouping == "mondrian" and isinstance(spec, Intervals) and table.num_rows:
+                units = spec.exact_grid.quantise(read("records", [name]).column(name).to_numpy()[own])
+                labels = pa.array(label_ranges(spec, units, classes), pa.string()).take(pa.array(classes))
+                table = table.set_column(table.column_names.index(name), name, labels)
+        return table
 
     def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
         """Errors, linking within classes, and what the generalisation lost."""
@@ -208,19 +220,17 @@ class ClassWay:
         return {"levels": told} if told else {}
 
     def _refuse(self, counts: dict[str, int], records: int) -> str:
-        """Why the release cannot go on with so much suppressed; empty if it can."""
+        """Why the release cannot go on with so much suppressed; empty if it can. Without the share, which the noise and the data
+        decide together."""
         rule = self.policy.suppress
         if not isinstance(rule, SuppressClasses):
             return ""
         after = counts["confidence"] + counts["classes_left_too_small"]
         if rule.confidence_at_most is not None and after > rule.confidence_at_most * records:
             limit = percent(rule.confidence_at_most)
-            return (
-                f"{after / records:.1%} of the records would have to be suppressed after the noise, and at most {limit} may be."
-            )
+            return f"more than {limit} of the records would have to be suppressed after the noise{IN_VAULT}"
         if after + counts["grouping"] > rule.at_most * records:
-            share = (after + counts["grouping"]) / records
-            return f"{share:.1%} of the records would have to be suppressed in all, and at most {percent(rule.at_most)} may be."
+            return f"more than {percent(rule.at_most)} of the records would have to be suppressed in all{IN_VAULT}"
         return ""
 
     def _needed(self, name: str, numbers: npt.NDArray[np.float64], q: Ints, group: Ints) -> dict[str, Any]:
@@ -234,10 +244,7 @@ class ClassWay:
         inverse, count = mean_inverses(numbers, group, len(diameters))
 
         def error_with(epsilon: Epsilon) -> float:
-            try:
-                return _mean_of_classes(expect_magnitude(scales_for(diameters, epsilon)) * step * inverse, count)
-            except InvalidArgument:  # so much noise that it would not fit 64 bits
-                return float("inf")
+            return _mean_of_classes(expect_magnitude(scales_for(diameters, epsilon)) * step * inverse, count)
 
         needed = epsilon_for(error_with, float(limit))
         return {"epsilon_needed": None if needed is None else float(needed) * share}

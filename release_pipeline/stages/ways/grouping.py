@@ -12,6 +12,7 @@ from release_pipeline.errors import DataRefused, ReleasePipelineError
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import GeneraliseColumn, ProtectClasses, SuppressClasses
+from release_pipeline.privacy.class_noise import class_diameters
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
@@ -88,17 +89,23 @@ def _cut(protect: ProtectClasses, coded: dict[str, _Coded], sensitive: Ints | No
         spec = column.spec.hierarchy
         if column.hierarchy is None:
             assert isinstance(spec, Intervals)  # noqa: S101  for the type checker
-            low, high = np.full(len(first), np.iinfo(np.int64).max), np.full(len(first), -1)
-            np.minimum.at(low, group, column.codes)
-            np.maximum.at(high, group, column.codes)
-            labels[name] = [spec.show(int(a), int(b)) for a, b in zip(low, high, strict=True)]
-            noted[name] = {"mean_width": float(np.mean((high - low)[group])) * float(spec.grid)}
+            labels[name] = label_ranges(spec, column.codes, group)
+            noted[name] = {"mean_width": float(np.mean(class_diameters(column.codes, group)[group])) * float(spec.grid)}
             continue
         levels, names = reached[:, place], column.hierarchy.labels
         codes_there = column.hierarchy.codes[levels, column.codes[first]]
         labels[name] = [names[level][code] for level, code in zip(levels.tolist(), codes_there.tolist(), strict=True)]
         noted[name] = {"mean_level": float(np.mean(levels[group])), "levels": column.hierarchy.levels}
     return Classes(group, labels, noted)
+
+
+def label_ranges(spec: Intervals, units: Ints, group: Ints) -> list[str]:
+    """For each class the range of its numbers, which are in units of their grid; an empty text for a class without any."""
+    count = int(group.max(initial=-1)) + 1
+    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
+    np.minimum.at(low, group, units)
+    np.maximum.at(high, group, units)
+    return [spec.show(int(a), int(b)) if b >= 0 else "" for a, b in zip(low, high, strict=True)]
 
 
 def _encode(protect: ProtectClasses, read: Read, name: str, column: GeneraliseColumn) -> _Coded:

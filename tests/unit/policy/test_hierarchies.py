@@ -85,6 +85,7 @@ def test_intervals_off_whole_numbers_and_below_zero() -> None:
         ({"intervals": [5], "grid": 2}, "not a whole number of grid steps"),
         ({"domain": [5, 5]}, "the domain is empty"),
         ({"domain": [0, 10**8], "intervals": [2]}, "more than 1,000,000 intervals"),
+        ({"intervals": [101]}, "takes in the whole domain"),
     ],
 )
 def test_intervals_that_do_not_nest_are_refused(parts: dict[str, Any], words: str) -> None:
@@ -126,6 +127,14 @@ def test_dates_become_periods() -> None:
     assert [spec.may_release(label, None) for label in labels] == [True, False, False, True, False, True, True, True]
 
 
+def test_only_labels_of_a_level_may_be_released() -> None:
+    """Neither other ends, nor another order or grid; mondrian's ranges end anywhere on the grid."""
+    ola, free = intervals(intervals=[5, [20, 70]]), intervals()
+    labels = ("20-24", "20-69", "70-100", "100", "*", "21-25", "24-20", "20-24.5", "20 to 24", "020-024", "101", "-5", "x")
+    assert [ola.may_release(label, None) for label in labels] == [True] * 5 + [False] * 8
+    assert [free.may_release(label, None) for label in labels] == [True] * 6 + [False] * 7
+
+
 @given(st.dates(date(1960, 1, 1), date(2020, 12, 31)), st.dates(date(1960, 1, 1), date(2020, 12, 31)))
 def test_dates_are_monotone(one: date, two: date) -> None:
     """Two days that share a label share all coarser ones."""
@@ -144,7 +153,7 @@ def test_intervals_are_monotone_and_tell_where_a_number_lies(factors: list[int],
     widths = [1]
     for factor in factors:
         widths.append(widths[-1] * factor)
-    spec = intervals(intervals=widths[1:], domain=[0, width])
+    spec = intervals(intervals=[part for part in widths[1:] if part <= width] or None, domain=[0, width])
     units = sorted(set(data.draw(st.lists(st.integers(0, width), min_size=1, max_size=30))))
     rows = spec.label_units(units)
     Hierarchy.of(rows)
@@ -236,6 +245,15 @@ def test_the_policy_is_valid() -> None:
         ("grouping: ola, ", "", "Say ola (one level for all records) or mondrian"),
         ("grouping: ola", "grouping: ola, scope: column", "'scope' is not known here"),
         ("grouping: ola", "grouping: ola, consistency: none", "'consistency' is not known here"),
+        (
+            "grouping_at_most: 5%, confidence: 99%, at_most: 7%",
+            "grouping_at_most: 100%, at_most: 100%",
+            "would let everybody be dropped",
+        ),
+        ("groups: [f, m]", "groups: [f, null]", "one is empty"),
+        ("groups: [f, m]", 'groups: [f, "m\\u0000"]', "cannot be printed"),
+        ("groups: [f, m]", "rows: [[f, '*'], [{a: 1}, '*']]", "texts or numbers"),
+        ("groups: [f, m]", f"groups: [f, {'m' * 201}]", "more than 200 characters"),
         ("grouping: ola", "grouping: mondrian, metric: entropy", "mondrian cuts by width and chooses by no metric"),
         ("grouping: ola", "grouping: mondrian", "mondrian cuts numbers where the data ask for it"),
         ("grouping: ola", "grouping: mondrian", "mondrian cuts only where both parts are large enough, and drops nobody"),
@@ -278,6 +296,32 @@ def test_what_k_epsilon_needs_is_told_without_it() -> None:
     other = without("sex", "age", "zip", "ill").replace("method: k-epsilon, grouping: ola", "method: dp-um")
     other = other.replace("suppress: {grouping_at_most: 5%, confidence: 99%, at_most: 7%}", "gates: {relative_error: {pay: 1}}")
     assert "relative errors are expected within the classes of k-epsilon" in faults_of(other)
+
+
+def test_mondrian_has_no_place_for_a_missing_number() -> None:
+    """It would be cut as the least of them."""
+    text = (
+        POLICY.replace("grouping: ola", "grouping: mondrian")
+        .replace("intervals: [5, 10], domain", "domain")
+        .replace("grouping_at_most: 5%, ", "")
+    )
+    parse_policy(text, name="p.yaml")
+    assert "a missing one has no place among them" in faults_of(
+        text.replace("why: human", "why: human, missing: {category: none}")
+    )
+
+
+def test_a_hierarchy_that_changes_is_told_value_by_value() -> None:
+    """What moves, comes and goes; of many the first few."""
+    old = parse_policy(POLICY.replace("groups: [f, m]", "groups: {a: [x, y], b: [z]}"), name="p.yaml")
+    new = parse_policy(POLICY.replace("groups: [f, m]", "groups: {a: [x], b: [y, w]}"), name="p.yaml")
+    assert list(describe_diff(old, new)) == [
+        "column sex: w is new, under b > *",
+        "column sex: z is gone",
+        "column sex: y moves from a > * to b > *",
+    ]
+    many = parse_policy(POLICY.replace("groups: [f, m]", f"groups: {[f'v{i}' for i in range(40)]}"), name="p.yaml")
+    assert list(describe_diff(new, many))[-1].startswith("column sex: and ")
 
 
 def test_a_label_of_two_meanings_is_refused_where_both_could_meet() -> None:
