@@ -12,6 +12,7 @@ import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -405,6 +406,27 @@ def test_retry_before_the_draw_gives_the_same_bits(
     assert disturbed.standing().state == "drawn"
     disturbed.flow().run()
     assert len(disturbed.charges()) == 1
+
+
+@pytest.mark.parametrize("boundary", ["the clusters are committed", "the masked table is committed", "suppressed", "audited"])
+def test_a_release_that_an_earlier_version_began_is_finished(tiny: TinySite, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes of before k-epsilon have neither facts nor figures; their charge is not lost."""
+    write = ReleaseFlow._write_note
+
+    def write_as_before(self: ReleaseFlow, *parts: Any, **content: Any) -> dict[str, Any]:
+        return write(self, *parts, **{name: part for name, part in content.items() if name not in ("facts", "figures")})
+
+    def stop(passed: str) -> None:
+        if passed == boundary:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ReleaseFlow, "_write_note", write_as_before)
+        with pytest.raises(KeyboardInterrupt):
+            open_release(tiny.site, "people", "1", probe=Probe(passed=stop)).run()
+    tiny.flow().run()
+    assert tiny.standing().state == "candidate"
+    assert len(tiny.charges()) == 1
 
 
 def test_undisturbed_copies_of_one_secret_and_vault_agree_in_the_candidate(tiny: TinySite, tmp_path: Path) -> None:
