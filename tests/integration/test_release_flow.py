@@ -409,7 +409,7 @@ def test_retry_before_the_draw_gives_the_same_bits(
 
 
 @pytest.mark.parametrize("boundary", ["the clusters are committed", "the masked table is committed", "suppressed", "audited"])
-def test_a_release_that_an_earlier_version_began_is_finished(tiny: TinySite, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_of_an_earlier_version_is_finished(tiny: TinySite, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes of before k-epsilon have neither facts nor figures; their charge is not lost."""
     write = ReleaseFlow._write_note
 
