@@ -80,10 +80,13 @@ def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figure
     cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
     method = flow.policy.protect.model_dump_json()
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
-    expected = find_way(flow.policy).expect(room.read, secret=secret, progress=flow.progress)
-    failed = [gate for gate in judge_gates(expected, flow.policy.gates) if not gate.passed]
+    way = find_way(flow.policy)
+    expected = way.expect(room.read, secret=secret, progress=flow.progress)
+    failed = [gate for gate in (*judge_gates(expected, flow.policy.gates), *way.judge(expected)) if not gate.passed]
     if failed:
         keep_refusal(flow, {"gates": [(gate.name, gate.value, gate.limit) for gate in failed], "expected": expected})
         words = tuple(gate.words for gate in failed)
-        raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy="No noise was drawn.")
+        remedy = f"No noise was drawn, and nothing is charged. The figures: vault/refused/{flow.id.file_name}.json."
+        raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
+    (flow.site.vault / "refused" / f"{flow.id.file_name}.json").unlink(missing_ok=True)  # of an attempt that failed
     return expected

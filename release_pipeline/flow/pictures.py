@@ -18,7 +18,9 @@ def draw_pictures(policy: Policy, release: ReleaseId, evidence: Mapping[str, Any
         return {}
     noted, audit = evidence["columns"], evidence["audit"]
     ladders = [
-        Ladder(name, column.hierarchy.level_words, noted[name].get("level", noted[name].get("mean_level")))
+        Ladder(name, ("its own range",), 0)
+        if "mean_width" in noted[name]
+        else Ladder(name, column.hierarchy.level_words, noted[name].get("level", noted[name].get("mean_level")))
         for name, column in policy.generalised_columns.items()
     ]
     dropped, sizes = audit["suppressed"], audit["classes"]
@@ -26,15 +28,20 @@ def draw_pictures(policy: Policy, release: ReleaseId, evidence: Mapping[str, Any
         "classes": f"{sizes['number']:,} of {sizes['smallest']:,} to {sizes['largest']:,} records, mean {sizes['mean']:.1f}",
         "suppressed": f"{dropped['grouping']:,} by grouping, {dropped['confidence']:,} that stood out, "
         f"{dropped['classes_left_too_small']:,} in classes left too small",
-        "linking risk in the class": f"{audit['linking_risk_percent']:.2f}% of {audit['linking_risk_sample']:,} records tried",
+        "linking risk in the class": f"{audit['linking_risk_percent']:.2f}% of {audit['linking_risk_sample']:,} records tried; "
+        f"a guess: {audit['linking_by_guess_percent']:.2f}%",
     }
     for name, lost in audit["information_loss"].items():
         width = noted[name].get("mean_width")
         more = f"; ranges of {width:.1f} on average" if width is not None else ""
         figures[f"information lost in {name}"] = f"{lost:.1%}{more}"
     for name in policy.noise_columns:
-        told = [("expected error", noted[name]["error"]), ("expected relative error", noted[name]["relative_error"])]
+        told = [
+            ("expected error over the variance", noted[name]["error"]),
+            ("expected relative error", noted[name]["relative_error"]),
+        ]
         words = ", ".join(f"{label} {value:.3g}" for label, value in told if value is not None)
         left_out = noted[name]["relative_error_left_out"]
         figures[name] = f"{words}{f' ({left_out:,} records with 0 left out)' if left_out else ''}"
+        figures[f"mean of {name}"] = "{original:.5g}, released {released:.5g}".format(**audit["means"][name])
     return {LEVELS: draw_levels(f"Levels of {release} ({policy.protect.method})", ladders, figures)}

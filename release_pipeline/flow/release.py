@@ -308,6 +308,7 @@ class ReleaseFlow(ReleaseNotes):
     ) -> dict[str, Any]:
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
+        noisy = "single values" if policy.definition == "k-epsilon" else "the cluster sums"
         return {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at
@@ -316,7 +317,7 @@ class ReleaseFlow(ReleaseNotes):
             "policy": json.loads(policy.canonical_json()),
             "facts": facts,
             "consistency": policy.consistency,
-            "units": "scales are of the cluster sums, in the column's unit; errors are mean squares over the column's variance",
+            "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the column's variance",
             "columns": clusters["columns"],
             "audit": audited["internal"],
             "gates": audited["gates"],

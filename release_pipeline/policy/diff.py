@@ -87,6 +87,9 @@ def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iter
 def _text(value: Any) -> str:
     if value is None:
         return "nothing"
+    if isinstance(value, dict):
+        told = {name: part for name, part in cast(dict[str, Any], value).items() if part is not None}
+        return "{" + ", ".join(f"{name}: {_text(part)}" for name, part in told.items()) + "}"
     if isinstance(value, list) and len(str(cast(list[Any], value))) > LONGEST:
         return f"{len(cast(list[Any], value))} entries"
     if isinstance(value, list):

@@ -315,6 +315,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
             return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
+        case "union_tag_invalid" if cast(Any, error["input"]).get("do") is None:
+            return "do is empty: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
         case "union_tag_invalid":
             return (
                 f"{_quote(cast(Any, error['input']).get('do'))} is not something to do.",

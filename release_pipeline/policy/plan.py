@@ -182,7 +182,7 @@ def _class_paragraphs(plan: Plan, protect: ProtectClasses) -> Iterator[tuple[str
     yield "claim", describe_claim(policy)
     for sentence in not_covered_words(policy):
         yield "not covered", sentence
-    yield "ledger", "nothing adds up over releases: the population needs a cap by releases"
+    yield "series", "nothing adds up over releases, so that caps count them"
     yield from _wanted(plan)
 
 

@@ -187,6 +187,16 @@ def _protect_classes(parts: Parts, protect: ProtectClasses) -> Iterator[Problem]
     if protect.l is not None and parts.complete and not parts.kept:
         what = "l counts different values of the confidential columns that are kept, and there are none."
         yield ("protect", "l"), what, "Remove l."
+    for name, column in parts.kept.items():
+        if protect.l is not None and len(column.values) < protect.l:
+            what = f"'{name}' has {len(column.values)} declared values, so that no class can have l = {protect.l} of them."
+            yield ("protect", "l"), what, "Lower l."
+    if protect.l is not None and protect.l > protect.k:
+        yield (
+            ("protect", "l"),
+            "l is above k, and a class of k records cannot have more different values.",
+            "Raise k, or lower l.",
+        )
     mondrian = protect.grouping == "mondrian"
     if mondrian and protect.metric is not None:
         yield ("protect", "metric"), "mondrian cuts by width and chooses by no metric.", "Remove metric."

@@ -257,7 +257,8 @@ def _check_entries(name: str, column: GeneraliseColumn, facts: Facts) -> Iterato
         name,
         "uncovered",
         counts["uncovered"],
-        f"column {name}: {_records(counts['uncovered'])} with {entries} that the hierarchy does not cover.",
+        f"column {name}: {_records(counts['uncovered'])} with {entries} that the hierarchy does not cover. "
+        "Add them to it, or correct the source.",
     )
     alone = isinstance(column.hierarchy, Listed) and len(column.hierarchy.rows) == 1
     yield Check(

@@ -12,7 +12,7 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import list_rows
+from release_pipeline.policy.hierarchies import Intervals, list_rows
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.model import (
     GeneraliseColumn,
@@ -137,6 +137,11 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
             "differences inside a label are gone."
         )
         yield "Each masked value is one record's own with noise; the noise is larger in classes that spread more."
+        yield (
+            "Where many masked values stand at an end of their domain, noise was moved back into it: means and totals are then "
+            "drawn towards the middle of the domain, and medians are safer."
+        )
+        yield "The label * stands for every value."
     elif policy.protect.k:
         yield (
             f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
@@ -145,7 +150,9 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
         yield "Grouping takes away the spread within the groups, above all at the ends of a column: do not read extremes from it."
     else:
         yield "Treat a masked value as one that was measured with the noise named here, not as one person's."
-    yield "Prefer means, quantiles and models over many records. Links between masked columns come out weaker than they are."
+    if policy.definition != "k-epsilon":
+        yield "Prefer means, quantiles and models over many records."
+    yield "Links between masked columns come out weaker than they are."
     if isinstance(policy.suppress, SuppressClasses):
         yield "Records are missing where classes were small, or where a record stood out in its class: not at random."
     elif policy.suppress is not None:
@@ -171,9 +178,11 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
 
 def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Mapping[str, Any]) -> ColumnView:
     level = facts.get("levels", {}).get(name)
-    filled = NONE if column.missing_entry is None else f"missing entries are {column.missing_entry}"
-    how = f"at level {level} for all records" if level else "class by class, with labels of several levels side by side"
-    ladder = column.hierarchy.level_words
+    filled = NONE if column.missing_entry is None else f"missing entries have the label '{column.missing_entry}'"
+    is_cut = isinstance(column.hierarchy, Intervals) and not level
+    labels = "as the range of each class's own numbers" if is_cut else "with labels of several levels side by side"
+    how = f"at level {level} for all records" if level else f"class by class, {labels}"
+    ladder = () if is_cut else column.hierarchy.level_words
     return ColumnView(
         name,
         column.role,
@@ -190,7 +199,10 @@ def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Map
 def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
     """The rows of each hierarchy that can be listed, and the file of the package that they go to."""
     used: list[str] = []
+    is_cut = isinstance(policy.protect, ProtectClasses) and policy.protect.grouping == "mondrian"
     for name, column in policy.generalised_columns.items():
+        if is_cut and isinstance(column.hierarchy, Intervals):  # its labels are ranges that no list has
+            continue
         rows = list_rows(column.hierarchy, column.missing_entry)
         if rows is not None:
             slug = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-") or "column"

@@ -16,6 +16,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
+from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -32,7 +33,7 @@ from release_pipeline.privacy.class_noise import (
 )
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
 from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.stages.audit import audit_columns, record_linkage
+from release_pipeline.stages.audit import Gate, audit_columns, record_linkage
 from release_pipeline.stages.suppress import encode, group_sizes
 from release_pipeline.stages.ways.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
 from release_pipeline.stages.ways.way import (
@@ -47,7 +48,9 @@ from release_pipeline.stages.ways.way import (
     describe_scales,
 )
 
-IN_VAULT = ", and may not be (the figures are in the vault)."
+FORECASTS = 3
+SUPPRESSION = f"{OURS}_suppression"  # beside the columns
+IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged anew."
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
@@ -79,7 +82,40 @@ class ClassWay:
                 "mean_noise": float(np.mean(expect_magnitude(scale)[classes.group[kept]])) * step,
                 **self._needed(name, numbers, q, classes.group),
             }
-        return expected
+        return expected | {SUPPRESSION: self._forecast(read, classes.group, secret=secret)}
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """The limits on suppression, judged on the forecast: what is over them by its mean is not worth a charge."""
+        rule, told = self.policy.suppress, expected[SUPPRESSION]
+        if not isinstance(rule, SuppressClasses) or not told:
+            return []
+        gates = [Gate("suppression to expect in all", told["in_all"], float(rule.at_most))]
+        if rule.confidence_at_most is not None:
+            gates.append(Gate("suppression to expect after the noise", told["after_noise"], float(rule.confidence_at_most)))
+        return gates
+
+    def _forecast(self, read: Read, group: Ints, *, secret: bytes) -> dict[str, Any]:
+        """The mean shares of records that the policy's suppression would drop, over simulated noise that is never released."""
+        rule, names = self.policy.suppress, list(self.policy.noise_columns)
+        if not isinstance(rule, SuppressClasses) or rule.confidence is None:
+            return {}
+        grids = [column.exact_grid for column in self.policy.noise_columns.values()]
+        original = _units(read("records", names), grids)
+        scales = [class_scales(original[:, place], group, self.policy.column_epsilon[name]) for place, name in enumerate(names)]
+        widths, sensitive = confidence_widths(scales, rule.confidence), read_sensitive(self.policy, self.protect, read)
+        after: list[int] = []
+        for number in range(FORECASTS):
+            parts = zip(original.T, scales, grids, names, strict=True)
+            noisy = [
+                add_class_noise(q, group, scale, grid, secret=secret, context=(name, "forecast", number))
+                for q, scale, grid, name in parts
+            ]
+            exposed = find_exposed(original, np.stack(noisy, axis=1), group, widths, self.protect.k)
+            kept = (group >= 0) & ~exposed
+            kept &= ~find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1)
+            after.append(int(np.count_nonzero((group >= 0) & ~kept)))
+        share = float(np.mean(after)) / len(group)
+        return {"after_noise": share, "in_all": share + np.count_nonzero(group < 0) / len(group)}
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
@@ -197,6 +233,11 @@ class ClassWay:
             "relative_error": relative,
             "linking_risk_percent": risk,
             "linking_risk_sample": tried,
+            "linking_by_guess_percent": 100 * len(sizes) / len(own),
+            "means": {
+                name: {"original": float(original.column(name).to_numpy().mean()), "released": float(y[:, place].mean())}
+                for place, name in enumerate(names)
+            },
             "classes": {
                 "number": len(sizes),
                 "smallest": int(sizes.min()),

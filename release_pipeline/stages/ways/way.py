@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.noise import Context, NoiseStream
+from release_pipeline.stages.audit import Gate
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
 CLASS = f"{OURS}_class"  # the class of a record, never released
@@ -70,6 +71,10 @@ class Way(Protocol):
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """What error to expect of each noise column, before anything is charged: `error`, a mean square over the variance, and
         what else a gate may limit. The same data and method give the same figures. `secret` is none of a release's."""
+        ...
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """What else of these figures has a limit, before the charge."""
         ...
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:

@@ -254,6 +254,8 @@ def test_the_policy_is_valid() -> None:
         ("groups: [f, m]", 'groups: [f, "m\\u0000"]', "cannot be printed"),
         ("groups: [f, m]", "rows: [[f, '*'], [{a: 1}, '*']]", "texts or numbers"),
         ("groups: [f, m]", f"groups: [f, {'m' * 201}]", "more than 200 characters"),
+        ("k: 4", "k: 4, l: 3", "'ill' has 2 declared values, so that no class can have l = 3 of them"),
+        ("k: 4", "k: 2, l: 3", "l is above k"),
         ("grouping: ola", "grouping: mondrian, metric: entropy", "mondrian cuts by width and chooses by no metric"),
         ("grouping: ola", "grouping: mondrian", "mondrian cuts numbers where the data ask for it"),
         ("grouping: ola", "grouping: mondrian", "mondrian cuts only where both parts are large enough, and drops nobody"),
