@@ -34,7 +34,7 @@ from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, nee
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn
-from release_pipeline.policy.plan import describe_claim, describe_suppression
+from release_pipeline.policy.plan import describe_claim, describe_suppression, name_some
 from release_pipeline.report.lineage import Step, draw_lineage
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -159,11 +159,12 @@ def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy
 def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], events: Sequence[Event]) -> str:
     facts, protect = standing.facts, policy.protect
     k = f", k {protect.k}" if protect.k else ""
+    classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
     stages = (
         Step("source", (policy.source.words,)),
         Step("ingested", (f"{facts['rows_in']:,} records of release {standing.id.release}",)),
         Step("validated", (f"{sum(evidence['checks_passed'].values())} checks passed",)),
-        Step("microaggregated", (f"{protect.method}{k}: {', '.join(policy.noise_columns)}",)),
+        Step("microaggregated", (f"{protect.method}{k}: {name_some(policy.noise_columns)}", *classes)),
         Step("masked", (describe_claim(policy),)),
         Step(
             "suppressed",
