@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, GateFailed
@@ -70,9 +71,13 @@ def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standin
 
 def keep_refusal(flow: ReleaseNotes, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
-    folder = flow.site.vault / "refused"
-    make_private_folder(folder)
-    write_private_json(folder / f"{flow.id.file_name}.json", {"release": str(flow.id), **figures})
+    file = _refusal_file(flow)
+    make_private_folder(file.parent)
+    write_private_json(file, {"release": str(flow.id), **figures})
+
+
+def _refusal_file(flow: ReleaseNotes) -> Path:
+    return flow.site.vault / "refused" / f"{flow.id.file_name}.json"
 
 
 def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figures:
@@ -86,7 +91,8 @@ def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figure
     if failed:
         keep_refusal(flow, {"gates": [(gate.name, gate.value, gate.limit) for gate in failed], "expected": expected})
         words = tuple(gate.words for gate in failed)
-        remedy = f"No noise was drawn, and nothing is charged. The figures: vault/refused/{flow.id.file_name}.json."
+        file = _refusal_file(flow).relative_to(flow.site.home)
+        remedy = f"No noise was drawn, and nothing is charged. The figures: {file}."
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
-    (flow.site.vault / "refused" / f"{flow.id.file_name}.json").unlink(missing_ok=True)  # of an attempt that failed
+    _refusal_file(flow).unlink(missing_ok=True)  # of an attempt that failed
     return expected

@@ -79,11 +79,6 @@ def _count_generalised(name: str, column: GeneraliseColumn, table: RawTable) -> 
     return {name: table.count_numbers(name, low=low, high=high, step=float(spec.grid), fill=None)}
 
 
-def read_entries(name: str, table: RawTable) -> pa.ChunkedArray:
-    """A column as it was delivered, where it is not what was declared; the checks tell."""
-    return table.categories(name)
-
-
 def typed_column(policy: Policy, name: str, table: RawTable) -> pa.Array | None:
     """A column of the source as the records have it: numbers, or entries, with what is declared for the missing ones; None where
     it is absent or of a type that cannot be read so, which the checks tell."""

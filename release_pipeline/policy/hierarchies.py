@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,14 @@ MAX_ROWS = 50_000
 LONGEST_LABEL = 200
 SHOWN_CUTS = 8  # of a list of cuts, in words
 Read: TypeAlias = Callable[[str], str]  # the text of a file that a policy names
-PERIODS = ("day", "month", "quarter", "year", "decade")
+Period: TypeAlias = Literal["day", "month", "quarter", "year", "decade"]
+PERIODS: tuple[Period, ...] = get_args(Period)
 _CHARACTERS = {"digits": "[0-9]", "letters": "[A-Za-z]", "digits-and-letters": "[0-9A-Za-z]"}
+
+
+def _as_value_error(error: ReleasePipelineError) -> ValueError:
+    """The same as pydantic takes it from a validator."""
+    return ValueError(f"{error.what.rstrip('.')}{f' ({error.remedy})' if error.remedy else ''}")
 
 
 def _rows(value: Any) -> Any:
@@ -48,7 +54,7 @@ def _check_rows(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...
     try:
         Hierarchy.of(rows)
     except ReleasePipelineError as error:
-        raise ValueError(f"{error.what.rstrip('.')}{f' ({error.remedy})' if error.remedy else ''}") from None
+        raise _as_value_error(error) from None
     if len(rows) > MAX_ROWS:
         raise ValueError(f"lists more than {MAX_ROWS:,} values")
     return rows
@@ -99,7 +105,7 @@ class Intervals(Frozen):
         try:
             _ = self.exact_grid
         except ReleasePipelineError as error:
-            raise ValueError(f"{error.what.rstrip('.')}{f' ({error.remedy})' if error.remedy else ''}") from None
+            raise _as_value_error(error) from None
         finer: npt.NDArray[np.int64] | None = None
         for number, starts in enumerate(self._starts(), start=1):
             if finer is not None and not np.isin(starts, finer).all():
@@ -137,9 +143,7 @@ class Intervals(Frozen):
         """A row for each of these numbers of grid units."""
         texts = [[self.show(unit, unit) for unit in units]]
         for starts in self._starts():
-            ends = [*(int(start) - 1 for start in starts[1:]), self.exact_grid.width]
-            places = [bisect_right(starts, unit) - 1 for unit in units]
-            texts.append([self.show(int(starts[place]), ends[place]) for place in places])
+            texts.append([self.show(*_interval_of(unit, starts, self.exact_grid.width)) for unit in units])
         return list(zip(*texts, [ALL] * len(units), strict=True))
 
     def show(self, low: int, high: int) -> str:
@@ -163,15 +167,12 @@ class Intervals(Frozen):
         low, high = ((Decimal(end) - self.domain[0]) / self.grid for end in (found[1], found[2] or found[1]))
         if low != int(low) or high != int(high) or not 0 <= low <= high <= self.exact_grid.width:
             return False
-        first, last = int(low), int(high)
-        return label == self.show(first, last) and (
-            self.intervals is None or first == last or any(self._is_interval(starts, first, last) for starts in self._starts())
+        ends, width = (int(low), int(high)), self.exact_grid.width
+        return label == self.show(*ends) and (
+            self.intervals is None
+            or low == high
+            or any(_interval_of(ends[0], starts, width) == ends for starts in self._starts())
         )
-
-    def _is_interval(self, starts: npt.NDArray[np.int64], first: int, last: int) -> bool:
-        place = bisect_right(starts, first) - 1
-        end = int(starts[place + 1]) - 1 if place + 1 < len(starts) else self.exact_grid.width
-        return (int(starts[place]), end) == (first, last)
 
     def _starts(self) -> list[npt.NDArray[np.int64]]:
         """Where the intervals of each level begin, in grid units."""
@@ -194,6 +195,12 @@ class Intervals(Frozen):
                 raise ValueError(f"there are more than {MAX_INTERVALS:,} intervals")
             found.append(np.arange(0, grid.width + 1, int(width), dtype=np.int64))
         return found
+
+
+def _interval_of(unit: int, starts: npt.NDArray[np.int64], width: int) -> tuple[int, int]:
+    """The first and the last grid unit of the interval that a number lies in; the last interval ends with the domain."""
+    place = bisect_right(starts, unit) - 1
+    return int(starts[place]), int(starts[place + 1]) - 1 if place + 1 < len(starts) else width
 
 
 def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
@@ -258,19 +265,17 @@ class Prefixes(Frozen):
         )
 
 
-def _coarser(periods: tuple[str, ...]) -> tuple[str, ...]:
+def _coarser(periods: tuple[Period, ...]) -> tuple[Period, ...]:
     places = [PERIODS.index(period) for period in periods]
     if places[0] != 0 or any(later <= earlier for earlier, later in pairwise(places)):
-        raise ValueError("begin with day and get coarser: day, month, quarter, year, decade")
+        raise ValueError(f"begin with day and get coarser: {', '.join(PERIODS)}")
     return periods
 
 
 class Dates(Frozen):
     """Dates (2020-03-05) between two days, and the periods that they become."""
 
-    dates: Annotated[
-        tuple[Literal["day", "month", "quarter", "year", "decade"], ...], Field(min_length=1), AfterValidator(_coarser)
-    ]
+    dates: Annotated[tuple[Period, ...], Field(min_length=1), AfterValidator(_coarser)]
     first: Day
     last: Day
 

@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from release_pipeline.policy.cron import Cron
-from release_pipeline.policy.hierarchies import HierarchySpec
+from release_pipeline.policy.hierarchies import HierarchySpec, Intervals
 from release_pipeline.policy.periods import Every
 from release_pipeline.policy.scalars import (
     Budget,
@@ -331,6 +331,14 @@ class Policy(Frozen):
     def generalised_columns(self) -> dict[str, GeneraliseColumn]:
         """The columns that are released made coarser, in the order of the file."""
         return {name: column for name, column in self.columns.items() if isinstance(column, GeneraliseColumn)}
+
+    @property
+    def cut_columns(self) -> dict[str, Intervals]:
+        """The generalised columns that mondrian cuts as numbers: each class is released with the range of its own."""
+        if not isinstance(self.protect, ProtectClasses) or self.protect.grouping != "mondrian":
+            return {}
+        specs = {name: column.hierarchy for name, column in self.generalised_columns.items()}
+        return {name: spec for name, spec in specs.items() if isinstance(spec, Intervals)}
 
     @property
     def released_columns(self) -> dict[str, ReleasedColumn]:

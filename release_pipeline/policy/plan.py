@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.loss import column_bound, table_is_covered
 from release_pipeline.policy.model import (
     Column,
@@ -236,7 +235,7 @@ def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
 def not_covered_words(policy: Policy) -> Iterator[str]:
     """What the claim does not protect, a sentence each."""
     if isinstance(policy.protect, ProtectClasses):
-        yield from _not_covered_by_classes(policy, policy.protect)
+        yield from _not_covered_by_classes(policy)
         return
     yield (
         "Groups of people, such as a family: the claim is about one record at a time."
@@ -253,7 +252,7 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
     yield "What follows about people from the statistics themselves, whether or not their record was used."
 
 
-def _not_covered_by_classes(policy: Policy, protect: ProtectClasses) -> Iterator[str]:
+def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
     rule = policy.suppress
     yield (
         "Which class a record is in: who knows somebody's generalised values finds the class. Within it the claim bounds what "
@@ -264,7 +263,7 @@ def _not_covered_by_classes(policy: Policy, protect: ProtectClasses) -> Iterator
         yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in it."
     if isinstance(rule, SuppressClasses) and rule.confidence is not None:
         yield "Which records were dropped because they stood out: that is decided with the originals beside the released numbers."
-    if protect.grouping == "mondrian" and any(isinstance(c.hierarchy, Intervals) for c in policy.generalised_columns.values()):
+    if policy.cut_columns:
         yield "The ends of a range: each is the exact number of one person or more in the class."
     yield "Groups of people, such as a family, and what several releases about the same people tell together."
     yield "How many records there are, and that they passed the declared checks: both are public."

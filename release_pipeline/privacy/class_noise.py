@@ -35,14 +35,21 @@ _DIGITS = 50  # of the logarithms behind a confidence width: correctly rounded, 
 _SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
 
 
-def class_diameters(q: IntArray, group: IntArray) -> IntArray:
-    """greatest - least number of each class, in grid units. `group`: the class of each record, 0.. without gaps, -1 for none."""
+def class_ends(q: IntArray, group: IntArray) -> tuple[IntArray, IntArray]:
+    """The least and the greatest number of each class; the greatest below the least where a class has no records. `group`: the
+    class of each record, -1 for none."""
     kept = group >= 0
     numbers, groups = q[kept], group[kept]
     count = int(groups.max(initial=-1)) + 1
     low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, np.iinfo(np.int64).min)
     np.minimum.at(low, groups, numbers)
     np.maximum.at(high, groups, numbers)
+    return low, high
+
+
+def class_diameters(q: IntArray, group: IntArray) -> IntArray:
+    """greatest - least number of each class, in grid units. `group`: the class of each record, 0.. without gaps, -1 for none."""
+    low, high = class_ends(q, group)
     if (high < low).any():
         raise InvalidArgument("there is a class without records.", where="group")
     return high - low

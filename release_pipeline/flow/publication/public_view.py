@@ -12,7 +12,7 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import Intervals, list_rows
+from release_pipeline.policy.hierarchies import list_rows
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.model import (
     GeneraliseColumn,
@@ -58,7 +58,6 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
     intent = events[-1]
     protect, facts = policy.protect, standing.facts
-    classes = isinstance(protect, ProtectClasses)
     rows_in = int(facts["rows_in"])
     plan = make_plan(policy, rows=rows_in)
     charges = charges_of(events)
@@ -77,7 +76,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         definition=policy.definition,
         definition_words=DEFINITION_NAME[policy.definition],
         neighbours=WITHIN
-        if classes
+        if isinstance(protect, ProtectClasses)
         else "two tables are neighbours when one record is replaced; their number of records is public",
         claim=describe_claim(policy),
         epsilon=format_nano(protect.epsilon.nano * policy.records_per_person),
@@ -179,7 +178,7 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
 def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Mapping[str, Any]) -> ColumnView:
     level = facts.get("levels", {}).get(name)
     filled = NONE if column.missing_entry is None else f"missing entries have the label '{column.missing_entry}'"
-    is_cut = isinstance(column.hierarchy, Intervals) and not level
+    is_cut = name in policy.cut_columns
     labels = "as the range of each class's own numbers" if is_cut else "with labels of several levels side by side"
     how = f"at level {level} for all records" if level else f"class by class, {labels}"
     ladder = () if is_cut else column.hierarchy.level_words
@@ -199,12 +198,9 @@ def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Map
 def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
     """The rows of each hierarchy that can be listed, and the file of the package that they go to."""
     used: list[str] = []
-    is_cut = isinstance(policy.protect, ProtectClasses) and policy.protect.grouping == "mondrian"
     for name, column in policy.generalised_columns.items():
-        if is_cut and isinstance(column.hierarchy, Intervals):  # its labels are ranges that no list has
-            continue
         rows = list_rows(column.hierarchy, column.missing_entry)
-        if rows is not None:
+        if rows is not None and name not in policy.cut_columns:  # whose labels are ranges that no list has
             slug = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-") or "column"
             names = (slug, *(f"{slug}-{number}" for number in range(2, len(policy.columns) + 2)))
             used.append(next(name for name in names if name not in used))

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
 from release_pipeline.policy.scalars import OURS
@@ -111,9 +110,7 @@ class ClassWay:
                 for q, scale, grid, name in parts
             ]
             exposed = find_exposed(original, np.stack(noisy, axis=1), group, widths, self.protect.k)
-            kept = (group >= 0) & ~exposed
-            kept &= ~find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1)
-            after.append(int(np.count_nonzero((group >= 0) & ~kept)))
+            after.append(int(np.count_nonzero(exposed | self._find_left_too_small(group, exposed, sensitive))))
         share = float(np.mean(after)) / len(group)
         return {"after_noise": share, "in_all": share + np.count_nonzero(group < 0) / len(group)}
 
@@ -177,11 +174,8 @@ class ClassWay:
             noisy = np.zeros_like(original)
             noisy[own] = _units(masked.select(names), grids)
             exposed = find_exposed(original, noisy, released, widths, self.protect.k)
-        kept = (released >= 0) & ~exposed
-        small = find_small_classes(
-            released, kept, k=self.protect.k, sensitive=read_sensitive(self.policy, self.protect, read), l=self.protect.l or 1
-        )
-        kept &= ~small
+        small = self._find_left_too_small(released, exposed, read_sensitive(self.policy, self.protect, read))
+        kept = (released >= 0) & ~exposed & ~small
         table = self._narrow(read, masked.filter(pa.array(kept[own])))
         counts = {
             "grouping": int(np.count_nonzero(group < 0)),
@@ -199,15 +193,18 @@ class ClassWay:
             figures=counts,
         )
 
+    def _find_left_too_small(self, group: Ints, exposed: npt.NDArray[np.bool_], sensitive: Ints | None) -> npt.NDArray[np.bool_]:
+        """The records whose class has too few that do not stand out."""
+        kept = (group >= 0) & ~exposed
+        return find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1)
+
     def _narrow(self, read: Read, table: pa.Table) -> pa.Table:
         """Ranges of mondrian as those of the records that are left: none ends at the number of somebody who was dropped."""
         own, classes = table.column(RECORD).to_numpy(), table.column(CLASS).to_numpy()
-        for name, column in self.policy.generalised_columns.items():
-            spec = column.hierarchy
-            if self.protect.grouping == "mondrian" and isinstance(spec, Intervals) and table.num_rows:
-                units = spec.exact_grid.quantise(read("records", [name]).column(name).to_numpy()[own])
-                labels = pa.array(label_ranges(spec, units, classes), pa.string()).take(pa.array(classes))
-                table = table.set_column(table.column_names.index(name), name, labels)
+        for name, spec in self.policy.cut_columns.items() if table.num_rows else ():
+            units = spec.exact_grid.quantise(read("records", [name]).column(name).to_numpy()[own])
+            labels = pa.array(label_ranges(spec, units, classes), pa.string()).take(pa.array(classes))
+            table = table.set_column(table.column_names.index(name), name, labels)
         return table
 
     def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:

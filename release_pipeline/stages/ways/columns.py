@@ -11,6 +11,7 @@ import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import NoiseColumn, Protect, Suppress
+from release_pipeline.policy.plan import percent
 from release_pipeline.privacy.methods import Claim, Statistics
 from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Gate, audit_columns
@@ -76,11 +77,9 @@ class ColumnWay:
         """Without small groups of kept quasi-identifiers."""
         rule = self.policy.suppress if isinstance(self.policy.suppress, Suppress) else None
         done = suppress_table(masked, self.policy.released_quasi, below=self.policy.groups_below)
-        too_many = rule is not None and done.records > rule.at_most * masked.num_rows
-        limit = float(rule.at_most * 100) if rule else 0.0
-        refusal = (
-            f"{done.share:.1%} of the records would have to be suppressed, and at most {limit:g}% may be." if too_many else ""
-        )
+        refusal = ""
+        if rule is not None and done.records > rule.at_most * masked.num_rows:
+            refusal = f"{done.share:.1%} of the records would have to be suppressed, and at most {percent(rule.at_most)} may be."
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
     def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from release_pipeline.errors import DataRefused, ReleasePipelineError
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import GeneraliseColumn, ProtectClasses, SuppressClasses
-from release_pipeline.privacy.class_noise import class_diameters
+from release_pipeline.privacy.class_noise import class_diameters, class_ends
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
@@ -101,11 +101,8 @@ def _cut(protect: ProtectClasses, coded: dict[str, _Coded], sensitive: Ints | No
 
 def label_ranges(spec: Intervals, units: Ints, group: Ints) -> list[str]:
     """For each class the range of its numbers, which are in units of their grid; an empty text for a class without any."""
-    count = int(group.max(initial=-1)) + 1
-    low, high = np.full(count, np.iinfo(np.int64).max), np.full(count, -1)
-    np.minimum.at(low, group, units)
-    np.maximum.at(high, group, units)
-    return [spec.show(int(a), int(b)) if b >= 0 else "" for a, b in zip(low, high, strict=True)]
+    low, high = class_ends(units, group)
+    return [spec.show(int(a), int(b)) if a <= b else "" for a, b in zip(low, high, strict=True)]
 
 
 def _encode(protect: ProtectClasses, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
