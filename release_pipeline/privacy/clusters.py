@@ -1,7 +1,9 @@
-"""Rank clusters of one attribute (methods.md section 1): consecutive ranks, k by k, the last one k to 2k-1."""
+"""Clusters of consecutive records of an order: k by k, the last one k to 2k-1. In the order of one attribute they are the rank
+clusters of methods.md section 1; `curve` has orders of whole records."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,14 +20,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RankClusters:
-    """n records in floor(n/k) clusters of consecutive ranks, in ascending order.
+class OrderClusters:
+    """n records in floor(n/k) clusters of consecutive ranks of a total order.
 
-    `order[r]` is the record of rank r, `ordered[r]` its value; cluster j holds ranks start[j] .. start[j] + size[j] - 1.
+    `order[r]` is the record of rank r; cluster j holds ranks start[j] .. start[j] + size[j] - 1.
     """
 
     order: npt.NDArray[np.intp]
-    ordered: IntArray
     start: npt.NDArray[np.intp]
     size: IntArray
 
@@ -38,6 +39,24 @@ class RankClusters:
     def cluster(self) -> npt.NDArray[np.intp]:
         """The cluster index of each record."""
         return self.spread(np.arange(self.count, dtype=np.intp))
+
+    @property
+    def places(self) -> npt.NDArray[np.intp]:
+        """The cluster index of each rank."""
+        return np.repeat(np.arange(self.count, dtype=np.intp), self.size)
+
+    def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """One entry per cluster, given to each of its records."""
+        out = np.empty(len(self.order), dtype=per_cluster.dtype)
+        out[self.order] = np.repeat(per_cluster, self.size)
+        return out
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RankClusters(OrderClusters):
+    """Clusters in ascending order of one attribute: `ordered[r]` is the value of the record of rank r."""
+
+    ordered: IntArray
 
     def sums(self) -> IntArray:
         """The exact integer sum of each cluster; refused where one could leave 64 bits."""
@@ -53,12 +72,6 @@ class RankClusters:
         """The value at `place` from the end of each cluster (0: the largest)."""
         return self.ordered[self.start + self.size - 1 - place]
 
-    def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-        """One entry per cluster, given to each of its records."""
-        out = np.empty(len(self.order), dtype=per_cluster.dtype)
-        out[self.order] = np.repeat(per_cluster, self.size)
-        return out
-
 
 def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> RankClusters:
     """The rank clusters of integer `values`: every cluster has k records, the last one n - k (floor(n/k) - 1).
@@ -71,30 +84,40 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
     q = np.asarray(values)
     if q.ndim != 1 or q.dtype.kind not in "iu":
         raise InvalidType("rank clusters are made of one dimension of integers: put the values on their grid first.")
-    n = len(q)
-    if q.dtype.kind == "u" and n and int(q.max()) >= 2**63:
+    if q.dtype.kind == "u" and len(q) and int(q.max()) >= 2**63:
         raise InvalidArgument("a value is beyond 64-bit integers.")
+    start, size = cut_ranks(len(q), k)
+    order, words = sort_records([q], ties)
+    return RankClusters(order, start, size, words.view(np.int64))
+
+
+def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
+    """The first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
     if k < 1:
         raise InvalidArgument("k is below 1.")
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one cluster of {k:,}.", remedy="Lower k or publish more records.")
-    order, ordered = _sort(q, ties)
     start = np.arange(n // k, dtype=np.intp) * k
     size = np.full(n // k, k, dtype=np.int64)
     size[-1] = n - int(start[-1])
-    return RankClusters(order, ordered, start, size)
+    return start, size
 
 
-def _sort(q: npt.NDArray[Any], ties: NoiseStream | None) -> tuple[npt.NDArray[np.intp], IntArray]:
-    """The records in ascending order of value, equal values by their keyed position, and the sorted values.
+def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) -> tuple[npt.NDArray[np.intp], WordArray]:
+    """The records in ascending order of the first column, equal ones of the next, and so on, and the first column so sorted.
 
-    One sort of 64-bit words [value | keyed position] where both fit; where they do not, the value's low bits are left out and the
-    runs that this leaves undecided are put right afterwards. Integer comparisons only: every processor gives the same order.
+    Records that are equal in all columns are ordered by a keyed permutation of their positions drawn from `ties`, or by position.
+    The sorted column comes as words modulo 2^64: seen as int64 they are its values if they are signed.
+
+    One sort of 64-bit words [first column | keyed position] where both fit; where they do not, the column's low bits are left out
+    and the runs that this leaves undecided are put right afterwards, as are those that only a later column decides. Integer
+    comparisons only: every processor gives the same order.
     """
-    n = len(q)
-    lowest = int(q.min())
+    first = columns[0]
+    n, lowest = len(first), int(first.min())
     place_bits = max((n - 1).bit_length(), 1)
-    left_out = _u64(max((int(q.max()) - lowest).bit_length() + place_bits - 64, 0))
+    left_out = _u64(max((int(first.max()) - lowest).bit_length() + place_bits - 64, 0))
+    base = _u64(lowest % 2**64)
     mixer = None if ties is None else PositionMixer(place_bits, ties)
 
     packed = np.arange(n, dtype=np.uint64)
@@ -102,30 +125,56 @@ def _sort(q: npt.NDArray[Any], ties: NoiseStream | None) -> tuple[npt.NDArray[np
         mixer.mix(packed)
     for start in range(0, n, _CHUNK):
         part = slice(start, start + _CHUNK)
-        packed[part] |= ((q[part].astype(np.int64) - lowest).view(np.uint64) >> left_out) << _u64(place_bits)
+        packed[part] |= ((first[part].astype(np.uint64) - base) >> left_out) << _u64(place_bits)
     packed.sort()
 
-    ordered = np.empty(n, dtype=np.int64)
+    ordered = np.empty(n, dtype=np.uint64)
     for start in range(0, n, _CHUNK):
         part = slice(start, start + _CHUNK)
-        ordered[part] = packed[part] >> _u64(place_bits)
+        np.right_shift(packed[part], _u64(place_bits), out=ordered[part])
         packed[part] &= _u64((1 << place_bits) - 1)
-    if left_out:
-        _settle_runs(q, packed, ordered, mixer)
+    _settle_runs(columns if left_out else columns[1:], packed, ordered, mixer)
     if mixer is not None:
         mixer.unmix(packed)
     order = packed.view(np.int64).astype(np.intp, copy=False)
     if left_out:
-        return order, q[order].astype(np.int64)
-    ordered += lowest
+        return order, first[order].astype(np.uint64)
+    ordered += base
     return order, ordered
 
 
-def _settle_runs(q: npt.NDArray[Any], places: WordArray, coarse: IntArray, mixer: PositionMixer | None) -> None:
-    """Put `places` (keyed positions, sorted by the values' high bits) in order where the low bits decide."""
-    same = coarse[1:] == coarse[:-1]
-    undecided = np.flatnonzero(np.concatenate([same, [False]]) | np.concatenate([[False], same]))
-    keyed = places[undecided]
-    records = keyed.copy() if mixer is None else mixer.unmix(keyed.copy())
-    # the runs ascend, so sorting all undecided records at once by (value, keyed position) sorts each run in its place
-    places[undecided] = keyed[np.lexsort((keyed, q[records.astype(np.intp)]))]
+def _settle_runs(columns: Sequence[npt.NDArray[Any]], places: WordArray, ordered: WordArray, mixer: PositionMixer | None) -> None:
+    """Put `places` (keyed positions in the order of `ordered`, equal ones ascending) in order where `columns` decide."""
+    if not columns:
+        return
+    follows = np.empty(len(ordered), dtype=np.bool_)  # not yet told apart from the one before
+    follows[0] = False
+    np.equal(ordered[1:], ordered[:-1], out=follows[1:])
+    ranks = np.flatnonzero(_in_runs(follows))
+    follows = follows[ranks]
+    keyed = places[ranks]
+    records = (keyed.copy() if mixer is None else mixer.unmix(keyed.copy())).view(np.int64).astype(np.intp, copy=False)
+    for column in columns:
+        if not len(ranks):
+            return
+        values = column[records]
+        descents = np.flatnonzero(follows[1:] & (values[1:] < values[:-1]))
+        if len(descents):
+            run = np.cumsum(~follows)
+            unsorted = np.zeros(int(run[-1]) + 1, dtype=np.bool_)
+            unsorted[run[descents]] = True
+            wrong = np.flatnonzero(unsorted[run])
+            # a stable sort by (run, value) sorts each run in its place, and leaves equal values in the order of keyed positions
+            right = wrong[np.lexsort((values[wrong], run[wrong]))]
+            keyed[wrong], records[wrong], values[wrong] = keyed[right], records[right], values[right]
+            places[ranks[wrong]] = keyed[wrong]
+        follows[1:] &= values[1:] == values[:-1]
+        left = _in_runs(follows)
+        ranks, keyed, records, follows = ranks[left], keyed[left], records[left], follows[left]
+
+
+def _in_runs(follows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Whether an entry follows another or is followed by one."""
+    within = follows.copy()
+    within[:-1] |= follows[1:]
+    return within
