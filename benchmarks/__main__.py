@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import machine, memory, table
+from benchmarks.clustering import CENSUS, clustering
 from benchmarks.figures import Figure, with_growth
 from benchmarks.grouping import ADULT, grouping, notes
 from benchmarks.masking import laplace, masking
+from benchmarks.ordering import ordering
 from benchmarks.pipeline import pipeline
 from benchmarks.sampler import sampler
 
@@ -19,10 +21,13 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "masking": masking,
     "laplace": laplace,
     "grouping": grouping,
+    "clustering": clustering,
+    "ordering": ordering,
     "pipeline": pipeline,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (10**4, 4 * 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 10**4)
+CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10**6), (CENSUS, 10**4, 2 * 10**4)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (2 * 10**4,)
 
 
@@ -63,6 +68,8 @@ def _sizes(name: str, *, quick: bool) -> Sequence[int]:
         return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
     if name == "grouping":
         return QUICK_GROUPING_SIZES if quick else GROUPING_SIZES
+    if name == "clustering":
+        return QUICK_CLUSTERING_SIZES if quick else CLUSTERING_SIZES
     return QUICK_SIZES if quick else SIZES
 
 

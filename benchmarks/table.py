@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.figures import Figure
 
 _COLUMNS = (  # title, width; a negative width is aligned to the right
-    ("benchmark", 9),
+    ("benchmark", 10),
     ("case", 37),
     ("n", -10),
     ("measure", 11),

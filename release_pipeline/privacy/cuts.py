@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.classes import as_sensitive, as_threshold
-from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.grid import IntArray, as_matrix
 from release_pipeline.privacy.hierarchy import Hierarchy, HierarchyLike
 
 _MAX_WHOLE = 2**53  # floats up to here that are whole are as good as integers
@@ -73,7 +73,7 @@ def cut_classes(
     `sensitive` has n or n x s integers. Shares are compared exactly, floats included. The first call compiles for some seconds.
     """
     k, l = as_threshold(k, "k"), as_threshold(l, "l")  # noqa: E741
-    array = _as_matrix(matrix)
+    array = as_matrix(matrix)
     n, m = array.shape
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one class of {k:,}.", remedy="Lower k or publish more records.")
@@ -112,26 +112,6 @@ def _load_kernel() -> ModuleType:
     from release_pipeline.privacy import cut_kernel
 
     return cut_kernel
-
-
-def _as_matrix(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
-    if isinstance(matrix, np.ma.MaskedArray):
-        raise InvalidType("the matrix is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
-    array: npt.NDArray[Any] = np.asarray(matrix)
-    if array.ndim != 2 or not array.shape[1]:
-        raise InvalidArgument("the matrix must have two dimensions, a row for each record and at least one column.")
-    if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
-        raise InvalidType(f"the matrix must be integers or float64, not {array.dtype.name}.")
-    if array.dtype.kind == "f":
-        bad = int(np.count_nonzero(~np.isfinite(array)))
-        if bad:
-            raise InvalidArgument(
-                f"the matrix holds {bad:,} missing or infinite numbers.",
-                remedy="Fill or remove them by a declared rule first.",
-            )
-    if array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63:
-        raise InvalidArgument("a value is beyond 64-bit integers.")
-    return array
 
 
 def _as_hierarchies(hierarchies: Mapping[int, HierarchyLike] | None, m: int) -> dict[int, Hierarchy]:

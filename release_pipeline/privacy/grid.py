@@ -127,6 +127,27 @@ def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     return array
 
 
+def as_matrix(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
+    """`matrix` as an array of finite numbers, a row for each record and at least one column; counts only where it is refused."""
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise InvalidType("the matrix is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
+    array: npt.NDArray[Any] = np.asarray(matrix)
+    if array.ndim != 2 or not array.shape[1]:
+        raise InvalidArgument("the matrix must have two dimensions, a row for each record and at least one column.")
+    if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
+        raise InvalidType(f"the matrix must be integers or float64, not {array.dtype.name}.")
+    if array.dtype.kind == "f":
+        bad = int(np.count_nonzero(~np.isfinite(array)))
+        if bad:
+            raise InvalidArgument(
+                f"the matrix holds {bad:,} missing or infinite numbers.",
+                remedy="Fill or remove them by a declared rule first.",
+            )
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= 2**63:
+        raise InvalidArgument("a value is beyond 64-bit integers.")
+    return array
+
+
 def _fraction(number: Number) -> Fraction:
     try:
         if isinstance(number, float):

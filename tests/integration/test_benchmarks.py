@@ -33,7 +33,7 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
     return [figure for figure in quick_run[1]["figures"] if figure["benchmark"] == benchmark]
 
 
-@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace", "grouping", "pipeline"])
+@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "pipeline"])
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
     assert figures
@@ -61,6 +61,23 @@ def test_grouping_has_each_method_beside_a_plain_one(quick_run: tuple[str, dict[
         assert len(held) == len(beside) >= 2
         assert {figure["target"] for figure in held} == {"at most 2"}
         assert all(mine["ratio"] == pytest.approx(mine["amount"] / its["amount"]) for mine, its in zip(held, beside, strict=True))
+
+
+def test_clustering_has_each_size_beside_a_plain_loop_and_blocks(quick_run: tuple[str, dict[str, Any]]) -> None:
+    figures = [figure for figure in _figures(quick_run, "clustering") if figure["measure"] == "CPU time"]
+    for m in (4, 10):
+        ours = [figure for figure in figures if figure["case"] == f"MDAV, {m} columns"]
+        beside = [figure for figure in figures if figure["case"] == f"plain loop, {m} columns"]
+        assert [figure["n"] for figure in ours] == [figure["n"] for figure in beside] == [1_080, 10_000]
+        assert all(mine["ratio"] == pytest.approx(mine["amount"] / its["amount"]) for mine, its in zip(ours, beside, strict=True))
+    assert [figure["n"] for figure in figures if figure["case"] == "blocks, 4 columns"] == [10_000, 20_000]
+    assert [figure["ratio"] >= 1 for figure in figures if figure["case"].endswith("their SSE")] == [True]
+
+
+def test_ordering_holds_both_orders_to_sorts_of_one_column(quick_run: tuple[str, dict[str, Any]]) -> None:
+    figures = _figures(quick_run, "ordering")
+    assert {figure["case"].partition(",")[0] for figure in figures} == {"hilbert", "corner", "hilbert of logs"}
+    assert {(figure["target"], figure["unit"]) for figure in figures} == {("at most 6", "stable argsorts")}
 
 
 def test_the_pipeline_covers_the_job_every_stage_and_both_formats(quick_run: tuple[str, dict[str, Any]]) -> None:
@@ -92,7 +109,7 @@ def test_growth_is_reported_between_sizes(quick_run: tuple[str, dict[str, Any]])
 
 def test_the_table_has_one_line_per_figure(quick_run: tuple[str, dict[str, Any]]) -> None:
     printed, written = quick_run
-    _, _, rows = printed.partition("-" * 9)
+    _, _, rows = printed.partition("-" * 10)
     assert len(rows.splitlines()) - 1 == len(written["figures"])
 
 

@@ -1,0 +1,210 @@
+"""MDAV (DT05): clusters of k to 2k-1 similar records over several attributes at once, for multivariate microaggregation.
+
+Attributes count alike: each is replaced by its z-scores, z = (x - mean) / deviation, the deviation being that of all n records; a
+constant attribute counts 0. While 3k records or more are left, r is the record farthest from the centroid of those left, and its
+cluster is r and the k-1 records nearest to r; s is the record farthest from r among those left after that, and its cluster is s
+and the k-1 nearest to s. Of 2k to 3k-1 records the cluster of r is made, and the rest is one cluster; fewer are one cluster.
+
+What decides is fixed to the last bit, so that ties are the same ones wherever this runs. A squared distance is summed attribute
+by attribute, in order, in float64. The centroid is the exact sum of the z-scores left, rounded once, over their number, rounded
+once (`math.fsum(z) / len(z)`): it depends neither on the order of the records nor on which were removed when, so that it can be
+kept up to date instead of being summed anew. Of equal distances the record with the lowest index is taken. Only the z-scores
+themselves are NumPy's (`x.mean(axis=0)` and `x.std(axis=0)`, row by row).
+
+`mdav_kernel` finds the same records by an index, compiled; without a compiler NumPy goes through all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from types import ModuleType
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.classes import as_threshold
+from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix
+
+_CELL = 5_000  # records in a block, about: so few that their pairs cost little, so many that few clusters lie at an edge
+_CELL_CLUSTERS = 10  # a block has room for so many clusters of k at least
+_FEW = 10**8  # below so many n^2/k NumPy is done, in about two seconds, before the loops are compiled
+_LEAST = 2.0**-500  # the squares of smaller deviations lose bits
+_STEPS = 20  # how often progress is told
+
+Progress: TypeAlias = Callable[[str], None]
+
+
+def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: Progress = lambda _: None) -> IntArray:
+    """The cluster of each row, numbered from 0 in the order in which they were made: k to 2k-1 rows each.
+
+    `matrix` has a row for each record and a column for each attribute: integers or finite floats. With k = 1 every row is a
+    cluster of its own. `progress` is told now and then how many rows are in clusters. The first call with many rows compiles for
+    some seconds.
+
+    `blocks="kd"` is for millions of rows. The table is first cut at medians, always across the column that is widest in its
+    z-scores, into cells of about 5,000 rows (or 10k, if that is more), and each cell is clustered for itself: in proportion to n,
+    and a little less homogeneous. The cuts are made where the data have their medians, so that one changed record can change many
+    cells: this is for k-anonymity alone, and no ground for a claim of differential privacy.
+
+    >>> mdav([[1, 5], [2, 5], [8, 6], [9, 6]], 2).tolist()
+    [0, 0, 1, 1]
+    """
+    k = as_threshold(k, "k")
+    if blocks not in (None, "kd"):
+        raise InvalidArgument("blocks names no way to cut the table.", remedy='Leave it out, or write blocks="kd".')
+    array = as_matrix(matrix)
+    n = len(array)
+    if n < k:
+        raise InvalidArgument(f"{n:,} records cannot fill one cluster of {k:,}.", remedy="Lower k or publish more records.")
+    z = _standardise(array)
+    label = np.arange(n, dtype=np.int64)
+    if k == 1:
+        return label
+    tell = _Teller(n, progress)
+    made = 0
+    for rows in _cells(z, max(_CELL, _CELL_CLUSTERS * k)) if blocks else [label.copy()]:
+        found = _cluster(z if len(rows) == n else z[rows], k, tell)
+        label[rows] = found + made
+        made += int(found.max()) + 1
+    return label
+
+
+class _Teller:
+    """Counts the records in clusters, and tells the number each time that a share of all has been reached."""
+
+    def __init__(self, n: int, progress: Progress) -> None:
+        self.n, self.done, self.told, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
+
+    def add(self, records: int) -> None:
+        self.done += records
+        if self.done - self.told >= self.step:
+            self.told = self.done
+            self.progress(f"{self.done:,} of {self.n:,} records are in clusters")
+
+
+def _standardise(array: npt.NDArray[np.generic]) -> FloatArray:
+    """The z-scores, column by column; 0 in a constant column."""
+    x = np.ascontiguousarray(array, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        mean, deviation = x.mean(axis=0), x.std(axis=0)
+        constant = x.min(axis=0) == x.max(axis=0)
+        z = (x - mean) / np.where(constant, 1.0, deviation)
+    z[:, constant] = 0.0
+    lost = ~constant & ~((deviation > _LEAST) & (deviation < np.inf))
+    if lost.any():
+        raise InvalidArgument(
+            "the numbers are too large or too near to each other to be standardised.",
+            where=f"column {int(lost.argmax())}",
+            remedy="Give the column in another unit.",
+        )
+    return z
+
+
+def _cells(z: FloatArray, about: int) -> Iterator[IntArray]:
+    """The rows, in ascending order, of cells of 3/4 to 3/2 of `about` rows, or of all rows where there are not more."""
+    pending = [np.arange(len(z), dtype=np.int64)]
+    while pending:
+        rows = pending.pop()
+        if 2 * len(rows) <= 3 * about:
+            yield rows
+            continue
+        part = z[rows]
+        column = part[:, int(np.argmax(np.ptp(part, axis=0)))]
+        half = len(rows) // 2
+        median = np.partition(column, half)[half]
+        lower = column < median
+        # equal values go to the lower side in order of the rows until it is half of the cell
+        lower[np.flatnonzero(column == median)[: half - np.count_nonzero(lower)]] = True
+        pending += [rows[~lower], rows[lower]]
+
+
+def _cluster(z: FloatArray, k: int, tell: _Teller) -> IntArray:
+    """The cluster of each row of one cell."""
+    label = np.full(len(z), -1, dtype=np.int64)
+    is_worth_it = len(z) >= 3 * k and (tell.n**2 > _FEW * k or _load_kernel.cache_info().currsize > 0)
+    kernel = _load_kernel() if is_worth_it else None
+    made = 0 if kernel is None else _peel(kernel, z, k, label, tell)
+    _cluster_rest(z, k, label, made, tell)
+    return label
+
+
+def _peel(kernel: ModuleType, z: FloatArray, k: int, label: IntArray, tell: _Teller) -> int:
+    """Fill `label` by the index until fewer than 3k rows have none; the number of clusters. A new index for every half."""
+    sums = kernel.sum_exactly(z)
+    made, left = 0, len(z)
+    while left >= 3 * k:
+        index, planted = kernel.plant(z, np.flatnonzero(label < 0)), left
+        while left >= 3 * k and 2 * left > planted:
+            made, after = kernel.peel(index, sums, z, k, label, made, left, max(planted // 2, left - tell.step))
+            tell.add(left - after)
+            left = after
+    return made
+
+
+def _cluster_rest(z: FloatArray, k: int, label: IntArray, made: int, tell: _Teller) -> None:
+    """Give a cluster to all rows that have none, the first one the number `made`: all of MDAV, pass by pass."""
+    rows = np.flatnonzero(label < 0)
+    left = z[rows]
+    sums = [_exact_sum(column) for column in left.T.tolist()]
+
+    def take(members: npt.NDArray[np.intp]) -> None:
+        nonlocal rows, left, sums, made
+        label[rows[members]] = made
+        made += 1
+        sums = [_exact_sum([*parts, *gone]) for parts, gone in zip(sums, (-left[members]).T.tolist(), strict=True)]
+        rows, left = np.delete(rows, members), np.delete(left, members, axis=0)
+        tell.add(len(members))
+
+    while len(rows) >= 2 * k:
+        both = len(rows) >= 3 * k
+        r = int(_squares(left, [math.fsum(parts) / len(rows) for parts in sums]).argmax())
+        corner = left[r]
+        take(_nearest(left, r, k))
+        if both:
+            take(_nearest(left, int(_squares(left, corner).argmax()), k))
+    if len(rows):
+        take(np.arange(len(rows)))
+
+
+def _exact_sum(numbers: list[float]) -> list[float]:
+    """A few numbers with exactly the same sum, the first one the sum rounded once."""
+    numbers, parts = numbers.copy(), list[float]()
+    while part := math.fsum(numbers):
+        parts.append(part)
+        numbers.append(-part)
+    return parts
+
+
+def _squares(z: FloatArray, point: Sequence[float] | FloatArray) -> FloatArray:
+    """The squared distance of each row from a point."""
+    total = np.zeros(len(z))
+    for column, coordinate in zip(z.T, point, strict=True):
+        difference = column - coordinate
+        total += difference * difference
+    return total
+
+
+def _nearest(z: FloatArray, centre: int, k: int) -> npt.NDArray[np.intp]:
+    """The row `centre` and the k-1 nearest to it."""
+    distance = _squares(z, z[centre])
+    distance[centre] = -1.0  # itself, before all that equal it
+    limit = np.partition(distance, k - 1)[k - 1]
+    inside = np.flatnonzero(distance < limit)
+    return np.concatenate([inside, np.flatnonzero(distance == limit)[: k - len(inside)]])
+
+
+@cache
+def _load_kernel() -> ModuleType | None:
+    """The compiled loops, or nothing where they cannot be compiled; no file is written."""
+    try:
+        from release_pipeline.privacy import mdav_kernel
+
+        z = np.arange(4.0)[:, np.newaxis]
+        mdav_kernel.peel(mdav_kernel.plant(z, np.arange(4)), mdav_kernel.sum_exactly(z), z, 1, np.full(4, -1), 0, 4, 2)
+    except Exception:  # whatever keeps a compiler from working, NumPy finds the same clusters
+        return None
+    return mdav_kernel
