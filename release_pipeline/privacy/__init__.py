@@ -1,11 +1,13 @@
 """The mathematical core of methods.md, exact to the last integer. NumPy, SciPy, a cipher and a compiler; nothing else."""
 
 from release_pipeline.privacy.budget import Epsilon
-from release_pipeline.privacy.clusters import RankClusters, rank_clusters
+from release_pipeline.privacy.clusters import OrderClusters, RankClusters, rank_clusters
+from release_pipeline.privacy.curve import cell_reach, curve_depth, order_clusters, order_keys
 from release_pipeline.privacy.cuts import mondrian
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import Generalisation, ola
+from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.methods import Claim, MaskedColumn, mask_column
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace, noise_stream
 
@@ -17,11 +19,17 @@ __all__ = [
     "Hierarchy",
     "MaskedColumn",
     "NoiseStream",
+    "OrderClusters",
     "RankClusters",
+    "cell_reach",
+    "curve_depth",
     "discrete_laplace",
     "mask_column",
+    "mdav",
     "mondrian",
     "noise_stream",
     "ola",
+    "order_clusters",
+    "order_keys",
     "rank_clusters",
 ]

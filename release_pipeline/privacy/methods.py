@@ -44,7 +44,7 @@ Consistency: TypeAlias = Literal["isotonic", "none"]
 DEFINITION: dict[str, str] = {"laplace": "dp", "dp-um": "dp", "idp-ls": "idp", "idp-cbls": "idp"}
 LEAST_K = {"dp-um": 1, "idp-ls": 1, "idp-cbls": 3}  # laplace has no k
 SCOPES = ("centroid", "column")
-_SUM_LIMIT = 2**61
+SUM_LIMIT = 2**61
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
-    """The exact part, before any noise: confidential throughout. Clusters ascend, except for `laplace` (record order)."""
+    """The exact part of one column, before any noise: confidential throughout. Clusters ascend, except for `laplace` (record
+    order) and those of several columns together (`vectors`). Without `claim` there is none that noise makes."""
 
     grid: Grid
-    claim: Claim
+    claim: Claim | None
     consistency: str
     cluster: npt.NDArray[np.intp]
     size: IntArray
@@ -137,7 +138,7 @@ def mask_column(
         size=exact.size,
         statistic=exact.statistic,
         scale=exact.scale,
-        claim=exact.claim,
+        claim=_claim(method, epsilon, scope),
         consistency=exact.consistency,
         loss=exact.loss,
     )
@@ -157,7 +158,7 @@ def compute_statistics(
 ) -> Statistics:
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret."""
     claim = _claim(method, epsilon, scope)
-    k = None if k is None else _whole(k)
+    k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon)
     numbers = as_numbers(values)
@@ -205,7 +206,8 @@ def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
     return Claim(DEFINITION[method], budget, scope)
 
 
-def _whole(k: object) -> int:
+def as_whole(k: object) -> int:
+    """k as a whole number; anything else is refused."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise InvalidArgument("k is not a whole number.", where="k")
     return int(cast(int, k))
@@ -220,7 +222,7 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> 
         raise InvalidArgument(f"{method} needs k, the number of records per cluster.", where="k")
     elif k < LEAST_K[method]:
         raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
-    if (2 * (k or 1) - 1) * grid.width >= _SUM_LIMIT:
+    if (2 * (k or 1) - 1) * grid.width >= SUM_LIMIT:
         raise InvalidArgument(
             "cluster sums would not fit 64-bit integers.",
             remedy="Use a smaller k, a coarser grid or a narrower domain.",

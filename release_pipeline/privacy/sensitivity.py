@@ -19,7 +19,8 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import MAX_SCALE
 
 _FEW = 64  # with so few different scales the loss is summed as exact fractions
-_HEADROOM = 2.0**-30  # aimed at below epsilon, so that rounding cannot carry the loss above it
+HEADROOM = 2.0**-30  # aimed at below epsilon, so that rounding cannot carry the loss above it
+_TOO_SMALL = "epsilon is too small for this domain and grid: the noise would not fit 64-bit integers."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,6 +74,11 @@ def trimmed_sums(clusters: RankClusters) -> IntArray:
     return clusters.sums() - clusters.first(0) + clusters.first(1) - clusters.last(0) + clusters.last(1)
 
 
+def refuse_scale() -> InvalidArgument:
+    """What to raise where noise would not fit."""
+    return InvalidArgument(_TOO_SMALL, remedy="Use a larger epsilon, a coarser grid or a narrower domain.")
+
+
 def scales_for(sensitivity: IntArray, epsilon: Epsilon) -> IntArray:
     """t = ceil(sensitivity / epsilon), exactly; 0 where the sensitivity is 0.
 
@@ -87,10 +93,7 @@ def scales_for(sensitivity: IntArray, epsilon: Epsilon) -> IntArray:
     if a == 0:
         raise InvalidArgument("epsilon must be above 0 for noise to exist.")
     if int(sensitivity.max()) * b > MAX_SCALE * a:
-        raise InvalidArgument(
-            "epsilon is too small for this domain and grid: the noise would not fit 64-bit integers.",
-            remedy="Use a larger epsilon, a coarser grid or a narrower domain.",
-        )
+        raise refuse_scale()
     if (a - 1) * b >= 2**63:  # only for epsilon above 9 with nine decimals
         return np.array([-(-int(d) * b // a) for d in sensitivity], dtype=np.int64)
     whole, rest = np.divmod(sensitivity, a)
@@ -136,17 +139,14 @@ def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArra
         return scales
     size, reach = sizes[moving].astype(np.float64), worst[moving].astype(np.float64)
     share = reach / size
-    eps = float(epsilon) * (1 - _HEADROOM)
+    eps = float(epsilon) * (1 - HEADROOM)
     wanted = np.cbrt(share / size) * float(np.sum(np.cbrt(share * share * size))) / eps * size
     ups, downs = moves.up[moving].astype(np.float64), moves.down[moving].astype(np.float64)
     wanted *= max(float(np.sum(ups / wanted)), float(np.sum(downs / wanted))) / eps
-    growth = _HEADROOM
+    growth = HEADROOM
     while True:
         if wanted.max() > MAX_SCALE:
-            raise InvalidArgument(
-                "epsilon is too small for this domain and grid: the noise would not fit 64-bit integers.",
-                remedy="Use a larger epsilon, a coarser grid or a narrower domain.",
-            )
+            raise refuse_scale()
         scales[moving] = np.ceil(wanted)
         if column_loss(moves, scales) <= epsilon.fraction:
             return scales
@@ -165,7 +165,7 @@ def _sum_of_ratios(changes: IntArray, scales: IntArray) -> Fraction | float:
         return Fraction(sum(int(part) for part in _int_sums(c)), int(t[0]))
     if len(t) <= _FEW:
         return sum((Fraction(int(a), int(b)) for a, b in zip(c, t, strict=True)), Fraction(0))
-    return Fraction(_ceil_sum(c, t, bits := _fraction_bits(c, t)), 1 << bits)
+    return Fraction(int(ceil_ratios(c, t, bits := _fraction_bits(c, t)).sum()), 1 << bits)
 
 
 def _int_sums(numbers: IntArray) -> npt.NDArray[np.int64]:
@@ -178,14 +178,14 @@ def _fraction_bits(c: IntArray, t: IntArray) -> int:
     return max(60 - int(np.sum(c / t)).bit_length(), 8)
 
 
-def _ceil_sum(c: IntArray, t: IntArray, bits: int) -> int:
-    """sum_j ceil(c_j 2^bits / t_j), by long division, as many bits at a time as t leaves room for."""
-    step = 63 - int(t.max()).bit_length()
-    whole, rest = np.divmod(c, t)
-    total, done = int(whole.sum()), 0
+def ceil_ratios(c: IntArray, t: IntArray, bits: int) -> IntArray:
+    """ceil(c 2^bits / t) for each pair, which must fit 63 bits: by long division, as many bits at a time as t leaves room for."""
+    step = 63 - int(t.max(initial=1)).bit_length()
+    out, rest = np.divmod(c, t)
+    done = 0
     while done < bits:
         now = min(step, bits - done)
         digit, rest = np.divmod(rest << now, t)
-        total = (total << now) + int(digit.sum())
+        out = (out << now) + digit
         done += now
-    return total + int(np.count_nonzero(rest))
+    return out + (rest > 0)

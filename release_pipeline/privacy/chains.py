@@ -1,0 +1,285 @@
+"""What one changed record moves along an order of records: chains of clusters, what they cost, and the scales that follow.
+
+Records lie in a total order that depends on each of them alone, cut into clusters of consecutive records (`curve`). A record that
+is replaced leaves cluster a and enters cluster b. If b lies later, every cluster on the way loses its first record and gains the
+next one's first:
+
+    a           loses the record,    gains the first of a+1
+    j between   loses its first,     gains the first of j+1
+    b           loses its first,     gains the new record
+
+and if b lies earlier the same with last records. So all clusters from a to b change at once, each by one record out and one in.
+The joint loss of a neighbour is the sum over clusters and columns of |change of the (trimmed) sum| / scale, and the accountant
+takes the largest over all neighbours (methods.md section 4):
+
+    known       what the clusters between change by, and for each record what its own cluster does when it leaves
+    bounded     the new record: in each column the worse of the domain's ends, wherever in the order it would then belong
+
+so that it is an upper bound, and for one column with trimmed sums the truth. All figures are integers in grid units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.budget import Epsilon
+from release_pipeline.privacy.clusters import OrderClusters
+from release_pipeline.privacy.curve import cell_reach, curve_depth
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import MAX_SCALE
+from release_pipeline.privacy.sensitivity import HEADROOM, ceil_ratios, refuse_scale
+
+_DEEPEST = 16  # level of the curve up to which the public bound looks for its least: beyond, the cells outnumber any clusters
+_LIMIT_BITS = 60
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Extremes:
+    """Of each cluster and column: the sum, and the three smallest and the three largest values, the smallest and largest
+    first."""
+
+    total: IntArray
+    low: tuple[IntArray, IntArray, IntArray]
+    high: tuple[IntArray, IntArray, IntArray]
+
+    @property
+    def trimmed(self) -> IntArray:
+        """The sums with the smallest value replaced by the second smallest and the largest by the second largest."""
+        return self.total - self.low[0] + self.low[1] - self.high[0] + self.high[1]
+
+    @property
+    def moves(self) -> IntArray:
+        """IDP24 Prop. 9 for each column: D, the most that one record in and one out change a trimmed sum; 0 if and only if all
+        values of the cluster are equal."""
+        (x1, x2, x3), (y1, y2, y3) = self.low, self.high
+        return np.maximum((y1 - x2) + (x3 - x2) + (y1 - y2), (y2 - x1) + (y2 - y3) + (x2 - x1))
+
+    def of(self, cluster: npt.NDArray[np.intp] | slice) -> Extremes:
+        """Those of some clusters, or of the cluster of each record."""
+        low, high = ((part[0][cluster], part[1][cluster], part[2][cluster]) for part in (self.low, self.high))
+        return Extremes(self.total[cluster], low, high)
+
+    def change(self, lost: IntArray, gained: IntArray) -> IntArray:
+        """|change of the trimmed sum| when a cluster loses one value that it has and gains another.
+
+        Without the lost value its two smallest are r1 <= r2; with the gained one g they are min(r1, g) and the middle one of
+        r1, r2, g. Likewise at the upper end.
+        """
+        (x1, x2, x3), (y1, y2, y3) = self.low, self.high
+        r1, r2 = np.where(lost == x1, x2, x1), np.where((lost == x1) | (lost == x2), x3, x2)
+        s1, s2 = np.where(lost == y1, y2, y1), np.where((lost == y1) | (lost == y2), y3, y2)
+        lowest, highest = np.minimum(r1, gained), np.maximum(s1, gained)
+        second, before_last = np.maximum(r1, np.minimum(r2, gained)), np.minimum(s1, np.maximum(s2, gained))
+        return np.abs(self.total - lost + gained - lowest + second - highest + before_last - self.trimmed)
+
+
+def find_extremes(ordered: IntArray, clusters: OrderClusters) -> Extremes:
+    """The extremes of every cluster; `ordered`: records by columns, in the order of the clusters."""
+    if int(clusters.size.min()) < 3:
+        raise InvalidArgument("trimmed sums need clusters of at least three records.", remedy="Set k to 3 or more.")
+    total = np.add.reduceat(ordered, clusters.start, axis=0)
+    low, high = np.empty((3, *total.shape), dtype=np.int64), np.empty((3, *total.shape), dtype=np.int64)
+    for column in range(ordered.shape[1]):  # each cluster sorted by this column: clusters first, so that they stay in place
+        values = ordered[np.lexsort((ordered[:, column], clusters.places)), column]
+        for place in range(3):
+            low[place, :, column] = values[clusters.start + place]
+            high[place, :, column] = values[clusters.start + clusters.size - 1 - place]
+    return Extremes(total, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Chains:
+    """The changes of sums that chains are made of, for one direction.
+
+    leaving   per record and column: its own cluster, when the record goes on in this direction (0 in the chain's last cluster)
+    through   per cluster and column: a cluster between
+    entering  per cluster and column: the cluster that the new record enters, at the worst
+    """
+
+    leaving: IntArray
+    through: IntArray
+    entering: IntArray
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Neighbours:
+    """All chains of a table: `later` and `earlier`; and `staying`, per record and column, when a record is replaced by one that
+    falls into its own cluster."""
+
+    clusters: OrderClusters
+    later: Chains
+    earlier: Chains
+    staying: IntArray
+
+
+def find_neighbours(ordered: IntArray, clusters: OrderClusters, widths: IntArray, extremes: Extremes | None) -> Neighbours:
+    """What every neighbour of this table changes, at the worst: plain sums, or with `extremes` trimmed ones."""
+    own = clusters.places
+
+    def change(lost: IntArray, gained: IntArray, *, records: bool = False) -> IntArray:
+        if extremes is None:
+            return np.abs(gained - lost)
+        return (extremes.of(own) if records else extremes).change(lost, gained)
+
+    def worst(lost: IntArray, *, records: bool = False) -> IntArray:
+        ends = (np.zeros_like(lost), np.broadcast_to(widths, lost.shape))
+        return np.maximum(*(change(lost, end, records=records) for end in ends))
+
+    def chains(boundary: IntArray, following: IntArray, last: int) -> Chains:
+        leaving = change(ordered, following[own], records=True)
+        leaving[own == last] = 0
+        return Chains(leaving, change(boundary, following), worst(boundary))
+
+    first, final = ordered[clusters.start], ordered[clusters.start + clusters.size - 1]
+    return Neighbours(
+        clusters=clusters,
+        later=chains(first, np.concatenate([first[1:], first[-1:]]), clusters.count - 1),
+        earlier=chains(final, np.concatenate([final[:1], final[:-1]]), 0),
+        staying=worst(ordered, records=True),
+    )
+
+
+def table_loss(neighbours: Neighbours, scales: IntArray) -> Fraction | float:
+    """The accountant: the most that one changed record costs with these scales (clusters by columns), over all neighbours.
+
+    0/0 counts as 0, and x/0 is infinite. Each ratio is rounded up to 2^-s, so that the figure is never below the bound.
+    """
+    changes = (neighbours.staying, *_all_of(neighbours.later), *_all_of(neighbours.earlier))
+    own = neighbours.clusters.places
+    if any(np.any((part > 0) & (_spread(scales, part, own) == 0)) for part in changes):
+        return np.inf
+    rough = _worst_chain(neighbours, np.maximum(scales, 1).astype(np.float64), _float_ratios)
+    bits = max(_LIMIT_BITS - int(rough).bit_length(), 8)
+
+    def ratios(part: IntArray, scale: npt.NDArray[Any]) -> IntArray:
+        return ceil_ratios(part.reshape(-1), scale.reshape(-1), bits).reshape(part.shape)
+
+    return Fraction(int(_worst_chain(neighbours, np.maximum(scales, 1), ratios)), 1 << bits)
+
+
+def calibrate_table(
+    neighbours: Neighbours, moves: IntArray, widths: IntArray, weights: Sequence[Fraction], epsilon: Epsilon
+) -> IntArray:
+    """Scales of the trimmed sums whose joint loss over all clusters and columns is at most epsilon.
+
+    As `calibrate_column`, over (cluster j, column a) at once: with D_ja of Prop. 9 as the bound on each change, u_a = W_a /
+    weight_a as the unit of a column and L_ja = D_ja / (|C_j| u_a), the least sum |C_j| (b_ja / u_a)^2 under sum L_ja u_a / b_ja
+    <= epsilon is at
+
+        b_ja / u_a = (L_ja / |C_j|)^(1/3) * sum L^(2/3) |C|^(1/3) / epsilon,    then  b <- b * (loss / epsilon)
+
+    where the loss is the accountant's, for chains; it is homogeneous of degree -1 in b. The real numbers aim at
+    epsilon (1 - 2^-30), are rounded up, and the accountant verifies the integers.
+    """
+    scales = np.zeros(moves.shape, dtype=np.int64)
+    moving = moves > 0
+    if not moving.any():
+        return scales
+    unit = widths.astype(np.float64) / np.array([float(weight) for weight in weights])
+    size = neighbours.clusters.size.astype(np.float64)[:, None]
+    share = moves / size / unit
+    eps = float(epsilon) * (1 - HEADROOM)
+    wanted = np.cbrt(share / size) * float(np.sum(np.cbrt(share * share * size))) / eps * size * unit
+    wanted *= float(_worst_chain(neighbours, np.where(moving, wanted, 1.0), _float_ratios)) / eps
+    growth = HEADROOM
+    while True:
+        if wanted.max() > MAX_SCALE:
+            raise refuse_scale()
+        scales[moving] = np.ceil(wanted[moving])
+        if table_loss(neighbours, scales) <= epsilon.fraction:
+            return scales
+        wanted *= 1 + growth
+        growth *= 2  # rounding is mended by the first steps; this ends whatever the cause
+
+
+def order_reach(
+    widths: Sequence[int], weights: Sequence[Fraction], clusters: int, *, order: str, transforms: Sequence[str]
+) -> Fraction:
+    """The most that sum_j sum_a weight_a |change of sum j in column a| / W_a can be, for any table in this many clusters.
+
+    Public: it needs the number of clusters alone. A chain has at most p steps, each at most W_a in column a: p sum_a weight_a,
+    for every order. For `hilbert` there is more to know. At level l the curve goes through 2^(ml) cells, one face at a time, and
+    a chain goes along it in one direction. Let a step cross d_a cells in column a: it changes that column by at most d_a x_a +
+    y_a (`cell_reach`), and all crossings of all steps together are at most 2^(ml) - 1. Hence for every level
+
+        reach <= (2^(ml) - 1) max_a (weight_a x_a / W_a)  +  p sum_a weight_a y_a / W_a
+
+    and the least over the levels counts. With equal weights and linear columns that is (2^(ml) - 1 + p m) / 2^l.
+
+    >>> float(order_reach([100, 100], [Fraction(1), Fraction(1)], 50, order="hilbert", transforms=["linear", "linear"]))
+    20.375
+    """
+    least = clusters * sum(weights, Fraction(0))
+    if order != "hilbert":
+        return least
+    for level in range(1, min(curve_depth(widths, transforms=transforms), _DEEPEST) + 1):
+        cells = 1 << len(widths) * level
+        if cells > 4 * clusters * len(widths) << level:  # crossings alone cost more than no curve at all, here and deeper
+            break
+        reaches = [cell_reach(width, level, transform) for width, transform in zip(widths, transforms, strict=True)]
+        parts = [(weight * x / width, weight * y / width) for weight, width, (x, y) in zip(weights, widths, reaches, strict=True)]
+        crossed = (cells - 1) * max(x for x, _ in parts)
+        least = min(least, crossed + clusters * sum((y for _, y in parts), Fraction(0)))
+    return least
+
+
+def reach_scales(widths: Sequence[int], weights: Sequence[Fraction], reach: Fraction, epsilon: Epsilon) -> list[int]:
+    """One scale per column, t_a = ceil(W_a reach / (weight_a epsilon)): all changes of a chain together then cost at most
+    epsilon.
+
+    sum_j sum_a |change| / t_a  <=  epsilon / reach * sum_j sum_a weight_a |change| / W_a  <=  epsilon.
+
+    >>> reach_scales([100, 50], [Fraction(1), Fraction(1)], Fraction(20), Epsilon.of(2))
+    [1000, 500]
+    """
+    wanted = [Fraction(width) * reach / (weight * epsilon.fraction) for width, weight in zip(widths, weights, strict=True)]
+    scales = [-(-part.numerator // part.denominator) for part in wanted]
+    if max(scales) > MAX_SCALE:
+        raise refuse_scale()
+    return scales
+
+
+def _all_of(chains: Chains) -> tuple[IntArray, IntArray, IntArray]:
+    return chains.leaving, chains.through, chains.entering
+
+
+def _spread(scales: npt.NDArray[Any], changes: IntArray, own: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """The scale of each change: those of clusters as they are, those of records by their cluster."""
+    return scales if len(changes) == len(scales) else scales[own]
+
+
+def _float_ratios(changes: IntArray, scales: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    return changes / scales
+
+
+def _worst_chain(neighbours: Neighbours, scales: npt.NDArray[Any], ratios: Any) -> Any:
+    """The largest sum of ratios along a chain: in real numbers, or in integers where `ratios` gives such."""
+    clusters = neighbours.clusters
+
+    def cost(changes: IntArray, *, records: bool = False) -> npt.NDArray[Any]:
+        of = scales[clusters.places] if records else scales
+        sums = ratios(changes, of).sum(axis=1)
+        return np.maximum.reduceat(sums, clusters.start) if records else sums
+
+    worst = cost(neighbours.staying, records=True).max()
+    for chains, step in ((neighbours.later, 1), (neighbours.earlier, -1)):
+        parts = (cost(chains.leaving, records=True), cost(chains.through), cost(chains.entering))
+        for total in _chain_sums(*(part[::step] for part in parts)):
+            worst = max(worst, total)
+    return worst
+
+
+def _chain_sums(leaving: npt.NDArray[Any], through: npt.NDArray[Any], entering: npt.NDArray[Any]) -> Iterator[Any]:
+    """The largest leaving_a + through_{a+1} + .. + through_{b-1} + entering_b over a < b, if there are two clusters."""
+    if len(leaving) < 2:
+        return
+    before = np.cumsum(through) - through  # of all clusters before
+    start = np.maximum.accumulate(leaving - before - through)
+    yield (start[:-1] + before[1:] + entering[1:]).max()

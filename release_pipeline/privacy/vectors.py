@@ -1,0 +1,311 @@
+"""Multivariate microaggregation, end to end for several columns at once: the masking kernel of vectors.
+
+    mdav       clusters of alike records (z-scores), exact centroids    k-anonymity on the columns     no noise, no epsilon
+    dp-mdav    clusters along an order of single records (KDP13)
+               plain sums      eps-DP     centroid: scale W / eps       table: W reach / eps           `chains.order_reach`
+               trimmed sums    eps-iDP    centroid: D / eps             table: the calibration         `chains.calibrate_table`
+
+A record is replaced by the centroid of its cluster, a vector with one value for each column. The order of dp-mdav depends on each
+record alone, so one change moves at most one record into and one out of each cluster (insensitive microaggregation, KDP13), which
+is what bounds the noise. MDAV's clusters depend on all records: it is for k-anonymity alone.
+
+`compute_vectors` and `methods.add_noise` are pure functions of (columns, specification, secret, context).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.budget import Epsilon, EpsilonLike
+from release_pipeline.privacy.chains import (
+    Extremes,
+    Neighbours,
+    calibrate_table,
+    find_extremes,
+    find_neighbours,
+    order_reach,
+    reach_scales,
+    table_loss,
+)
+from release_pipeline.privacy.clusters import OrderClusters
+from release_pipeline.privacy.curve import order_clusters
+from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
+from release_pipeline.privacy.mdav import mdav
+from release_pipeline.privacy.methods import SUM_LIMIT, Claim, Statistics, add_noise, as_whole
+from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, noise_stream
+from release_pipeline.privacy.sensitivity import refuse_scale, scales_for
+
+Order: TypeAlias = Literal["corner", "hilbert"]
+Transform: TypeAlias = Literal["linear", "log"]
+Statistic: TypeAlias = Literal["plain", "trimmed"]
+VectorScope: TypeAlias = Literal["centroid", "table"]
+VECTOR_DEFINITION: dict[str, str] = {"plain": "dp", "trimmed": "idp"}
+VECTOR_SCOPES: tuple[VectorScope, ...] = get_args(VectorScope)
+LEAST_VECTOR_K = {"plain": 1, "trimmed": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Insensitive:
+    """How dp-mdav makes its clusters and noise: `epsilons` for each column, which add up to the release's."""
+
+    epsilons: tuple[Epsilon, ...]
+    k: int
+    order: Order
+    statistic: Statistic
+    scope: VectorScope
+    transforms: tuple[Transform, ...]
+
+    @property
+    def epsilon(self) -> Epsilon:
+        """All columns together."""
+        return Epsilon(sum(part.nano for part in self.epsilons))
+
+    @property
+    def weights(self) -> list[Fraction]:
+        """The share of each column in epsilon."""
+        return [Fraction(part.nano, self.epsilon.nano) for part in self.epsilons]
+
+    @property
+    def definition(self) -> str:
+        """dp or idp."""
+        return VECTOR_DEFINITION[self.statistic]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """How mdav makes its clusters: of k to 2k-1 alike records; in `blocks` where there are millions."""
+
+    k: int
+    blocks: Literal["kd"] | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MaskedVectors:
+    """Masked columns: confidential as a whole, as `MaskedColumn` is. What may leave is `values` with its rows shuffled.
+
+    values     released rows in record order     statistic, scale    per cluster and column, grid units of the sum
+    cluster    cluster of each record            loss                the accountant's bound for these data on what a reader of all
+    sees
+    """
+
+    values: FloatArray
+    cluster: npt.NDArray[np.intp]
+    size: IntArray
+    statistic: IntArray
+    scale: IntArray
+    claim: Claim
+    loss: float
+
+    def __repr__(self) -> str:
+        return f"<MaskedVectors of {len(self.values):,} records in {self.values.shape[1]} columns, {self.claim}>"
+
+
+def mask_vectors(
+    matrix: npt.ArrayLike,
+    *,
+    domains: Sequence[tuple[Number, Number]],
+    grids: Sequence[Number],
+    k: int,
+    epsilon: EpsilonLike,
+    order: Order = "hilbert",
+    statistic: Statistic = "plain",
+    scope: VectorScope = "table",
+    transforms: Sequence[Transform] | None = None,
+    weights: Sequence[int | Decimal | Fraction] | None = None,
+    clamp: bool = True,
+    secret: bytes | None = None,
+    context: Sequence[Context] = (),
+) -> MaskedVectors:
+    """Mask the columns of `matrix` (records by columns) by dp-mdav under the claim (eps-DP for plain, eps-iDP for trimmed;
+    scope).
+
+    Domains and grids are declared, one for each column; `epsilon` is for all columns together, split by `weights`. `secret` (32
+    bytes) must never mask two different inputs; None takes a fresh one from the operating system.
+    """
+    values = np.asarray(matrix)
+    if values.ndim != 2 or values.shape[1] != len(domains) or len(domains) != len(grids):
+        raise InvalidArgument("the matrix must have one column for each domain and grid.", where="matrix")
+    if len(domains) == 0 or any(len(domain) != 2 for domain in domains):
+        raise InvalidArgument("a domain is not a pair (lower, upper).", where="domains")
+    if weights is not None and len(weights) != len(domains):
+        raise InvalidArgument("there must be one weight for each column.", where="weights")
+    secret = secrets.token_bytes(SECRET_BYTES) if secret is None else secret
+    for name, value, allowed in (("statistic", statistic, VECTOR_DEFINITION), ("scope", scope, VECTOR_SCOPES)):
+        if value not in allowed:
+            raise InvalidArgument(f"the {name} is none of {', '.join(allowed)}.", where=name)
+    spec = Insensitive(
+        epsilons=Epsilon.of(epsilon).split(list(weights) if weights is not None else [1] * len(domains)),
+        k=as_whole(k),
+        order=order,
+        statistic=statistic,
+        scope=scope,
+        transforms=tuple(transforms) if transforms is not None else ("linear",) * len(domains),
+    )
+    declared = [Grid.declare(domain, step) for domain, step in zip(domains, grids, strict=True)]
+    units = quantise_columns([values[:, place] for place in range(values.shape[1])], declared)
+    parts = compute_vectors(units, grids=declared, spec=spec, secret=secret, context=context)
+    released = [
+        add_noise(part, clamp=clamp, secret=secret, context=(*context, place))[part.cluster] for place, part in enumerate(parts)
+    ]
+    return MaskedVectors(
+        values=np.stack(released, axis=1),
+        cluster=parts[0].cluster,
+        size=parts[0].size,
+        statistic=np.stack([part.statistic for part in parts], axis=1),
+        scale=np.stack([part.scale for part in parts], axis=1),
+        claim=Claim(spec.definition, spec.epsilon, scope),
+        loss=parts[0].loss["table"],
+    )
+
+
+def quantise_columns(columns: Sequence[npt.NDArray[np.generic]], grids: Sequence[Grid]) -> IntArray:
+    """Records by columns, each in units of its grid."""
+    out = np.empty((len(columns[0]), len(columns)), dtype=np.int64)
+    for place, (column, grid) in enumerate(zip(columns, grids, strict=True)):
+        out[:, place] = grid.quantise(as_numbers(column))
+    return out
+
+
+def compute_vectors(
+    units: IntArray,
+    *,
+    grids: Sequence[Grid],
+    spec: Insensitive | Alike,
+    secret: bytes,
+    context: Sequence[Context],
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Statistics]:
+    """Clusters of all columns together, and for each column its exact sums and scales: what `add_noise` takes. Only the order of
+    ties uses the secret. `units`: records by columns, in grid units."""
+    if len(units) == 0:
+        raise InvalidArgument("there are no records to mask.", where="values")
+    widths = [grid.width for grid in grids]
+    check_vector_sizes(widths, spec, clusters=max(len(units) // spec.k, 1))
+    if isinstance(spec, Alike):
+        return _find_alike(units, grids, spec, progress)
+    clusters = order_clusters(
+        units,
+        widths,
+        spec.k,
+        order=spec.order,
+        transforms=spec.transforms,
+        ties=noise_stream(secret, *context, "ties"),
+    )
+    ordered = units[clusters.order]
+    extremes = find_extremes(ordered, clusters) if spec.statistic == "trimmed" else None
+    statistic = extremes.trimmed if extremes is not None else np.add.reduceat(ordered, clusters.start, axis=0)
+    neighbours = find_neighbours(ordered, clusters, np.array(widths), extremes)
+    if extremes is not None and spec.scope == "table":
+        scale = calibrate_table(neighbours, extremes.moves, np.array(widths), spec.weights, spec.epsilon)
+    else:
+        scale = _centroid_or_public_scales(clusters, widths, spec, extremes)
+    loss = {"table": float(_find_loss(neighbours, scale, widths, spec))}
+    return [
+        Statistics(
+            grid=grid,
+            claim=Claim(spec.definition, epsilon, spec.scope),
+            consistency="none",
+            cluster=clusters.cluster,
+            size=clusters.size,
+            statistic=np.ascontiguousarray(statistic[:, place]),
+            scale=np.ascontiguousarray(scale[:, place]),
+            loss=loss,
+        )
+        for place, (grid, epsilon) in enumerate(zip(grids, spec.epsilons, strict=True))
+    ]
+
+
+def check_vector_sizes(widths: Sequence[int], spec: Insensitive | Alike, *, clusters: int = 1) -> None:
+    """Refuse what cannot be exact whatever the data: sums, or the noise for so many clusters, beyond 64 bits; a k too small."""
+    if (2 * spec.k - 1) * max(widths) >= SUM_LIMIT:
+        raise InvalidArgument(
+            "cluster sums would not fit 64-bit integers.",
+            where="grid",
+            remedy="Use a smaller k, a coarser grid or a narrower domain.",
+        )
+    if isinstance(spec, Alike):
+        return
+    if any(part.nano == 0 for part in spec.epsilons):
+        raise InvalidArgument("epsilon must be above 0 (at least 0.000000001) for every column.", where="epsilon")
+    if spec.k < LEAST_VECTOR_K[spec.statistic]:
+        raise InvalidArgument(f"{spec.statistic} sums need k of at least {LEAST_VECTOR_K[spec.statistic]}.", where="k")
+    public_scales(widths, spec, clusters=clusters)
+    if spec.statistic == "trimmed" and spec.scope == "table" and max(worst_scales(widths, spec, clusters=clusters)) > MAX_SCALE:
+        raise refuse_scale()  # now, by public facts, and not later by what the data are
+
+
+def worst_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> list[float]:
+    """The largest scale of each column's trimmed sums that the calibration for scope table can choose, over all data.
+
+    Each D is at most r = 2 widths (3 for k = 3). With all of them that large and w_a the share of column a in epsilon,
+    `calibrate_table` gives |C| b_a <= (|C| / k) (r W_a / epsilon) w_a^(-2/3) p sum_b w_b^(2/3), where |C| is at most 2k - 1; its
+    last step, by the loss, makes scales smaller.
+    """
+    weights = np.array([float(weight) for weight in spec.weights])
+    parts = np.cbrt(weights * weights)
+    reach = (3 if spec.k == 3 else 2) * clusters * float(np.sum(parts)) / float(spec.epsilon)
+    return [
+        1.001 * (2 * spec.k - 1) / spec.k * reach * width / float(part) + 1 for width, part in zip(widths, parts, strict=True)
+    ]
+
+
+def public_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> list[int]:
+    """The scale of each column's sums, from public facts: that of plain sums; for trimmed ones, which D and the data decide, that
+    of the largest D (twice the width, three times for k = 3) would be at scope centroid."""
+    if spec.statistic == "plain" and spec.scope == "table":
+        return reach_scales(widths, spec.weights, find_reach(widths, spec, clusters=clusters), spec.epsilon)
+    reach = 1 if spec.statistic == "plain" else 3 if spec.k == 3 else 2
+    return [int(scales_for(np.array([width * reach]), part)[0]) for width, part in zip(widths, spec.epsilons, strict=True)]
+
+
+def find_reach(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> Fraction:
+    """How many times the loss of one centroid a reader of all centroids can see at the most, for this order (`order_reach`)."""
+    return order_reach(widths, spec.weights, clusters, order=spec.order, transforms=spec.transforms)
+
+
+def _find_loss(neighbours: Neighbours, scale: IntArray, widths: Sequence[int], spec: Insensitive) -> Fraction | float:
+    """The accountant's bound, or for plain sums the public one where that is less: both hold."""
+    found = table_loss(neighbours, scale)
+    if spec.statistic == "trimmed":
+        return found
+    per_column = [Fraction(width, int(t)) for width, t in zip(widths, scale[0], strict=True)]
+    known = order_reach(widths, per_column, len(scale), order=spec.order, transforms=spec.transforms)
+    return min(found, known)
+
+
+def _centroid_or_public_scales(
+    clusters: OrderClusters, widths: Sequence[int], spec: Insensitive, extremes: Extremes | None
+) -> IntArray:
+    if extremes is None:
+        return np.tile(np.array(public_scales(widths, spec, clusters=clusters.count)), (clusters.count, 1))
+    return np.stack([scales_for(extremes.moves[:, place], part) for place, part in enumerate(spec.epsilons)], axis=1)
+
+
+def _find_alike(units: IntArray, grids: Sequence[Grid], spec: Alike, progress: Callable[[str], None]) -> list[Statistics]:
+    cluster = mdav(units, spec.k, blocks=spec.blocks, progress=progress).astype(np.intp)
+    size = np.bincount(cluster).astype(np.int64)
+    order = np.argsort(cluster, kind="stable")
+    start = np.cumsum(size) - size
+    sums = np.add.reduceat(units[order], start, axis=0)
+    return [
+        Statistics(
+            grid=grid,
+            claim=None,
+            consistency="none",
+            cluster=cluster,
+            size=size,
+            statistic=np.ascontiguousarray(sums[:, place]),
+            scale=np.zeros(len(size), dtype=np.int64),
+            loss={},
+        )
+        for place, grid in enumerate(grids)
+    ]
