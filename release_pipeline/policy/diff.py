@@ -12,7 +12,7 @@ from release_pipeline.privacy.budget import format_nano
 
 SHOWN = 8  # changes of one hierarchy
 LONGEST = 200  # letters of a list that is told whole; a hierarchy may have thousands of rows
-STRENGTH = ("dp", "idp", "k-epsilon")  # every eps-DP release is eps-iDP too; (k,eps)-anonymity bounds neither
+STRENGTH = ("dp", "idp", "k-epsilon", "k-anonymity")  # every eps-DP release is eps-iDP too; the last two bound neither
 
 
 def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
@@ -49,9 +49,9 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
 
 def _series(policy: Policy) -> int | None:
     """What all releases of the policy together may spend, in its own definition and scope; None where there is no end of them."""
-    if policy.every or policy.definition == "k-epsilon":
+    if policy.every or policy.epsilon is None or not policy.adds_up:
         return None
-    return policy.protect.epsilon.nano * policy.records_per_person * len(policy.release_names)
+    return policy.epsilon * (1 if policy.publishes_parts else len(policy.release_names))
 
 
 def _deed(policy: Policy, name: str) -> str:

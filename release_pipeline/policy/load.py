@@ -24,9 +24,12 @@ from release_pipeline.policy.model import (
     MissingCategory,
     NoiseColumn,
     Person,
+    PlainProtect,
     Policy,
     Protect,
+    ProtectAlike,
     ProtectClasses,
+    ProtectVectors,
     Publish,
     Review,
     Scheduled,
@@ -43,7 +46,12 @@ Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _PROTECT: TypeAdapter[Any] = TypeAdapter(AnyProtect)
-METHODS = tuple(name for model in (Protect, ProtectClasses) for name in get_args(get_type_hints(model)["method"]))
+_PROTECTS: dict[str, type[BaseModel]] = {
+    name: model
+    for model in (Protect, ProtectVectors, ProtectAlike, ProtectClasses)
+    for name in get_args(get_type_hints(model)["method"])
+}
+METHODS = tuple(_PROTECTS)
 _MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
     "releases": Scheduled,
@@ -204,7 +212,7 @@ def _adapter(key: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(Policy, include_extras=True)[key])
 
 
-def _without_faults(protect: Any, problems: list[Problem]) -> Protect | ProtectClasses | None:
+def _without_faults(protect: Any, problems: list[Problem]) -> PlainProtect | None:
     """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
     what else it contradicts. None if method or k are among the faults."""
     faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
@@ -212,7 +220,8 @@ def _without_faults(protect: Any, problems: list[Problem]) -> Protect | ProtectC
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     try:
-        return _PROTECT.validate_python({"epsilon": 1, **rest})
+        needed = {} if rest.get("method") == "mdav" else {"epsilon": 1}
+        return _PROTECT.validate_python({**needed, **rest})
     except ValidationError:
         return None
 
@@ -366,8 +375,8 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
         model = _COLUMN_MODELS.get(do, DropColumn)
         if where[2:] == ("missing",):
             model = Fill if do == "noise" else MissingCategory
-    elif where[:1] == ("protect",) and raw["protect"].get("method") == "k-epsilon":
-        model = ProtectClasses
+    elif where[:1] == ("protect",):
+        model = _PROTECTS.get(str(raw["protect"].get("method")), Protect)
     elif where[:1] == ("suppress",) and "quasi_groups_below" not in cast(dict[str, Any], raw["suppress"]):
         model = SuppressClasses if cast(dict[str, Any], raw.get("protect") or {}).get("method") == "k-epsilon" else Suppress
     else:
@@ -385,6 +394,8 @@ def _expected(where: Path) -> str:
         "role": "Say identifier, quasi or confidential.",
         "epsilon": "There is no default.",
         "hierarchy": FORMS,
+        "order": "Say corner (the paper's) or hilbert.",
+        "k": "It is the number of records per cluster or class, like 25.",
         "grouping": "Say ola (one level for all records) or mondrian (class by class).",
     }
     return examples.get(str(where[-1]), "")

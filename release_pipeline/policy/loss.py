@@ -9,7 +9,10 @@ from fractions import Fraction
 
 from release_pipeline.policy.model import Policy, ProtectClasses
 from release_pipeline.policy.populations import Population
+from release_pipeline.privacy.amplification import amplified
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.partition import largest_share
+from release_pipeline.privacy.vectors import Insensitive, find_reach
 
 LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
 
@@ -18,7 +21,7 @@ _ONE_AND_LN_2 = Fraction("1.693147180559945309418")  # rounded up: losses are ex
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Nano-epsilon for each definition and scope; None is infinity."""
+    """Nano-epsilon for each definition and scope; None is infinity. `releases`: how many a cap of releases counts."""
 
     dp_centroid: int | None
     dp_column: int | None
@@ -26,6 +29,7 @@ class Loss:
     idp_centroid: int | None
     idp_column: int | None
     idp_table: int | None
+    releases: int = 1
 
     def of(self, definition: str, scope: str) -> int | None:
         """The bound for one definition and scope."""
@@ -37,41 +41,100 @@ def release_loss(policy: Policy, *, records: int) -> Loss:
 
     A DP release fills both definitions (every eps-DP release is also eps-iDP); an iDP release leaves DP infinite. At scope
     `centroid` of the iDP methods the column costs more (methods.md section 2): idp-ls at most 1 + ln 2 times, idp-cbls the
-    number of clusters times. (k,epsilon)-anonymity bounds neither: it does not compose, and a cap counts its releases.
+    number of clusters times. Those of dp-mdav: `wider_bound`. Of one part of random parts it is the same, in the largest part.
+    (k,epsilon)-anonymity and k-anonymity bound neither: they do not compose, and a cap counts releases.
+    """
+    nano = policy.epsilon
+    if nano is None or not policy.adds_up:
+        return Loss(None, None, None, None, None, None)
+    column = wider_bound(policy, nano, records=records)
+    table = column if table_is_covered(policy) else None
+    if policy.definition == "dp":
+        return Loss(nano, column, table, nano, column, table)
+    return Loss(None, None, None, nano, column, table)
+
+
+def list_losses(
+    policy: Policy, releases: Iterable[str], *, charged: Iterable[str], records: int, slots: int | None = None
+) -> list[Loss]:
+    """What these releases cost one after the other, by their names, when those of `charged` are charged already. Of a series of
+    parts a part that is made once more costs the whole loss again. `slots`: how many records its parts are of, where that is
+    known; otherwise parts count as equal, and a charge can only be larger."""
+    whole, known = release_loss(policy, records=records), set(charged)
+    found: list[Loss] = []
+    for release in releases:
+        is_new_part = policy.publishes_parts and release not in known
+        found.append(part_loss(policy, whole, done=len(known), slots=slots) if is_new_part else whole)
+        known.add(release)
+    return found
+
+
+def part_loss(policy: Policy, whole: Loss, *, done: int, slots: int | None) -> Loss:
+    """What the next part of a series costs after `done` others, `whole` being the loss of one release.
+
+    Nobody is in two parts, so that under replace-one neighbours all of them cost what one costs (parallel composition, PRS20):
+    the first part is charged with all of it, and the others with nothing. With amplification the sum after r parts is
+    ln(1 + beta (e^eps - 1)), which is eps at r = P (`amplified`); beta is the share of all records that r parts have at the most,
+    for parts differ in size by one where P does not divide the number of records, and any of them may come first.
+    """
+    if policy.protect.amplification is None:
+        nothing = Loss(*(None if getattr(whole, name) is None else 0 for name in LOSSES), releases=0)
+        return whole if done == 0 else nothing
+
+    def after(nano: int, parts: int) -> int:
+        if not parts:
+            return 0
+        return amplified(nano, Fraction(parts, policy.parts) if slots is None else largest_share(slots, policy.parts, parts))
+
+    def grown(nano: int | None) -> int | None:
+        return None if nano is None else after(nano, done + 1) - after(nano, done)
+
+    return Loss(*(grown(getattr(whole, name)) for name in LOSSES), releases=int(done == 0))
+
+
+def wider_bound(policy: Policy, nano: int, *, records: int) -> int:
+    """The public bound on the whole list of a column's values, for a release of `nano`; for dp-mdav on the lists of all columns
+    and on which rows share values too, which is all that there is to see where nothing else is released.
+
+    At scope `centroid` of dp-mdav a chain changes up to p centroids: trimmed ones cost p epsilon, each at most epsilon; plain
+    ones what the order allows (`order_reach`), since sum_j sum_a |change| eps_a / W_a <= epsilon reach.
     """
     protect = policy.protect
-    if isinstance(protect, ProtectClasses):
-        return Loss(None, None, None, None, None, None)
-    nano = protect.epsilon.nano * policy.records_per_person
-    table = nano if table_is_covered(policy) else None
-    if policy.definition == "dp":
-        return Loss(nano, nano, table, nano, nano, table)
-    return Loss(None, None, None, nano, column_bound(policy, nano, records=records), None)
-
-
-def column_bound(policy: Policy, nano: int, *, records: int) -> int:
-    """The public bound on a column's whole list for an iDP release of `nano`."""
-    protect = policy.protect
-    if protect.scope == "column":
+    if protect.scope != "centroid" or protect.method in ("laplace", "dp-um"):
         return nano
     if protect.method == "idp-ls":
         return math.ceil(nano * _ONE_AND_LN_2)
-    return nano * max(records // (protect.k or 1), 1)
+    clusters = count_clusters(policy, records) or 1
+    spec = policy.vectors
+    if isinstance(spec, Insensitive) and spec.statistic == "plain":
+        widths = [column.exact_grid.width for column in policy.noise_columns.values()]
+        return math.ceil(nano * find_reach(widths, spec, clusters=clusters))
+    return nano * clusters
+
+
+def count_clusters(policy: Policy, records: int | None) -> int | None:
+    """How many clusters so many records make, in the largest part where they are parted; None where there are none, or nobody
+    knows how many records."""
+    k = policy.protect.k
+    if records is None or k is None or isinstance(policy.protect, ProtectClasses):
+        return None
+    return max(-(-records // policy.parts) // k, 1)
 
 
 def depends_on_records(policy: Policy) -> bool:
     """Whether the bound grows with the number of records."""
-    return policy.protect.scope == "centroid" and policy.protect.method == "idp-cbls"
+    return policy.protect.scope == "centroid" and policy.protect.method in ("idp-cbls", "dp-mdav")
 
 
 def table_is_covered(policy: Policy) -> bool:
-    """Only `laplace` with nothing else kept: its rows leave shuffled and share no value pattern (methods.md section 2)."""
-    return policy.protect.method == "laplace" and not policy.kept_columns
+    """Whether a bound holds for all that a reader sees: with `laplace` and dp-mdav, where no other column is released and rows
+    leave shuffled (methods.md section 2)."""
+    return policy.protect.method in ("laplace", "dp-mdav") and not policy.kept_columns
 
 
 def sum_series(policy: Policy, losses: Iterable[Loss]) -> int | None:
     """What releases of a policy lose together in its own definition and scope, in nano-epsilon; None is infinity."""
-    if policy.definition == "k-epsilon":
+    if not policy.adds_up:
         return None
     parts = [loss.of(policy.definition, policy.protect.scope) for loss in losses]
     return None if None in parts else sum(part or 0 for part in parts)
@@ -133,9 +196,9 @@ class Account:
         return total is not None and total <= self.most
 
     def of(self, loss: Loss) -> int | None:
-        """What a loss counts here: nano-epsilon, or one release; None is infinity."""
+        """What a loss counts here: nano-epsilon, or releases; None is infinity."""
         cap = self.cap.cap
-        return 1 if cap.epsilon is None else loss.of(cap.definition or "dp", cap.scope or "column")
+        return loss.releases if cap.epsilon is None else loss.of(cap.definition or "dp", cap.scope or "column")
 
     def sum_of(self, losses: Iterable[Loss]) -> int | None:
         """The exact sum of several losses; None is infinity."""

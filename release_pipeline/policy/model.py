@@ -46,6 +46,15 @@ from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.lattice import Metric
 from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.privacy.vectors import (
+    VECTOR_DEFINITION,
+    Alike,
+    Insensitive,
+    Order,
+    Statistic,
+    Transform,
+    VectorScope,
+)
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
 Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
@@ -100,7 +109,23 @@ class Scheduled(Frozen):
         return self
 
 
-class Protect(Frozen):
+class Partitioned(Frozen):
+    """What every method takes: `partitions`, so many random parts, each masked on its own; `publish_parts`, each part in a
+    release of its own, so that everybody's data are used once; `amplification`, charging what the random choice of the part
+    saves."""
+
+    partitions: Annotated[StrictInt, Field(ge=2, le=10_000)] | None = None
+    publish_parts: Literal["one per release"] | None = None
+    amplification: Literal["sampling"] | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Policies that were approved before parts were known keep their hash."""
+        told: dict[str, Any] = dump(self)
+        return {name: value for name, value in told.items() if value is not None or name not in Partitioned.model_fields}
+
+
+class Protect(Partitioned):
     """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
     `weights`."""
 
@@ -112,7 +137,37 @@ class Protect(Frozen):
     weights: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
 
 
-class ProtectClasses(Frozen):
+class ProtectVectors(Partitioned):
+    """dp-mdav: clusters of all noise columns together, cut from an order of single records, and noise on their centroids.
+
+    `order`: by distance to the domain's `corner` (the paper's), or along a `hilbert` curve. `statistic`: `plain` sums for eps-DP,
+    `trimmed` ones for eps-iDP. `scope`: each `centroid` on its own (the paper's), or the whole `table`.
+    """
+
+    method: Literal["dp-mdav"]
+    epsilon: Budget
+    k: Annotated[StrictInt, Field(ge=1)]
+    order: Order
+    statistic: Statistic = "plain"
+    scope: VectorScope = "table"
+    weights: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+
+
+class ProtectAlike(Partitioned):
+    """mdav: k-anonymity on the noise columns together. Each record gets the centroid of k records or more that are like it; there
+    is no noise, and no epsilon. `blocks: kd` cuts millions of rows into cells first."""
+
+    method: Literal["mdav"]
+    k: Annotated[StrictInt, Field(ge=2)]
+    blocks: Literal["kd"] | None = None
+
+    @property
+    def scope(self) -> str:
+        """What the claim covers: which of the records of its cluster a released one is."""
+        return "cluster"
+
+
+class ProtectClasses(Partitioned):
     """(k,epsilon)-anonymity: classes of k records or more that share their generalised quasi-identifiers, with noise inside them.
 
     `grouping` makes the classes: `ola` one level of every hierarchy for all records, the best by `metric`; `mondrian` cuts class
@@ -139,13 +194,21 @@ class ProtectClasses(Frozen):
         return self.metric or "categorical-precision"
 
 
-def _method(value: Any) -> str:
+FAMILIES = {"k-epsilon": "classes", "dp-mdav": "vectors", "mdav": "alike"}
+
+
+def _family(value: Any) -> str:
     name = cast(dict[str, Any], value).get("method") if isinstance(value, dict) else getattr(value, "method", None)
-    return "classes" if name == "k-epsilon" else "columns"
+    return FAMILIES.get(name, "columns") if isinstance(name, str) else "columns"
 
 
+PlainProtect: TypeAlias = Protect | ProtectVectors | ProtectAlike | ProtectClasses
 AnyProtect: TypeAlias = Annotated[
-    Annotated[Protect, Tag("columns")] | Annotated[ProtectClasses, Tag("classes")], Discriminator(_method)
+    Annotated[Protect, Tag("columns")]
+    | Annotated[ProtectVectors, Tag("vectors")]
+    | Annotated[ProtectAlike, Tag("alike")]
+    | Annotated[ProtectClasses, Tag("classes")],
+    Discriminator(_family),
 ]
 
 
@@ -184,7 +247,8 @@ class KeepColumn(Frozen):
 
 
 class NoiseColumn(Frozen):
-    """A number, released with noise. Domain, grid and what happens outside are declared, never learned from data."""
+    """A number, released masked. Domain, grid and what happens outside are declared, never learned from data. `transform`: what
+    the order of dp-mdav sees of it."""
 
     do: Literal["noise"]
     role: Literal["quasi", "confidential"]
@@ -193,6 +257,18 @@ class NoiseColumn(Frozen):
     outside: Literal["clamp", "fail"]
     why: Text
     missing: Literal["fail"] | Fill = "fail"
+    transform: Transform | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Policies that were approved before transforms were known keep their hash."""
+        told: dict[str, Any] = dump(self)
+        return {name: value for name, value in told.items() if value is not None or name != "transform"}
+
+    @property
+    def seen_as(self) -> Transform:
+        """What the order sees of it."""
+        return self.transform or "linear"
 
     @property
     def exact_grid(self) -> Grid:
@@ -291,9 +367,12 @@ class Publish(Frozen):
     not_before: Instant | None = None
 
 
-def split_epsilon(protect: Protect | ProtectClasses, names: Iterable[str]) -> dict[str, Epsilon]:
-    """What each of the columns may spend. The odd nano-epsilon go by name: the hash ignores the order in the file."""
+def split_epsilon(protect: PlainProtect, names: Iterable[str]) -> dict[str, Epsilon]:
+    """What each of the columns may spend; nothing where the method has no noise. The odd nano-epsilon go by name: the hash
+    ignores the order in the file."""
     listed = list(names)
+    if isinstance(protect, ProtectAlike):
+        return {}
     ordered = sorted(listed)
     shares = dict(zip(ordered, protect.epsilon.split([protect.weights.get(name, Decimal(1)) for name in ordered]), strict=True))
     return {name: shares[name] for name in listed}
@@ -347,28 +426,79 @@ class Policy(Frozen):
 
     @property
     def released_quasi(self) -> list[str]:
-        """The quasi-identifiers whose combinations make a group: those that are released as they are or made coarser."""
-        return [name for name, c in self.released_columns.items() if c.role == "quasi" and not isinstance(c, NoiseColumn)]
+        """The quasi-identifiers whose combinations make a group: those that are released as they are, made coarser, or replaced
+        by exact centroids."""
+        exact = isinstance(self.protect, ProtectAlike)
+        quasi = {name: column for name, column in self.released_columns.items() if column.role == "quasi"}
+        return [name for name, column in quasi.items() if exact or not isinstance(column, NoiseColumn)]
 
     @property
     def groups_below(self) -> int:
         """Groups of equal released quasi-identifiers are at least this large, by suppression or by the method; 0 for any."""
         if isinstance(self.protect, ProtectClasses):
             return self.protect.k
+        if isinstance(self.protect, ProtectAlike) and self.released_quasi and not self.kept_columns:
+            return self.protect.k
         return self.suppress.quasi_groups_below if isinstance(self.suppress, Suppress) else 0
 
     @property
     def definition(self) -> str:
-        """What is claimed: dp, idp, or k-epsilon."""
-        return "k-epsilon" if isinstance(self.protect, ProtectClasses) else DEFINITION[self.protect.method]
+        """What is claimed: dp, idp, k-epsilon or k-anonymity."""
+        match self.protect:
+            case ProtectClasses():
+                return "k-epsilon"
+            case ProtectAlike():
+                return "k-anonymity"
+            case ProtectVectors():
+                return VECTOR_DEFINITION[self.protect.statistic]
+            case Protect():
+                return DEFINITION[self.protect.method]
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the epsilons of releases about the same people add up to a bound, so that a cap can name one."""
+        return self.definition in ("dp", "idp")
+
+    @property
+    def epsilon(self) -> int | None:
+        """The nano-epsilon of one release for one person, with as many records as one may have; None for a method without."""
+        if isinstance(self.protect, ProtectAlike):
+            return None
+        return self.protect.epsilon.nano * self.records_per_person
 
     @property
     def consistency(self) -> str:
         """Whether the order of released values is restored: isotonic or none."""
         protect = self.protect
-        if isinstance(protect, ProtectClasses):
+        if not isinstance(protect, Protect):
             return "none"
         return choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
+
+    @property
+    def vectors(self) -> Insensitive | Alike | None:
+        """How clusters of all noise columns together are made, where the method makes such."""
+        if isinstance(self.protect, ProtectAlike):
+            return Alike(self.protect.k, self.protect.blocks)
+        if not isinstance(self.protect, ProtectVectors):
+            return None
+        return Insensitive(
+            epsilons=tuple(self.column_epsilon.values()),
+            k=self.protect.k,
+            order=self.protect.order,
+            statistic=self.protect.statistic,
+            scope=self.protect.scope,
+            transforms=tuple(column.seen_as for column in self.noise_columns.values()),
+        )
+
+    @property
+    def parts(self) -> int:
+        """How many random parts the records of the source are masked in, each on its own."""
+        return self.protect.partitions or 1
+
+    @property
+    def publishes_parts(self) -> bool:
+        """Whether each release is one part of the same records."""
+        return self.protect.publish_parts is not None
 
     @property
     def column_epsilon(self) -> dict[str, Epsilon]:
@@ -422,6 +552,8 @@ class Policy(Frozen):
         told = self.model_dump(mode="json")
         if isinstance(self.protect, ProtectClasses):
             told["protect"]["order"] = list(self.generalised_columns)
+        if isinstance(self.protect, ProtectVectors | ProtectAlike):
+            told["protect"]["columns"] = list(self.noise_columns)
         return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def canonical_hash(self) -> str:

@@ -11,11 +11,12 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from release_pipeline.policy.loss import column_bound, table_is_covered
+from release_pipeline.policy.loss import count_clusters, table_is_covered, wider_bound
 from release_pipeline.policy.model import (
     Column,
     DropColumn,
@@ -24,22 +25,35 @@ from release_pipeline.policy.model import (
     NoiseColumn,
     Person,
     Policy,
+    Protect,
+    ProtectAlike,
     ProtectClasses,
+    ProtectVectors,
     Suppress,
     SuppressClasses,
 )
 from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.class_noise import epsilon_for
+from release_pipeline.privacy.partition import largest_share
 from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.privacy.vectors import Insensitive, public_scales, worst_scales
 
 DEFINITION_NAME = {
     "dp": "eps-DP",
     "idp": "eps-iDP (individual differential privacy)",
     "k-epsilon": "(k,eps)-anonymity: stochastic indistinguishability within a class; not differential privacy",
+    "k-anonymity": "k-anonymity on the masked columns; not differential privacy",
 }
+GROUPS = {
+    "dp": "; neighbours differ in one record; people with several records are covered with as many times epsilon",
+    "idp": "; neighbours differ in one record; groups are not covered",
+    "k-anonymity": "; groups of people are not covered",
+}
+NO_NOISE = "no noise, and not differential privacy: clusters depend on the data, and centroids are exact"
 NOT_DP = "not differential privacy: classes, noise scales and suppression depend on the data"
-_SHORT_NAME = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)-anonymity"}
+_SHORT_NAME = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)-anonymity", "k-anonymity": "k-anonymity"}
 SOME = 12
 WANTED = (Decimal("0.01"), Decimal("0.05"), Decimal("0.1"))  # shares of a domain, for which `check` names the epsilon
 METHOD_NAME = {
@@ -47,6 +61,8 @@ METHOD_NAME = {
     "dp-um": "individual ranking in clusters of k, noise for the whole domain (IR16, IDP24 Alg. 1)",
     "idp-ls": "individual ranking in clusters of k, noise by local sensitivity (IDP24 Prop. 8)",
     "idp-cbls": "individual ranking in clusters of k, trimmed means, noise by cluster sensitivity (IDP24 Prop. 9)",
+    "dp-mdav": "clusters of k along an order of single records, all columns together, noise on their centroids (KDP13)",
+    "mdav": "clusters of k to 2k-1 alike records, all columns together, replaced by their centroids, without noise (DT05)",
     "k-epsilon": "classes of k records or more that share their generalised quasi-identifiers, noise inside each class (KEA18)",
 }
 GROUPING_NAME = {
@@ -64,7 +80,7 @@ class ColumnPlan:
     """
 
     name: str
-    epsilon: Epsilon
+    epsilon: Epsilon | None
     noise: float | None
     share: float | None
     worst_case: bool
@@ -88,16 +104,14 @@ def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
     """The plan of one release of `policy` for `rows` records (default: the least that the policy lets through)."""
     rows = rows if rows is not None else policy.gates.min_rows
     clusters = count_clusters(policy, rows)
+    if isinstance(policy.protect, ProtectAlike):
+        return Plan(policy, rows, tuple(ColumnPlan(name, None, 0.0, 0.0, False) for name in policy.noise_columns))
+    if isinstance(policy.protect, ProtectVectors):
+        return Plan(policy, rows, tuple(_plan_vectors(policy, policy.protect, clusters)))
     parts = (
         _plan_column(policy, name, column, policy.column_epsilon[name], clusters) for name, column in policy.noise_columns.items()
     )
     return Plan(policy, rows, tuple(parts))
-
-
-def count_clusters(policy: Policy, rows: int | None) -> int | None:
-    """How many rank clusters so many records make; None where there are none, or nobody knows how many records."""
-    k = policy.protect.k
-    return None if rows is None or k is None or isinstance(policy.protect, ProtectClasses) else max(rows // k, 1)
 
 
 def describe_claim(policy: Policy) -> str:
@@ -105,8 +119,11 @@ def describe_claim(policy: Policy) -> str:
 
     "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
     """
+    parted = describe_parts(policy)
+    if policy.epsilon is None:
+        return f"k {policy.protect.k}, k-anonymity on {_together(policy)}{parted}; {NO_NOISE}"
     parts = policy.column_epsilon
-    total = format_nano(policy.protect.epsilon.nano * policy.records_per_person)
+    total = format_nano(policy.epsilon)
     if len(parts) == 1:
         split = f"all for the column {next(iter(parts))}"
     elif len({part.nano for part in parts.values()}) == 1:
@@ -116,20 +133,47 @@ def describe_claim(policy: Policy) -> str:
     if policy.records_per_person > 1:
         split += f"; times {policy.records_per_person} records per person"
     if isinstance(policy.protect, ProtectClasses):
-        return f"k {policy.protect.k} and {_epsilon_words(total, split)}, (k,eps)-anonymity, within each class; {NOT_DP}"
+        return f"k {policy.protect.k} and {_epsilon_words(total, split)}, (k,eps)-anonymity, within each class{parted}; {NOT_DP}"
+    if policy.protect.scope == "table":
+        return f"epsilon {total} in all, {_SHORT_NAME[policy.definition]}, for the whole table ({_together(policy)}){parted}"
     covers = "for the column lists" if policy.protect.scope == "column" else "for each centroid on its own"
-    return f"{_epsilon_words(total, split)}, {_SHORT_NAME[policy.definition]}, {covers}; {describe_table(policy)}"
+    return f"{_epsilon_words(total, split)}, {_SHORT_NAME[policy.definition]}, {covers}{parted}; {describe_table(policy)}"
 
 
 def _epsilon_words(total: str, split: str) -> str:
     return f"epsilon {total} in all ({split})"
 
 
-def describe_table(policy: Policy) -> str:
-    """What is known of the widest scope: everything that a reader of the table sees."""
-    if table_is_covered(policy):
+def _together(policy: Policy) -> str:
+    names = list(policy.noise_columns)
+    return f"the column {names[0]}" if len(names) == 1 else f"all {len(names)} masked columns together"
+
+
+def describe_method(policy: Policy) -> str:
+    """The method in words, with the order that clusters are cut from where there is one."""
+    words = METHOD_NAME[policy.protect.method]
+    return f"{words}; order {_order_words(policy, policy.protect)}" if isinstance(policy.protect, ProtectVectors) else words
+
+
+def describe_parts(policy: Policy) -> str:
+    """What random parts mean for the claim: nothing where there are none."""
+    if policy.parts == 1:
+        return ""
+    if policy.publishes_parts:
+        return f", in each of {policy.parts} releases of one random part of the records: every record is in one of them"
+    return f", in {policy.parts} random parts of the records, each masked on its own"
+
+
+def describe_table(policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
+    """What is known of the widest scope, everything that a reader of the table sees; a number where that of the rows is known."""
+    if not table_is_covered(policy):
+        return "whole table: not bounded"
+    if policy.protect.method != "dp-mdav" or policy.protect.scope == "table":
         return "whole table: covered with the same epsilon"
-    return "whole table: not bounded"
+    if rows is None or clusters is None or policy.epsilon is None:
+        return "whole table: at most the number of clusters (rows / k) times epsilon"
+    bound = format_nano(wider_bound(policy, policy.epsilon, records=rows))
+    return f"whole table: at most {bound} for {rows:,} rows ({count_of(clusters, 'cluster')} that one change may move)"
 
 
 def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
@@ -151,11 +195,27 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "source", policy.source.words + _release_words(policy)
     yield "person", _person_words(policy)
     yield "method", f"{protect.method}: {METHOD_NAME[protect.method]}" + (f", k = {protect.k}" if protect.k else "")
+    yield from _part_paragraphs(plan)
     if isinstance(protect, ProtectClasses):
         yield from _class_paragraphs(plan, protect)
         return
-    yield "definition", f"{DEFINITION_NAME[policy.definition]}; neighbours differ in one record; groups are not covered"
+    yield "definition", DEFINITION_NAME[policy.definition] + GROUPS[policy.definition]
     yield "claim", describe_claim(policy)
+    if isinstance(protect, ProtectAlike):
+        for sentence in not_covered_words(policy):
+            yield "not covered", sentence
+        yield "series", "nothing adds up over releases, so that caps count them"
+        return
+    if isinstance(protect, ProtectVectors):
+        yield "order", _order_words(policy, protect)
+        if protect.scope == "centroid":
+            yield "wider", f"column lists: {_column_bound(plan)}; {describe_table(policy, plan.clusters, plan.rows)}"
+        if table_is_covered(policy):
+            yield "not covered", APPEARS
+            return
+        yield "not covered", "the columns that are kept as they are, and with them the whole table"
+        yield "", APPEARS
+        return
     if protect.scope == "centroid":
         yield "wider", f"column lists: {_column_bound(plan)}"
     if not table_is_covered(policy):
@@ -169,6 +229,54 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "", APPEARS
     keeps_order = policy.consistency == "isotonic"
     yield "consistency", "isotonic: released values keep the order of the clusters, at no cost" if keeps_order else "none"
+
+
+def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
+    policy = plan.policy
+    if policy.parts == 1:
+        return
+    sizes = f" of {plan.rows // policy.parts:,} to {-(-plan.rows // policy.parts):,} rows" if plan.rows is not None else ""
+    yield (
+        "parts",
+        f"{policy.parts} random parts{sizes} by the number of the row, each masked on its own: one change is in one part",
+    )
+    if not policy.publishes_parts:
+        return
+    yield "", "a release publishes one of them; the source must be the same for all, and the series costs what one release costs"
+    if policy.epsilon is not None and policy.adds_up:
+        of_rows = f" (for {plan.rows:,} rows)" if plan.rows is not None and policy.protect.amplification is not None else ""
+        yield "charged", "; ".join(charge_words(policy, plan.rows)) + of_rows
+
+
+def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
+    """What is charged after so many of the parts of a table of so many rows: with amplification what BBG18 proves, and beside it
+    PRS20's bound."""
+    nano = policy.epsilon or 0
+    if policy.protect.amplification is None:
+        yield f"{format_nano(nano)} with the first part, and nothing with the {policy.parts - 1} others"
+        return
+    for done in _some_of(policy.parts):
+        if done == policy.parts:
+            yield f"after all of them: {format_nano(nano)}"
+            break
+        share = largest_share(rows, policy.parts, done) if rows is not None else Fraction(done, policy.parts)
+        older = show_figure(prs20_bound(nano, share) or 0)
+        yield f"after {done} of {policy.parts}: {format_nano(amplified(nano, share))} (PRS20 Theorem 2: {older})"
+
+
+def _some_of(parts: int) -> list[int]:
+    return sorted({1, 2, -(-parts // 2), parts})
+
+
+def _order_words(policy: Policy, protect: ProtectVectors) -> str:
+    how = {
+        "corner": "by the distance from the lower corner of the declared domain (the paper's)",
+        "hilbert": "along a Hilbert curve through the declared domain",
+    }
+    logs = [name for name, column in policy.noise_columns.items() if column.transform == "log"]
+    seen = f"; of the logarithm of {name_some(logs)}" if logs else ""
+    sums = {"plain": "plain sums", "trimmed": "sums with the least and the greatest value of each column drawn in"}
+    return f"{protect.order}: {how[protect.order]}{seen}; {sums[protect.statistic]}"
 
 
 def _class_paragraphs(plan: Plan, protect: ProtectClasses) -> Iterator[tuple[str, str]]:
@@ -189,6 +297,7 @@ def _wanted(plan: Plan) -> Iterator[tuple[str, str]]:
     """The epsilon in all that keeps the noise of a column at some share of its domain, whatever the data: for a class as wide as
     the domain, and for one a tenth as wide."""
     policy = plan.policy
+    assert isinstance(policy.protect, ProtectClasses)  # noqa: S101  for the type checker
     for name, column in policy.noise_columns.items():
         grid = column.exact_grid
         share = policy.protect.epsilon.nano / policy.column_epsilon[name].nano
@@ -227,9 +336,13 @@ APPEARS = "whether a release appears at all: that these data passed the checks, 
 
 def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
     """What is known of every scope that is wider than the claim, in words: a bound from public facts, or that there is none."""
+    if not plan.policy.adds_up or plan.policy.protect.scope == "table":
+        if plan.policy.protect.scope != "table":
+            yield "table", "not bounded"
+        return
     if plan.policy.protect.scope == "centroid":
         yield "column", _column_bound(plan)
-    yield "table", describe_table(plan.policy).removeprefix("whole table: ")
+    yield "table", describe_table(plan.policy, plan.clusters, plan.rows).removeprefix("whole table: ")
 
 
 def not_covered_words(policy: Policy) -> Iterator[str]:
@@ -237,19 +350,36 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
     if isinstance(policy.protect, ProtectClasses):
         yield from _not_covered_by_classes(policy)
         return
-    yield (
-        "Groups of people, such as a family: the claim is about one record at a time."
-        if policy.definition == "idp"
-        else ("Groups of people are covered with as many times epsilon as they have records.")
-    )
+    if isinstance(policy.protect, ProtectAlike):
+        yield from _not_covered_by_likeness(policy)
+        return
+    if policy.definition == "idp":
+        yield "Groups of people, such as a family: the claim is about one record at a time."
     if not table_is_covered(policy):
-        yield "The table as a whole: equal values, and the columns kept beside them, show which records were ranked together."
+        yield (
+            "The table as a whole: the columns kept beside the masked ones have no bound."
+            if isinstance(policy.protect, ProtectVectors)
+            else "The table as a whole: equal values, and the columns kept beside them, show which records were ranked together."
+        )
     if policy.kept_columns:
         yield f"The columns that are released as they are: {name_some(policy.kept_columns)}."
     if policy.suppress is not None and policy.kept_columns:
         yield "Which records were dropped or lost a cell to protect small groups: that follows from the columns kept as they are."
     yield "How many records there are, and that they passed the declared checks: both are public."
     yield "What follows about people from the statistics themselves, whether or not their record was used."
+
+
+def _not_covered_by_likeness(policy: Policy) -> Iterator[str]:
+    yield "Which cluster a record is in: who knows somebody's values roughly finds the cluster, and learns its exact means."
+    yield (
+        "The values of a cluster whose records agree: its mean is the value of each of them. And whoever knows all records of a "
+        "cluster but one computes that one from the mean."
+    )
+    if policy.kept_columns:
+        kept = name_some(policy.kept_columns)
+        yield f"The columns that are released as they are: {kept}. With them groups may be smaller than k."
+    yield "Groups of people, such as a family, and what several releases about the same people tell together."
+    yield "How many records there are, and that they passed the declared checks: both are public."
 
 
 def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
@@ -272,7 +402,12 @@ def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
 def plan_to_json(plan: Plan) -> dict[str, Any]:
     """The plan for a script."""
     policy = plan.policy
-    more = {"grouping": policy.protect.grouping} if isinstance(policy.protect, ProtectClasses) else {}
+    protect = policy.protect
+    more: dict[str, Any] = {"grouping": protect.grouping} if isinstance(protect, ProtectClasses) else {}
+    if isinstance(protect, ProtectVectors):
+        more = {"order": protect.order, "statistic": protect.statistic}
+    if policy.parts > 1:
+        more |= {"partitions": policy.parts, "publish_parts": policy.publishes_parts, "amplification": protect.amplification}
     return {
         "policy": policy.policy,
         "hash": policy.canonical_hash(),
@@ -281,11 +416,16 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "k": policy.protect.k,
         "definition": policy.definition,
         "scope": policy.protect.scope,
-        "epsilon": format_nano(policy.protect.epsilon.nano * policy.records_per_person),
+        "epsilon": None if policy.epsilon is None else format_nano(policy.epsilon),
         "claim": describe_claim(policy),
         "rows": plan.rows,
         "columns": [
-            {"name": c.name, "epsilon": str(c.epsilon), "noise": c.noise, "noise_is_worst_case": c.worst_case}
+            {
+                "name": c.name,
+                "epsilon": None if c.epsilon is None else str(c.epsilon),
+                "noise": c.noise,
+                "noise_is_worst_case": c.worst_case,
+            }
             for c in plan.columns
         ],
     }
@@ -293,6 +433,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilon, clusters: int | None) -> ColumnPlan:
     protect, grid = policy.protect, column.exact_grid
+    assert isinstance(protect, Protect | ProtectClasses)  # noqa: S101  for the type checker
     k = protect.k or 1
     step = float(grid.step)
     if isinstance(protect, ProtectClasses):  # a class as wide as the domain; every record has noise of its own
@@ -310,6 +451,24 @@ def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilo
         noise = (_worst_calibrated(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
     share = None if noise is None else noise / (grid.width * step)
     return ColumnPlan(name, epsilon, noise, share, worst_case)
+
+
+def _plan_vectors(policy: Policy, protect: ProtectVectors, clusters: int | None) -> Iterator[ColumnPlan]:
+    """Exact for plain sums, whose scales are public; for trimmed ones the worst over all data (`worst_scales`)."""
+    spec = policy.vectors
+    grids = [column.exact_grid for column in policy.noise_columns.values()]
+    exact = protect.statistic == "plain"
+    if not isinstance(spec, Insensitive) or (clusters is None and protect.scope == "table"):
+        yield from (ColumnPlan(name, part, None, None, not exact) for name, part in policy.column_epsilon.items())
+        return
+    widths = [grid.width for grid in grids]
+    if exact or protect.scope == "centroid":
+        noise = [_mean_magnitude(t) / protect.k for t in public_scales(widths, spec, clusters=clusters or 1)]
+    else:
+        sizes = 2 * protect.k - 1  # what the bound is for; the mean noise of a centroid is the scale over the size
+        noise = [t / sizes for t in worst_scales(widths, spec, clusters=clusters or 1)]
+    for (name, part), grid, amount in zip(policy.column_epsilon.items(), grids, noise, strict=True):
+        yield ColumnPlan(name, part, amount * float(grid.step), amount / grid.width, not exact)
 
 
 def _mean_magnitude(scale: int) -> float:
@@ -354,14 +513,16 @@ def _person_words(policy: Policy) -> str:
 def _column_bound(plan: Plan) -> str:
     """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
     protect = plan.policy.protect
-    if plan.policy.definition == "dp":
+    if plan.policy.protect.method in ("laplace", "dp-um"):
         return "the same epsilon (the moves of one change add up to at most the domain)"
     if protect.method == "idp-ls":
-        bound = format_nano(column_bound(plan.policy, protect.epsilon.nano, records=0))
+        bound = format_nano(wider_bound(plan.policy, plan.policy.epsilon or 0, records=0))
         return f"at most {bound} in all (1 + ln 2 times epsilon)"
     if plan.clusters is None or plan.rows is None:
         return "at most the number of clusters (rows / k) times epsilon"
-    bound = format_nano(column_bound(plan.policy, protect.epsilon.nano, records=plan.rows))
+    bound = format_nano(wider_bound(plan.policy, plan.policy.epsilon or 0, records=plan.rows))
+    if protect.method == "dp-mdav":
+        return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters that one change may move)"
     return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} clusters times epsilon)"
 
 
@@ -377,11 +538,12 @@ def _column_table(plan: Plan) -> Iterator[str]:
         yield f"{'':<{width}}  {'':<12}  {'drop':<{do}}  {more}, by name"
     if any(part.worst_case for part in plan.columns):
         yield "noise: mean absolute error of a released value from noise alone, the worst over all data; usually far less"
-        if plan.rows is not None and plan.policy.protect.scope == "column":
+        if plan.rows is not None and plan.policy.protect.scope in ("column", "table"):
             fewest = "the fewest that the policy lets through" if plan.rows == plan.policy.gates.min_rows else "as named"
             yield f"       for {plan.rows:,} rows, {fewest}; it grows with their number (--rows for another one)"
-    else:
-        yield "noise: mean absolute error of a released value from noise alone, before order and domain are restored"
+    elif plan.policy.protect.method != "mdav":
+        restored = "the domain is" if isinstance(plan.policy.protect, ProtectVectors) else "order and domain are"
+        yield f"noise: mean absolute error of a released value from noise alone, before {restored} restored"
 
 
 def _column_words(column: Column, part: ColumnPlan | None) -> str:
@@ -395,6 +557,8 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
     words = f"domain {low} to {high} by {column.grid:f}, {column.outside} outside; {column.why}"
     if part is None:
         return words
+    if part.epsilon is None:
+        return f"replaced by the mean of its cluster; {words}"
     if part.noise is None or part.share is None:
         return f"epsilon {part.epsilon}; noise depends on the number of rows (name it with --rows); {words}"
     bound = "at most " if part.worst_case else ""
@@ -405,7 +569,8 @@ def describe_suppression(policy: Policy) -> str:
     """What may be suppressed, and how much of it."""
     rule = policy.suppress
     if isinstance(rule, Suppress):
-        return f"groups of kept quasi-identifiers below {rule.quasi_groups_below}, at most {percent(rule.at_most)} of rows"
+        which = "kept and masked" if isinstance(policy.protect, ProtectAlike) else "kept"
+        return f"groups of {which} quasi-identifiers below {rule.quasi_groups_below}, at most {percent(rule.at_most)} of rows"
     if not isinstance(rule, SuppressClasses):
         return "nothing"
     parts = [f"records in classes that stay below k, at most {percent(rule.grouping_at_most)}"] if rule.grouping_at_most else []

@@ -20,8 +20,11 @@ from release_pipeline.policy.model import (
     MissingCategory,
     NoiseColumn,
     Person,
+    PlainProtect,
     Protect,
+    ProtectAlike,
     ProtectClasses,
+    ProtectVectors,
     Scheduled,
     Source,
     Suppress,
@@ -32,9 +35,11 @@ from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.text import Path
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.consistency import choose_consistency
+from release_pipeline.privacy.curve import MAX_COLUMNS
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
 from release_pipeline.privacy.methods import check_sizes
 from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.privacy.vectors import LEAST_VECTOR_K, Alike, Insensitive, Transform, check_vector_sizes
 
 MAX_NODES = 1_000_000  # of the lattice of levels
 Problem: TypeAlias = tuple[Path, str, str]  # where, what, remedy
@@ -47,7 +52,7 @@ class Parts:
     source: Source | None = None
     person: Person | str | None = None
     releases: tuple[str, ...] | Scheduled | str | None = None
-    protect: Protect | ProtectClasses | None = None
+    protect: PlainProtect | None = None
     suppress: Suppress | SuppressClasses | None = None
     gates: Gates | None = None
     columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
@@ -80,10 +85,13 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     yield from _person(parts)
     if isinstance(parts.protect, ProtectClasses):
         yield from _protect_classes(parts, parts.protect)
-    elif parts.protect is not None:
+    elif isinstance(parts.protect, Protect):
         yield from _protect(parts, parts.protect)
+    elif parts.protect is not None:
+        yield from _protect_together(parts, parts.protect)
     if parts.protect is not None:
         yield from _noise(parts, parts.protect)
+        yield from _partitions(parts, parts.protect)
     yield from _columns(parts)
     yield from _suppress(parts)
     yield from _gates(parts)
@@ -118,11 +126,11 @@ def _source(parts: Parts) -> Iterator[Problem]:
             "a policy that is released once has no release column.",
             "List the releases, or leave release_column out and drop the column.",
         )
-    if parts.is_series and column is None:
+    if parts.is_series and column is None and (parts.protect is None or parts.protect.publish_parts is None):
         yield (
             ("releases",),
             "several releases need source.release_column to tell their records apart.",
-            "Name the column, or set releases to once.",
+            "Name the column, or set releases to once. (Random parts of one table need partitions and publish_parts.)",
         )
 
 
@@ -142,18 +150,24 @@ def _person(parts: Parts) -> Iterator[Problem]:
             f"'{parts.person.column}' must have the role identifier.",
             "Set its role, with do: drop.",
         )
-    if parts.protect is None or parts.person.records_per_release == 1 or parts.protect.method in ("laplace", "dp-um"):
+    if parts.protect is None or parts.person.records_per_release == 1 or _covers_groups(parts.protect):
         return
-    why = (
-        "a class counts records, and k of them may be fewer than k people."
-        if isinstance(parts.protect, ProtectClasses)
-        else "individual differential privacy does not cover groups."
-    )
+    why = "individual differential privacy does not cover groups."
+    if isinstance(parts.protect, ProtectClasses | ProtectAlike):
+        unit = "class" if isinstance(parts.protect, ProtectClasses) else "cluster"
+        why = f"a {unit} counts records, and k of them may be fewer than k people."
+    name = parts.protect.method
+    if isinstance(parts.protect, ProtectVectors):
+        name += " with trimmed sums"
     yield (
         ("person", "records_per_release"),
-        f"{parts.protect.method} protects single records: {why}",
-        "Aggregate to one record per person, or use laplace or dp-um.",
+        f"{name} protects single records: {why}",
+        "Aggregate to one record per person, or use laplace, dp-um or dp-mdav with plain sums.",
     )
+
+
+def _covers_groups(protect: PlainProtect) -> bool:
+    return protect.method in ("laplace", "dp-um") or (isinstance(protect, ProtectVectors) and protect.statistic == "plain")
 
 
 def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
@@ -173,6 +187,88 @@ def _protect(parts: Parts, protect: Protect) -> Iterator[Problem]:
     for name in parts.generalised:
         what = f"{protect.method} works on single columns and generalises none."
         yield ("columns", name, "do"), what, "Keep, mask or drop the column, or use k-epsilon."
+
+
+def _protect_together(parts: Parts, protect: ProtectVectors | ProtectAlike) -> Iterator[Problem]:
+    """What is special to clusters of all noise columns together."""
+    for name in parts.generalised:
+        what = f"{protect.method} makes clusters of numbers and generalises no column."
+        yield ("columns", name, "do"), what, "Keep, mask or drop the column, or use k-epsilon."
+    if not isinstance(protect, ProtectVectors):
+        return
+    least = LEAST_VECTOR_K[protect.statistic]
+    if protect.k < least:
+        what = f"{protect.statistic} sums need clusters of at least {least} records."
+        yield ("protect", "k"), what, f"Raise k to {least} or more, or use plain sums."
+    if protect.order == "hilbert" and len(parts.noise) > MAX_COLUMNS:
+        what = f"a hilbert curve goes through {MAX_COLUMNS} columns at the most, and {len(parts.noise)} have do: noise."
+        yield ("protect", "order"), what, "Use order: corner, or fewer columns."
+    if protect.scope == "table":
+        for name in parts.kept:
+            what = "a column that is kept as it is has no bound, and the claim would be for the whole table."
+            yield ("columns", name, "do"), what, "Mask or drop it, or claim scope: centroid."
+
+
+def _partitions(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
+    """Random parts, each large enough; and what it takes to publish them one by one."""
+    if protect.partitions is None:
+        for option in ("publish_parts", "amplification"):
+            if getattr(protect, option) is not None:
+                yield (
+                    ("protect", option),
+                    f"{option} is about random parts, and there are none.",
+                    "Add partitions, like partitions: 5.",
+                )
+        return
+    least = protect.partitions * max(2 * (protect.k or 1), 1)
+    if parts.gates is not None and parts.gates.min_rows is None:
+        what = f"{protect.partitions} parts need gates.min_rows: how many rows there are at least, so that no part is too small."
+        yield ("protect", "partitions"), what, f"Declare min_rows of {least:,} or more."
+    elif parts.gates is not None and parts.gates.min_rows is not None and parts.gates.min_rows < least:
+        what = f"min_rows is below {least:,}, twice k in each of {protect.partitions} parts."
+        yield ("gates", "min_rows"), what, "Raise it, or lower partitions or k."
+    if protect.publish_parts is not None:
+        yield from _published_parts(parts, protect.partitions)
+    if protect.amplification is not None:
+        yield from _amplification(parts, protect)
+
+
+def _published_parts(parts: Parts, count: int) -> Iterator[Problem]:
+    if parts.source is not None and parts.source.release_column is not None:
+        what = (
+            "the parts are taken from one and the same table, and a release column would choose other records for each release."
+        )
+        yield ("source", "release_column"), what, "Remove it, and drop the column if the source has it."
+    releases = parts.releases.list if isinstance(parts.releases, Scheduled) else parts.releases
+    if parts.releases is not None and (not isinstance(releases, tuple) or len(releases) != count):
+        what = f"there are {count} parts, and one release is needed for each."
+        yield ("releases",), what, f"List {count} releases, or change partitions."
+
+
+def _amplification(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
+    """Only where nobody can see who is in a part: that takes eps-DP for everything that a reader sees."""
+    here: Path = ("protect", "amplification")
+    if protect.publish_parts is None:
+        what = "all parts are in one release, so that everybody is in it."
+        yield here, what, "Remove amplification, or publish the parts one per release."
+        return
+    if isinstance(protect, ProtectVectors):
+        is_covered = protect.scope == "table" and protect.statistic == "plain"
+    else:
+        is_covered = protect.method == "laplace"
+    if not is_covered or parts.kept:
+        why = (
+            "the columns that are kept show" if parts.kept and is_covered else "what this method's claim does not cover can show"
+        )
+        what = f"{why} who is in a part, and then the choice of the part saves nothing."
+        yield (
+            here,
+            what,
+            "Remove it. It is for eps-DP of the whole table: laplace or dp-mdav with plain sums, and no column kept.",
+        )
+    if isinstance(parts.person, Person) and parts.person.records_per_release > 1:
+        what = "it is proved for one record per person."
+        yield here, what, "Remove it, or aggregate to one record per person."
 
 
 def _protect_classes(parts: Parts, protect: ProtectClasses) -> Iterator[Problem]:
@@ -241,7 +337,7 @@ def _hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterat
         yield (*here[:2], "missing"), what, "Choose a word."
 
 
-def _noise(parts: Parts, protect: Protect | ProtectClasses) -> Iterator[Problem]:
+def _noise(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
     """What holds for the noise columns of every method."""
     if parts.complete and not parts.noise:
         yield (
@@ -249,17 +345,47 @@ def _noise(parts: Parts, protect: Protect | ProtectClasses) -> Iterator[Problem]
             "no column has do: noise, so there is nothing to protect with noise.",
             "Declare at least one.",
         )
+    for name, column in parts.noise.items():
+        if column.transform is not None and not isinstance(protect, ProtectVectors):
+            what = f"transform is for the order of dp-mdav; {protect.method} has none."
+            yield ("columns", name, "transform"), what, "Remove it."
+    if isinstance(protect, ProtectAlike):
+        yield from _sizes(parts, Alike(protect.k, protect.blocks))
+        return
     for name in protect.weights:
         if parts.complete and name not in parts.noise:
             yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", "Remove the weight."
     if parts.complete and len(parts.noise) == 1 and protect.weights:
         yield ("protect", "weights"), "weights share epsilon between several columns; there is one.", "Remove them."
     if parts.noise:
-        for name, share in split_epsilon(protect, parts.noise).items():
+        shares = split_epsilon(protect, parts.noise)
+        for name, share in shares.items():
             yield from _grid(name, parts.noise[name], protect, share)
+        if isinstance(protect, ProtectVectors) and all(share.nano for share in shares.values()):
+            yield from _sizes(parts, _spec(protect, parts.noise, tuple(shares.values())))
 
 
-def _grid(name: str, column: NoiseColumn, protect: Protect | ProtectClasses, share: Epsilon) -> Iterator[Problem]:
+def _spec(protect: ProtectVectors, noise: dict[str, NoiseColumn], shares: tuple[Epsilon, ...]) -> Insensitive:
+    transforms = tuple[Transform, ...](column.seen_as for column in noise.values())
+    return Insensitive(shares, protect.k, protect.order, protect.statistic, protect.scope, transforms)
+
+
+def _sizes(parts: Parts, spec: Insensitive | Alike) -> Iterator[Problem]:
+    """Sums and noise of the columns together that could leave 64 bits: for as many rows as the policy says there are at least."""
+    rows = (parts.gates.min_rows if parts.gates else None) or 2 * spec.k
+    try:
+        widths = [column.exact_grid.width for column in parts.noise.values()]
+    except ReleasePipelineError:
+        return  # reported by _columns
+    if not widths or spec.k < (LEAST_VECTOR_K[spec.statistic] if isinstance(spec, Insensitive) else 1):
+        return
+    try:
+        check_vector_sizes(widths, spec, clusters=max(rows // spec.k, 1))
+    except ReleasePipelineError as error:
+        yield ("protect",), error.what, error.remedy
+
+
+def _grid(name: str, column: NoiseColumn, protect: PlainProtect, share: Epsilon) -> Iterator[Problem]:
     if share.nano == 0:
         yield ("protect", "epsilon"), f"nothing of epsilon is left for '{name}'.", "Use a larger epsilon or other weights."
         return
@@ -267,7 +393,7 @@ def _grid(name: str, column: NoiseColumn, protect: Protect | ProtectClasses, sha
         grid = column.exact_grid
     except ReleasePipelineError:
         return  # reported by _columns
-    if isinstance(protect, ProtectClasses):
+    if not isinstance(protect, Protect):
         try:
             scales_for(np.array([grid.width]), share)
         except ReleasePipelineError as error:
@@ -310,6 +436,10 @@ def _suppress(parts: Parts) -> Iterator[Problem]:
             what = f"quasi_groups_below is missing: {parts.protect.method} suppresses small groups; the rest is for k-epsilon."
             yield ("suppress",), what, "Write {quasi_groups_below: 5, at_most: 5%} with the numbers you mean."
         return
+    if parts.suppress is not None and isinstance(parts.protect, ProtectVectors):
+        what = "dp-mdav suppresses nothing: which records were dropped would be covered by no claim."
+        yield ("suppress",), what, "Remove it."
+        return
     kept = [column for column in parts.kept.values() if column.role == "quasi"]
     if parts.suppress is not None and parts.complete and not kept:
         yield (
@@ -344,7 +474,7 @@ def _gates(parts: Parts) -> Iterator[Problem]:
     elif parts.gates.differencing_below and parts.person == "each-row":
         what = "each row is a person of its own, so nobody can be seen to join or leave."
         yield ("gates", "differencing_below"), what, "Name the person's column, or set differencing_below to 0."
-    if parts.gates.relative_error and isinstance(parts.protect, Protect):
+    if parts.gates.relative_error and parts.protect is not None and not isinstance(parts.protect, ProtectClasses):
         what = "relative errors are expected within the classes of k-epsilon; this method has none."
         yield ("gates", "relative_error"), what, "Use expected_error."
     for gate, limits in (("expected_error", parts.gates.expected_error), ("relative_error", parts.gates.relative_error)):

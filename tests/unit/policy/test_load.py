@@ -251,9 +251,9 @@ IN_WORDS = [
     case(
         "method",
         "method: idp-cbls",
-        "method: mdav",
-        "method: mdav",
-        "protect.method: 'mdav' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, k-epsilon.",
+        "method: median",
+        "method: median",
+        "protect.method: 'median' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, dp-mdav, mdav, k-epsilon.",
     ),
     case(
         "role-of-keep",
@@ -447,7 +447,12 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
         ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role."),
         ("do: keep", "do: keep, grid: 1", "columns.site", "Known: do, role, values, why, missing."),
         ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
-        ("do: noise", "do: noise, values: [1]", "columns.income", "Known: do, role, domain, grid, outside, why, missing."),
+        (
+            "do: noise",
+            "do: noise, values: [1]",
+            "columns.income",
+            "Known: do, role, domain, grid, outside, why, missing, transform.",
+        ),
         ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
         ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),
         ("min_rows: 10", "min_rows: 10, max_rows: 1", "gates", "Did you mean 'min_rows'?"),
@@ -602,7 +607,7 @@ RULES = [
         "records_per_release: 2",
         "records_per_release",
         "person.records_per_release: idp-cbls protects single records: individual differential privacy does not cover groups. "
-        "Aggregate to one record per person, or use laplace or dp-um.",
+        "Aggregate to one record per person, or use laplace, dp-um or dp-mdav with plain sums.",
     ),
     case(
         "laplace-with-k",

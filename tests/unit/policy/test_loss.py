@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, column_bound, release_loss, table_is_covered
+from release_pipeline.policy.loss import LOSSES, Account, Loss, release_loss, table_is_covered, wider_bound
 from release_pipeline.policy.populations import Cap, Population
 from release_pipeline.privacy import Epsilon, mask_column
 from release_pipeline.privacy.budget import NANO
@@ -148,7 +148,7 @@ def test_the_bound_of_a_list_of_centroids_is_rounded_up_exactly(nano: int) -> No
     policy = policy_of("method: idp-ls, epsilon: 2, k: 5, scope: centroid")
     with localcontext(prec=60):
         exact = nano * (1 + Decimal(2).ln())
-        assert 0 <= column_bound(policy, nano, records=100) - exact < 1
+        assert 0 <= wider_bound(policy, nano, records=100) - exact < 1
 
 
 def test_a_cap_of_releases_counts_releases() -> None:

@@ -25,7 +25,7 @@ SECOND = timedelta(seconds=1)
 TICK = timedelta(microseconds=1)
 ANY_KIND = st.sampled_from(KINDS)
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-MOMENTS = st.datetimes(datetime(1, 3, 1), datetime(9998, 10, 1), timezones=ZONES)
+MOMENTS = st.datetimes(datetime(2, 1, 2), datetime(9998, 10, 1), timezones=ZONES)
 
 
 def at(*parts: int) -> datetime:
