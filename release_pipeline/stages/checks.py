@@ -140,7 +140,7 @@ def warn(facts: Facts, policy: Policy) -> list[str]:
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):
             warnings += _warn_of_numbers(name, facts, outside=column.outside, filled=not isinstance(column.missing, str))
-            if policy.protect.method != "k-epsilon":
+            if policy.protect.method not in ("k-epsilon", "mdav", "dp-mdav"):
                 warnings += _warn_of_ties(name, facts)
         elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
             filled = column.missing_entry is not None
@@ -163,8 +163,11 @@ def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _enough_records(records: int, policy: Policy) -> Check:
-    least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0))
-    message = f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k)."
+    least = max(policy.gates.min_rows or 1, 2 * (policy.protect.k or 0) * policy.parts)
+    in_each = " in each part" * (policy.parts > 1)
+    message = (
+        f"{records:,} records are fewer than the {least:,} that the policy asks for (min_rows, and never under 2 k{in_each})."
+    )
     return Check("size", "", "records_too_few", max(least - records, 0), message)
 
 

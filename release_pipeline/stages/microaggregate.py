@@ -1,15 +1,17 @@
-"""Clusters, exact sums and scales of one noise column, and what error to expect of them. Confidential throughout."""
+"""Clusters, exact sums and scales of one noise column or of all together, and what error to expect of them. Confidential
+throughout."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.policy.model import NoiseColumn, Policy
+from release_pipeline.policy.model import NoiseColumn, Policy, Protect
 from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
 from release_pipeline.privacy.noise import Context
+from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 
 DRAWS = 200_000  # simulated draws per column for the expected error, at the least 3 and at the most 30 rounds of them
 
@@ -25,18 +27,36 @@ def microaggregate(
     policy: Policy, name: str, numbers: npt.NDArray[np.float64], *, secret: bytes, context: Sequence[Context]
 ) -> Statistics:
     """The exact statistics of one noise column under the policy's method, and the noise scales."""
-    column = policy.noise_columns[name]
+    column, protect = policy.noise_columns[name], policy.protect
+    assert isinstance(protect, Protect)  # noqa: S101  for the type checker
     return compute_statistics(
         numbers,
         grid=column.exact_grid,
-        method=policy.protect.method,
+        method=protect.method,
         epsilon=policy.column_epsilon[name],
-        k=policy.protect.k,
-        scope=policy.protect.scope,
+        k=protect.k,
+        scope=protect.scope,
         consistency=policy.consistency,
         secret=secret,
         context=(*context, name),
     )
+
+
+def microaggregate_together(
+    policy: Policy,
+    numbers: Callable[[str], npt.NDArray[np.float64]],
+    *,
+    secret: bytes,
+    context: Sequence[Context],
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, Statistics]:
+    """The exact statistics of all noise columns under a method that clusters them together, and the noise scales."""
+    spec, columns = policy.vectors, policy.noise_columns
+    assert spec is not None  # noqa: S101  for the type checker
+    grids = [column.exact_grid for column in columns.values()]
+    units = quantise_columns([numbers(name) for name in columns], grids)
+    found = compute_vectors(units, grids=grids, spec=spec, secret=secret, context=context, progress=progress)
+    return dict(zip(columns, found, strict=True))
 
 
 def expect_error(exact: Statistics, numbers: npt.NDArray[np.float64], *, secret: bytes, context: Sequence[Context]) -> float:
@@ -51,7 +71,7 @@ def expect_error(exact: Statistics, numbers: npt.NDArray[np.float64], *, secret:
     squares = float(np.sum(centred * centred))
     if squares == 0:
         return 0.0
-    rounds = int(np.clip(DRAWS // len(exact.size), 3, 30))
+    rounds = int(np.clip(DRAWS // len(exact.size), 3, 30)) if exact.scale.any() else 1
     errors: list[float] = []
     for number in range(rounds):
         released = add_noise(exact, secret=secret, context=context, simulation=number) - centre

@@ -32,26 +32,27 @@ class Suppression:
         return self.records / len(self.dropped)
 
 
-def suppress_small_groups(codes: Codes, below: int) -> Suppression:
+def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0) -> Suppression:
     """Suppress so that every group of equal quasi-identifiers that is left has at least `below` records.
 
     `codes`: one row per record, one column per quasi-identifier, in the order of the policy. Of the records in small groups those
     go first that form large enough groups when one single cell is blank (trying the columns in order), then all of them
-    together with every cell blank if they are enough; who is left is dropped. A blank counts as a value of its own.
+    together with every cell blank if they are enough; who is left is dropped. A blank counts as a value of its own. The first
+    `fixed` columns are never blank.
     """
     records, columns = codes.shape
     blank = np.zeros((records, columns), dtype=np.bool_)
     if columns == 0:
         return Suppression(blank, np.zeros(records, dtype=np.bool_))
     open_records = np.flatnonzero(group_sizes(codes) < below)
-    for column in range(columns):
+    for column in range(fixed, columns):
         rest = np.delete(codes[open_records], column, axis=1)
         settled = open_records[group_sizes(rest) >= below]
         blank[settled, column] = True
         open_records = np.setdiff1d(open_records, settled, assume_unique=True)
-    if len(open_records) >= below:
-        blank[open_records] = True
-        open_records = open_records[:0]
+    enough = group_sizes(codes[open_records, :fixed]) >= below
+    blank[open_records[enough], fixed:] = True
+    open_records = open_records[~enough]
     dropped = np.zeros(records, dtype=np.bool_)
     dropped[open_records] = True
     return Suppression(blank, dropped)
@@ -98,10 +99,12 @@ class SuppressedTable:
     anonymity: int | None
 
 
-def suppress_table(table: pa.Table, quasi: Sequence[str], *, below: int) -> SuppressedTable:
-    """`table` without small groups of its columns `quasi`; as it is where `below` is 0."""
+def suppress_table(table: pa.Table, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = ()) -> SuppressedTable:
+    """`table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; as it is where `below`
+    is 0."""
+    quasi = [*fixed, *quasi]
     codes = encode([table.column(name) for name in quasi])
-    done = suppress_small_groups(codes, below) if below else None
+    done = suppress_small_groups(codes, below, fixed=len(fixed)) if below else None
     if done is not None:
         for place, name in enumerate(quasi):
             if done.blank[:, place].any():

@@ -1,14 +1,24 @@
-"""The ways from checked records to masked ones: column by column, or class by class. `find_way` gives that of a policy."""
+"""The ways from checked records to masked ones: column by column, all columns together, or class by class; and of random parts.
+`find_way` gives that of a policy."""
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import ProtectClasses
+from release_pipeline.policy.model import Protect, ProtectClasses
 from release_pipeline.stages.ways.classes import ClassWay
 from release_pipeline.stages.ways.columns import ColumnWay
+from release_pipeline.stages.ways.parts import PartedWay, Series
+from release_pipeline.stages.ways.vectors import VectorWay
 from release_pipeline.stages.ways.way import CLASS, RECORD, Figures, Grouped, Suppressed, Way
 
-__all__ = ["CLASS", "RECORD", "Figures", "Grouped", "Suppressed", "Way", "find_way"]
+__all__ = ["CLASS", "RECORD", "Figures", "Grouped", "Series", "Suppressed", "Way", "find_way"]
 
 
-def find_way(policy: Policy) -> Way:
-    """The way that the policy's method goes."""
-    return ClassWay(policy, policy.protect) if isinstance(policy.protect, ProtectClasses) else ColumnWay(policy, policy.protect)
+def find_way(policy: Policy, *, series: Series | None = None) -> Way:
+    """The way that the policy's method goes. `series`: which part of the records, to group one of several releases."""
+    way = _of_method(policy)
+    return way if policy.parts == 1 else PartedWay(policy, way, series)
+
+
+def _of_method(policy: Policy) -> ColumnWay | VectorWay | ClassWay:
+    if isinstance(policy.protect, ProtectClasses):
+        return ClassWay(policy, policy.protect)
+    return ColumnWay(policy) if isinstance(policy.protect, Protect) else VectorWay(policy)

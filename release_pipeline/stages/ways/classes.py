@@ -15,7 +15,6 @@ import pyarrow.compute
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
 from release_pipeline.policy.plan import percent
-from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -38,6 +37,7 @@ from release_pipeline.stages.ways.grouping import Classes, Ints, label_ranges, m
 from release_pipeline.stages.ways.way import (
     CLASS,
     RECORD,
+    SUPPRESSION,
     Contexts,
     Figures,
     Grouped,
@@ -48,7 +48,6 @@ from release_pipeline.stages.ways.way import (
 )
 
 FORECASTS = 3
-SUPPRESSION = f"{OURS}_suppression"  # beside the columns
 IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged anew."
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -60,6 +59,7 @@ class ClassWay:
     policy: Policy
     protect: ProtectClasses
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
+    makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as they are on their
@@ -189,7 +189,7 @@ class ClassWay:
             dropped=len(group) - table.num_rows,
             share=(len(group) - table.num_rows) / len(group),
             anonymity=int(group_sizes(codes).min()) if table.num_rows else None,
-            refusal=self._refuse(counts, len(group)),
+            refusal=self.refuse(counts, len(group)),
             figures=counts,
         )
 
@@ -257,7 +257,7 @@ class ClassWay:
         told = {name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted}
         return {"levels": told} if told else {}
 
-    def _refuse(self, counts: dict[str, int], records: int) -> str:
+    def refuse(self, counts: dict[str, int], records: int) -> str:
         """Why the release cannot go on with so much suppressed; empty if it can. Without the share, which the noise and the data
         decide together."""
         rule = self.policy.suppress

@@ -19,6 +19,7 @@ from release_pipeline.stages.audit import Gate
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
 CLASS = f"{OURS}_class"  # the class of a record, never released
+SUPPRESSION = f"{OURS}_suppression"  # beside the columns in what is expected
 
 Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
 Progress: TypeAlias = Callable[[str], None]
@@ -63,10 +64,11 @@ def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, floa
 class Way(Protocol):
     """One way from records to masked records.
 
-    `suppression_reads`: the stages whose tables `suppress` reads beside the masked one.
+    `suppression_reads`: the stages whose tables `suppress` reads beside the masked one. `makes`: the tables of `group`.
     """
 
     suppression_reads: ClassVar[tuple[str, ...]]
+    makes: ClassVar[tuple[str, ...]]
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """What error to expect of each noise column, before anything is charged: `error`, a mean square over the variance, and

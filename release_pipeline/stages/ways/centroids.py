@@ -1,0 +1,114 @@
+"""What the methods have in common that replace a record by the centroid of its cluster: from stored statistics to a masked
+table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import NoiseColumn, Suppress
+from release_pipeline.policy.plan import percent
+from release_pipeline.privacy.methods import Statistics
+from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.stages.audit import Gate, audit_columns
+from release_pipeline.stages.mask import mask
+from release_pipeline.stages.suppress import suppress_table
+from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Progress, Read, Suppressed, describe_scales
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+
+
+@dataclass(frozen=True, slots=True)
+class CentroidWay:
+    """The second half of a way: noise, suppression and audit. The tables of the first half are `statistics`, a row per cluster
+    and column, and `membership`."""
+
+    policy: Policy
+    suppression_reads: ClassVar[tuple[str, ...]] = ()
+    makes: ClassVar[tuple[str, ...]] = ("membership", "statistics")
+
+    @abstractmethod
+    def cluster_column(self, name: str) -> str:
+        """The column of `membership` that says in which cluster of a noise column a record is."""
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """Nothing beyond the gates on errors: what small groups cost does not depend on noise."""
+        return []
+
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+        """Noise on the stored statistics, spread over the records of each cluster."""
+        statistics, membership = read("statistics", None), read("membership", None)
+        order = shuffled_positions(membership.num_rows, noise_stream(secret, *context, "shuffle"))
+        columns: dict[str, Any] = {RECORD: pa.array(order)}
+        for name, column in self.policy.released_columns.items():
+            if isinstance(column, NoiseColumn):
+                progress(f"masking {name}")
+                exact = self._stored(name, statistics, membership)
+                columns[name] = pa.array(mask(exact, secret=secret, context=(*context, name))[order])
+            else:
+                columns[name] = read("records", [name]).column(0).combine_chunks().take(pa.array(order))
+        return pa.table(columns)
+
+    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+        """Without small groups of released quasi-identifiers: cells of kept ones are blanked, or records dropped."""
+        rule = self.policy.suppress if isinstance(self.policy.suppress, Suppress) else None
+        quasi, kept = self.policy.released_quasi, self.policy.kept_columns
+        done = suppress_table(
+            masked,
+            [name for name in quasi if name in kept],
+            fixed=[name for name in quasi if name not in kept],
+            below=self.policy.groups_below,
+        )
+        refusal = ""
+        if rule is not None and done.records > rule.at_most * masked.num_rows:
+            refusal = f"{done.share:.1%} of the records would have to be suppressed, and at most {percent(rule.at_most)} may be."
+        return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
+
+    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
+        """Errors against the original, and how many records can be linked to it."""
+        names = list(self.policy.noise_columns)
+        own = released.column(RECORD).to_numpy()
+        return audit_columns(read("records", names), released.select(names), own, stream=stream)
+
+    def _stored(self, name: str, statistics: pa.Table, membership: pa.Table) -> Statistics:
+        """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
+        mine = statistics.filter(_compute.equal(statistics.column("column_name"), name))
+        return Statistics(
+            grid=self.policy.noise_columns[name].exact_grid,
+            claim=None,
+            consistency=self.policy.consistency,
+            cluster=membership.column(self.cluster_column(name)).to_numpy().astype(np.intp),
+            size=mine.column("size").to_numpy(),
+            statistic=mine.column("statistic").to_numpy(),
+            scale=mine.column("scale").to_numpy(),
+            loss={},
+        )
+
+
+def statistics_table(name: str, exact: Statistics) -> pa.Table:
+    """The exact statistics of one column, a row per cluster."""
+    return pa.table(
+        {
+            "column_name": pa.repeat(name, len(exact.size)),
+            "size": pa.array(exact.size),
+            "statistic": pa.array(exact.statistic),
+            "scale": pa.array(exact.scale),
+        }
+    )
+
+
+def collect_evidence(exact: Statistics) -> dict[str, Any]:
+    """Internal figures of one column: none may be published, the exact losses least of all. Scales are in the column's own units,
+    of the cluster sums."""
+    told: dict[str, Any] = {"records": int(exact.size.sum()), "clusters": len(exact.size)}
+    if exact.claim is not None:
+        told["epsilon"] = str(exact.claim.epsilon)
+        told["clusters_without_noise"] = int(np.count_nonzero(exact.scale == 0))
+        told |= describe_scales(exact.scale, float(exact.grid.step))
+    return told | {f"loss_{scope}": loss for scope, loss in exact.loss.items()}

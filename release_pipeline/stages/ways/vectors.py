@@ -1,0 +1,67 @@
+"""All noise columns together: a record is replaced by the centroid of one cluster, a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.policy.model import ProtectAlike, Suppress
+from release_pipeline.policy.scalars import OURS
+from release_pipeline.privacy.methods import Statistics, add_noise
+from release_pipeline.stages.audit import Gate
+from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
+from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
+from release_pipeline.stages.ways.way import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
+
+CLUSTER = f"{OURS}_cluster"  # the cluster of a record, never released
+
+
+@dataclass(frozen=True, slots=True)
+class VectorWay(CentroidWay):
+    """mdav, dp-mdav."""
+
+    def cluster_column(self, name: str) -> str:
+        """All noise columns have the same clusters."""
+        return CLUSTER
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+        progress("expecting the errors")
+        expected: Figures = {}
+        values: dict[str, npt.NDArray[np.float64]] = {}
+        for name, exact in self._cluster(read, secret=secret, context=(), progress=progress).items():
+            numbers = read("records", [name]).column(name).to_numpy()
+            expected[name] = {"error": expect_error(exact, numbers, secret=secret, context=(name,))}
+            values[name] = add_noise(exact, secret=secret, context=(name,))[exact.cluster]
+        if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, ProtectAlike):
+            kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}
+            masked = pa.table({name: pa.array(column) for name, column in values.items()} | kept)
+            expected[SUPPRESSION] = {"share": self.suppress(read, masked).share}
+        return expected
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """The limit on suppression, where nothing is drawn: what will be suppressed is known before the charge."""
+        rule, told = self.policy.suppress, expected.get(SUPPRESSION)
+        if told is None or not isinstance(rule, Suppress):
+            return []
+        return [Gate("suppression of small groups", told["share"], float(rule.at_most))]
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """`membership`, the cluster of each record, and `statistics`: exact sums and scales of every cluster and column."""
+        progress("clustering all columns together")
+        made = self._cluster(read, secret=secret, context=context, progress=progress)
+        membership = next(iter(made.values())).cluster.astype(np.int32)
+        tables = {
+            "membership": pa.table({CLUSTER: pa.array(membership)}),
+            "statistics": pa.concat_tables([statistics_table(name, exact) for name, exact in made.items()]),
+        }
+        return Grouped(tables, {name: collect_evidence(exact) for name, exact in made.items()})
+
+    def _cluster(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> dict[str, Statistics]:
+        def numbers(name: str) -> np.ndarray:
+            return read("records", [name]).column(name).to_numpy()
+
+        return microaggregate_together(self.policy, numbers, secret=secret, context=context, progress=progress)
