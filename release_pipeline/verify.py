@@ -840,7 +840,11 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
     charges = [event.content for event in history.events[: charge.number] if event.kind == "reserved"]
     mine = [content for content in charges if content.get("population") == population]
-    costs = [NANO if loss[1] else _get(_get(each, "loss", dict), f"{loss[2].lower()}_{loss[3]}", int) for each in mine]
+    losses = [_get(each, "loss", dict) for each in mine]
+    if loss[1]:  # of a series of parts only the first counts
+        costs = [NANO * _get({"releases": 1, **each}, "releases", int) for each in losses]
+    else:
+        costs = [_get(each, f"{loss[2].lower()}_{loss[3]}", int) for each in losses]
     if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
     words = f"{told['spent']} of {told['cap']} ({unit})"

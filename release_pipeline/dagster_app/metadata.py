@@ -25,13 +25,15 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "columns_in_source": (int,),
     "columns_read": (int,),
     "definition": (str,),
-    "epsilon": (float,),
+    "epsilon": (float, type(None)),
     "gates": (int,),
     "gates_passed": (int,),
     "k": (int, type(None)),
     "levels": (dict,),
     "method": (str,),
     "package_hash": (str,),
+    "part": (str,),
+    "parts": (int,),
     "noise_columns": (int,),
     "policy_hash": (str,),
     "population_spent": (str,),
@@ -102,6 +104,8 @@ def _words(policy: Policy, name: str) -> str:
     column = policy.columns[name]
     if isinstance(column, NoiseColumn):
         k = f", k = {policy.protect.k}" if policy.protect.k else ""
+        if name not in policy.column_epsilon:
+            return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
         return f"{column.role}; noise by {policy.protect.method}{k}, epsilon {policy.column_epsilon[name]}"
     if isinstance(column, GeneraliseColumn):
         return f"{column.role}; made coarser: {column.hierarchy.words}"

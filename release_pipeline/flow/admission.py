@@ -9,30 +9,31 @@ from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, depends_on_records, release_loss
-from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
 from release_pipeline.store.registry import Registry, ReleaseId
 
-NEEDS_RELEASES = "Nothing bounds (k,eps)-anonymity over releases: its population needs a cap like {releases: 1}. "
+NEEDS_RELEASES = "Nothing bounds this definition over releases: its population needs a cap like {releases: 1}. "
 
 
 def admit(
-    site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None
+    site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None, series: str | None = None
 ) -> tuple[Account, Loss]:
     """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
 
-    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse.
+    Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `series`: the
+    keyed hash of the records that a series of random parts is taken from.
     """
     caps = read_caps(site)
     check_may_run(site, registry, policy, caps)
     account = open_account(caps, policy, list_charges(registry))
-    loss = release_loss(policy, records=(policy.gates.min_rows or 0) if records is None else records)
+    [loss] = list_next_losses(list_charges(registry), policy, [release.release], records=records, series=series)
     if not account.admits(loss):
-        is_uncountable = account.of(loss) is None and policy.definition == "k-epsilon"
-        least = "at least " * (records is None and depends_on_records(policy))
+        is_uncountable = account.of(loss) is None and not policy.adds_up
+        at_least = "at least " * (records is None and depends_on_records(policy))
         raise OverCap(
             f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
-            f"{account.spent} is spent), and this release would take {least}{account.words(account.of(loss))}.",
+            f"{account.spent} is spent), and this release would take {at_least}{account.words(account.of(loss))}.",
             where=str(release),
             remedy=f"{NEEDS_RELEASES * is_uncountable}The cap is the privacy officer's: populations.yaml.",
         )

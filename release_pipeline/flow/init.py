@@ -53,7 +53,8 @@ population:             # whose budget it spends (populations.yaml)
 source: {{path: {_key(str(file.resolve()))}}}          # with release_column: NAME when one column tells the releases apart
 person:                 # each-row, or {{column: NAME, records_per_release: 1}}
 releases: once          # or a list of names
-protect: {{method: , epsilon: , k: }}        # laplace, dp-um, idp-ls, idp-cbls; k-epsilon with grouping: ola or mondrian
+protect: {{method: , epsilon: , k: }}        # laplace, dp-um, idp-ls, idp-cbls; dp-mdav with order: corner or hilbert;
+#   mdav without epsilon; k-epsilon with grouping: ola or mondrian
 # role: identifier, quasi or confidential. do: drop, keep, noise or (k-epsilon) generalise. Move what is never released to `drop`.
 #   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: }}
 #   keep:  {{role: , do: keep, values: [...], why: }}

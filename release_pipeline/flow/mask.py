@@ -32,7 +32,7 @@ from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.audit import column_error
 from release_pipeline.stages.checks import check_facts, check_release_column, match_header, warn, warn_of_releases
-from release_pipeline.stages.ways import RECORD, Figures, find_way
+from release_pipeline.stages.ways import RECORD, Figures, Series, find_way
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -132,7 +132,8 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[st
             return pa.table({name: typed_column(policy, name, raw) for name in columns or policy.released_columns})
         return made[table] if columns is None else made[table].select(list(columns))
 
-    way = find_way(policy)
+    place = policy.release_names.index(release) if policy.publishes_parts and release is not None else 0
+    way = find_way(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)
     grouped = way.group(read, secret=secret, context=context, progress=progress)
     made |= grouped.tables
     masked = way.mask(read, secret=secret, context=context, progress=progress)

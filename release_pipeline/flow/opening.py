@@ -10,7 +10,9 @@ from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
 from release_pipeline.flow.admission import admit
 from release_pipeline.flow.policies import note_policy
 from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret
+from release_pipeline.flow.reservation import forget_secret
+from release_pipeline.flow.secret_files import PLAIN, Probe
+from release_pipeline.flow.series import check_series_goes_on
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import FAILED, OPENED, Standing, latest_revision, list_standings, move, read_standings
 from release_pipeline.flow.texts import check_line
@@ -70,6 +72,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
                 where=str(latest),
                 remedy="Run it without --revise.",
             )
+        check_series_goes_on(site, registry, policy, latest.next)
         admit(site, registry, policy, latest.next)
         note_policy(site, registry, policy)
         move(registry, latest.next, OPENED, why=why)

@@ -10,7 +10,8 @@ from release_pipeline.errors import Blocked
 from release_pipeline.flow.admission import admit, open_account
 from release_pipeline.flow.candidate import noted_facts
 from release_pipeline.flow.policies import note_policy, read_caps
-from release_pipeline.flow.reservation import PLAIN, Probe, forget_secret, next_revision
+from release_pipeline.flow.reservation import forget_secret, next_revision
+from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
     BLOCKED,
@@ -28,7 +29,7 @@ from release_pipeline.flow.states import (
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Loss, release_loss, sum_series, table_is_covered
+from release_pipeline.policy.loss import Loss, release_loss, sum_series
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.store.ledger import list_charges
@@ -111,10 +112,10 @@ class ReleaseRecord:
                 told = {"candidate_hash": digest, "policy_hash": self._hash, "facts": noted_facts(facts, digest)}
                 move(registry, self.id, CANDIDATE, **told)
 
-    def public_facts(self, *, rows_in: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
+    def public_facts(self, *, records: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
-        loss = release_loss(policy, records=rows_in)
+        loss = release_loss(policy, records=records)
         with self.site.open_registry(read_only=True) as registry:
             charges = list_charges(registry)
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
@@ -128,15 +129,15 @@ class ReleaseRecord:
             "definition": policy.definition,
             "scope": policy.protect.scope,
             "method": policy.protect.method,
-            "epsilon": policy.protect.epsilon.nano * policy.records_per_person / NANO,
+            "epsilon": None if policy.epsilon is None else policy.epsilon / NANO,
             "k": policy.protect.k,
             "anonymity_k": suppressed["anonymity_k"],
             "column_bound": _bound_words(loss, policy.definition, "column"),
-            "table_bound": "the same epsilon" if table_is_covered(policy) else "not bounded",
+            "table_bound": _bound_words(loss, policy.definition, "table"),
             "series_epsilon": None if series is None else series / NANO,
             "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
             "policy_hash": self._hash,
-            "rows_in": rows_in,
+            "rows_in": records,
             "rows_out": rows_out,
             "cells_blanked": suppressed["cells_blanked"],
         }
@@ -164,5 +165,5 @@ class ReleaseRecord:
 
 
 def _bound_words(loss: Loss, definition: str, scope: str) -> str:
-    nano = None if definition == "k-epsilon" else loss.of(definition, scope)
+    nano = loss.of(definition, scope) if definition in ("dp", "idp") else None
     return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"

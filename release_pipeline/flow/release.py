@@ -33,8 +33,9 @@ from release_pipeline.flow.reading import (
     typed_column,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
+from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_standings
-from release_pipeline.policy.model import Person
+from release_pipeline.policy.model import Person, ProtectClasses
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.audit import Gate, judge_gates
@@ -50,7 +51,7 @@ from release_pipeline.stages.checks import (
     warn_of_releases,
 )
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
-from release_pipeline.stages.ways import RECORD, Way, find_way
+from release_pipeline.stages.ways import RECORD, Series, Way, find_way
 from release_pipeline.store.vault import ReleaseRoom
 
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
@@ -170,14 +171,15 @@ class ReleaseFlow(ReleaseNotes):
             check_history(self, room, standings)
             check_differencing(self, room, standings)
             expected = expect_errors(self, room, note["content"])
-            wanted = Reservation(policy, self.id, note["records"], note["version"])
+            wanted = Reservation(policy, self.id, note["records"], note["version"], note["content"])
             secret = reserve(self.site, wanted, self.probe)
+            way = find_way(policy, series=self._series(note["content"]))
             version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
             stored = self._find_note(room, "microaggregated")
             if stored is not None and stored["version"] == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(room, stored)
                 return self._microaggregated(stored)
-            made = self._way.group(room.read, secret=secret, context=self._context, progress=self.progress)
+            made = way.group(room.read, secret=secret, context=self._context, progress=self.progress)
             for name, table in made.tables.items():
                 room.write(name, table)
             room.expose(str(self.id), people=isinstance(policy.person, Person))
@@ -274,7 +276,7 @@ class ReleaseFlow(ReleaseNotes):
             if failed:
                 self.block("; ".join(failed))
             refuse(str(self.id), check_roles(table.column_names, policy))
-            facts = self.public_facts(rows_in=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
+            facts = self.public_facts(records=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.get("facts", {})
             evidence = self._evidence(facts, audited, clusters, validated)
             self.check_frozen()
@@ -307,7 +309,7 @@ class ReleaseFlow(ReleaseNotes):
     ) -> dict[str, Any]:
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
-        noisy = "single values" if policy.definition == "k-epsilon" else "the cluster sums"
+        noisy = "single values" if isinstance(policy.protect, ProtectClasses) else "the cluster sums"
         return {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at
@@ -346,6 +348,13 @@ class ReleaseFlow(ReleaseNotes):
     @property
     def _way(self) -> Way:
         return find_way(self.policy)
+
+    def _series(self, content: str) -> Series | None:
+        """Which part of a series this release is, and the secret that tells them apart."""
+        if not self.policy.publishes_parts:
+            return None
+        secret = series_secret(self.site, self.policy, self.id, content, self.probe)
+        return Series(secret, self.policy.release_names.index(self.id.release))
 
     def _masked(self, drawn: Mapping[str, Any]) -> StageResult:
         facts = {"rows": drawn["records"], "claim": describe_claim(self.policy)}

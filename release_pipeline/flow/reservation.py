@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
-import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.admission import admit
+from release_pipeline.flow.secret_files import Probe, keep_secret, list_partials
+from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import SECRET, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.policy import Policy
@@ -26,33 +26,16 @@ from release_pipeline.store.ledger import RESERVED, Charge, add_charge
 from release_pipeline.store.registry import Registry, ReleaseId
 
 
-def _nothing(_: str) -> None: ...
-
-
-def _draw_secret() -> bytes:
-    return secrets.token_bytes(SECRET_BYTES)
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What a test may put in the place of the system's own: `passed` is told every boundary that the release has passed, and
-    `new_secret` gives a new secret. Neither the command line nor Dagster nor a policy can set them."""
-
-    passed: Callable[[str], None] = _nothing
-    new_secret: Callable[[], bytes] = _draw_secret
-
-
-PLAIN = Probe()
-
-
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records."""
+    """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records for this
+    release, `content` that of the records alone."""
 
     policy: Policy
     release: ReleaseId
     records: int
     source: str
+    content: str = ""
 
 
 def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
@@ -66,13 +49,15 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             standings = read_standings(registry.events)
             standing = standings.get(wanted.release, Standing(wanted.release))
             _refuse_other(standing, wanted)
+            if wanted.policy.publishes_parts and standing.drawn is None:
+                check_series(site, registry, wanted.policy, wanted.release, wanted.content)
             if standing.charge is None:
                 _charge(registry, site, wanted)
         _sweep(site, standings, keep=wanted.release)
         probe.passed("the loss is charged")
         if standing.secret is None:
             secret = probe.new_secret()
-            _keep_secret(_secret_file(site, wanted.release), secret, probe)
+            keep_secret(_secret_file(site, wanted.release), secret, probe)
             probe.passed("the secret is on the disk")
             with site.open_registry() as registry:
                 move(registry, wanted.release, SECRET, check=_check_value(secret))
@@ -107,7 +92,7 @@ def forget_secret(site: Site, release: ReleaseId) -> None:
     """The secret is gone after this, and so is what a broken attempt left of it."""
     file = _secret_file(site, release)
     if file.parent.is_dir():
-        for left in (file, *_partials(file)):
+        for left in (file, *list_partials(file)):
             left.unlink(missing_ok=True)
         sync(file.parent)
 
@@ -150,9 +135,10 @@ def _refuse_other(standing: Standing, wanted: Reservation) -> None:
 def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
-    account, loss = admit(site, registry, policy, release, records=wanted.records)
+    series = wanted.content if policy.publishes_parts else ""
+    account, loss = admit(site, registry, policy, release, records=wanted.records, series=series)
     check_move(registry, release, RESERVED)
-    charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss)
+    charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss, series=series)
     add_charge(registry, charge, account)
 
 
@@ -169,26 +155,7 @@ def _sweep(site: Site, standings: Mapping[ReleaseId, Standing], *, keep: Release
     usable = [keep, *(name for name, known in standings.items() if known.secret and not known.drawn and not known.replaced)]
     names = {_secret_file(site, release).name for release in usable}
     for file in (site.vault / "secrets").iterdir():
+        if file.name.startswith((PREFIX, f".{PREFIX}")):  # that of a series is forgotten with its last part
+            continue
         if file.name not in names and not any(file.name.startswith(f".{name}.") for name in names):
             file.unlink(missing_ok=True)
-
-
-def _partials(file: Path) -> list[Path]:
-    return [path for path in file.parent.iterdir() if path.name.startswith(f".{file.name}.")]
-
-
-def _keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
-    """A new secret on the disk before anybody uses it, in the place of whatever lies there."""
-    for left in _partials(file):
-        left.unlink(missing_ok=True)
-    partial = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-    try:
-        with os.fdopen(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
-            new.write(secret)
-            new.flush()
-            os.fsync(new.fileno())
-        probe.passed("the secret is written, not yet in its place")
-        partial.replace(file)
-        sync(file.parent)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candid
 APPROVED, REJECTED = "approved", "rejected"
 PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retracted", "superseded"
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
+SERIES = "series"  # random parts of one table began to be published
 POLICY = "policy"  # a policy that was seen for the first time, or changed
 
 MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import duckdb
 
 from release_pipeline.errors import OverCap
-from release_pipeline.policy.loss import LOSSES, Account, Loss
+from release_pipeline.policy import Policy
+from release_pipeline.policy.loss import LOSSES, Account, Loss, list_losses
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
 from release_pipeline.store.sql import statement
 
@@ -17,7 +18,8 @@ RESERVED = "reserved"
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one release costs at most, whom, and the keyed hash of the records that it is for."""
+    """What one release costs at most, whom, and the keyed hash of the records that it is for. `series`: the keyed hash of the
+    records that a series of random parts is taken from, where the release is one of them."""
 
     id: ReleaseId
     population: str
@@ -26,6 +28,7 @@ class Charge:
     records: int
     loss: Loss
     noted: str = ""
+    series: str = ""
 
 
 def read_charge(event: Event) -> Charge | None:
@@ -33,8 +36,11 @@ def read_charge(event: Event) -> Charge | None:
     if event.kind != RESERVED or event.release is None:
         return None
     told = event.content
-    loss = Loss(**{name: told["loss"][name] for name in LOSSES})
-    return Charge(event.release, told["population"], told["policy_hash"], told["source"], told["records"], loss, event.noted)
+    loss = Loss(**{name: told["loss"][name] for name in LOSSES}, releases=told["loss"].get("releases", 1))
+    series = told.get("series", "")
+    return Charge(
+        event.release, told["population"], told["policy_hash"], told["source"], told["records"], loss, event.noted, series
+    )
 
 
 def charges_of(events: Iterable[Event]) -> list[Charge]:
@@ -46,6 +52,28 @@ def list_charges(registry: Registry, population: str | None = None) -> list[Char
     """Every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
     charges = charges_of(registry.events)
     return [charge for charge in charges if population in (None, charge.population)]
+
+
+def list_parts(charges: Iterable[Charge], policy: Policy, series: str | None = None) -> list[Charge]:
+    """The charges of a policy's series of random parts: under this very policy, and of these very records where they are known.
+    What was charged otherwise is no part of it, and saves it nothing."""
+    mine = [charge for charge in charges if charge.id.policy == policy.policy and charge.policy_hash == policy.canonical_hash()]
+    return [charge for charge in mine if charge.series and series in (None, charge.series)]
+
+
+def list_next_losses(
+    charges: Iterable[Charge], policy: Policy, releases: Iterable[str], *, records: int | None = None, series: str | None = None
+) -> list[Loss]:
+    """What these releases of a policy would cost after these charges. Without `records`, with the fewest that the policy lets
+    through, and the number of a series that has begun."""
+    parts = list_parts(charges, policy, series)
+    return list_losses(
+        policy,
+        releases,
+        charged={charge.id.release for charge in parts},
+        records=(policy.gates.min_rows or 0) if records is None else records,
+        slots=parts[0].records if parts else records,
+    )
 
 
 def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
@@ -67,11 +95,12 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
         "policy_hash": charge.policy_hash,
         "source": charge.source,
         "records": charge.records,
-        "loss": {name: getattr(charge.loss, name) for name in LOSSES},
+        "loss": {name: getattr(charge.loss, name) for name in LOSSES}
+        | ({} if charge.loss.releases == 1 else {"releases": charge.loss.releases}),
         "unit": account.unit,
         "cap": account.limit,
         "spent": account.words(spent + cost),
-    }
+    } | ({"series": charge.series} if charge.series else {})
     registry.add(RESERVED, charge.id, **content)
 
 

@@ -101,7 +101,8 @@ def test_check_explains_the_shipped_policies(capsys: pytest.CaptureFixture[str],
     said = capsys.readouterr()
     assert said.err == ""
     labels = {line[:12].strip() for line in said.out.splitlines() if line[:1].isalpha()}
-    of_its_own = {"grouping", "wanted"} if "k-epsilon" in policy.name else {"consistency"}
+    own = {"adult-k-epsilon": {"grouping", "wanted"}, "census-together": {"order"}}
+    of_its_own = own.get(policy.stem, {"consistency"})
     assert {"policy", "source", "person", "method", "definition", "claim", "not covered", "review"} | of_its_own <= labels
 
 

@@ -32,13 +32,14 @@ def test_definitions_load_and_checks_tell_the_broken_policy_from_the_good_ones(s
         "adult_k_epsilon": True,
         "broken": False,
         "census_once": True,
+        "census_together": True,
         "rand_hie": True,
     }
     assert "magic" in str(found["broken"].metadata["errors"].value)
     made = {
         event.materialization.asset_key.path[-1]: event.materialization for event in result.get_asset_materialization_events()
     }
-    assert set(made) == {"adult_k_epsilon", "census_once", "rand_hie"}
+    assert set(made) == {"adult_k_epsilon", "census_once", "census_together", "rand_hie"}
     assert str(made["rand_hie"].metadata["claim"].value).startswith("epsilon 2 in all (0.5 for each of 4 columns), iDP")
 
 

@@ -22,7 +22,7 @@ from release_pipeline.flow.exposure import Exposure, person_key, read_exposure
 from release_pipeline.flow.gates import check_differencing
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import list_standings
 from release_pipeline.flow.telling.ledger import describe_exposure, read_ledgers

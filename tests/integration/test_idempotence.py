@@ -20,8 +20,9 @@ import pytest
 from release_pipeline.errors import Blocked, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.reservation import PLAIN, Probe, Reservation, reserve
+from release_pipeline.flow.reservation import Reservation, reserve
 from release_pipeline.flow.retention import prune
+from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.flow.telling.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES

@@ -28,7 +28,7 @@ from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey

@@ -712,7 +712,7 @@ from pathlib import Path
 from release_pipeline.dagster_app.launch import run_release
 from release_pipeline.flow import release
 from release_pipeline.flow.site import find_site
-from release_pipeline.stages.ways import columns
+from release_pipeline.stages.ways import centroids
 
 home, function = Path(sys.argv[1]), sys.argv[2]
 
@@ -720,7 +720,7 @@ def hang(*_, **__):
     (home / "hanging").touch()
     time.sleep(3600)
 
-setattr(release if hasattr(release, function) else columns, function, hang)
+setattr(release if hasattr(release, function) else centroids, function, hang)
 run_release(find_site(home), "people", "1")
 """
 

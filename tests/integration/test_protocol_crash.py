@@ -27,7 +27,7 @@ import pytest
 
 from release_pipeline.flow import opening, reservation
 from release_pipeline.flow.opening import open_release, revise_release
-from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.flow.telling.overview import list_releases

@@ -15,8 +15,8 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.opening import find_release, revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.reservation import Probe
 from release_pipeline.flow.retention import prune
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust.approvals import approve_policy, reject_candidate
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, make_key, read_key

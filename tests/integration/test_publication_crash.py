@@ -26,7 +26,7 @@ from release_pipeline.flow.publication import withdrawal
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site, _Keeper
 from release_pipeline.flow.trust import approvals, keys
 from release_pipeline.flow.trust.approvals import approve_candidate

@@ -17,7 +17,7 @@ import pytest
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.publishing import Files, Keys, flip, make_trusted_site, publish_release, read_folder

@@ -22,7 +22,8 @@ from release_pipeline.errors import NotPassed, OverCap, ReleasePipelineError
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.policies import read_caps
-from release_pipeline.flow.reservation import PLAIN, Reservation, reserve
+from release_pipeline.flow.reservation import Reservation, reserve
+from release_pipeline.flow.secret_files import PLAIN
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.policy.loss import Account, release_loss

@@ -21,7 +21,7 @@ import pytest
 from release_pipeline.errors import Blocked, DataRefused, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
-from release_pipeline.flow.reservation import Probe
+from release_pipeline.flow.secret_files import Probe
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.vault import open_room
 from tests.integration.sites import HEADER, PARTS, SPOILED, Row, TinySite, make_rows, make_site, spoil

@@ -160,11 +160,15 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
     facts, protect = standing.facts, policy.protect
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
+    together = ", together" if policy.vectors is not None and len(policy.noise_columns) > 1 else ""
+    parts = [f"part {facts['part']} of the records"] if "part" in facts else []
+    if policy.parts > 1 and not parts:
+        parts = [f"{policy.parts} random parts of the records, each on its own"]
     stages = (
         Step("source", (policy.source.words,)),
-        Step("ingested", (f"{facts['rows_in']:,} records of release {standing.id.release}",)),
+        Step("ingested", (_records_words(policy, facts, standing.id.release),)),
         Step("validated", (f"{sum(evidence['checks_passed'].values())} checks passed",)),
-        Step("microaggregated", (f"{protect.method}{k}: {name_some(policy.noise_columns)}", *classes)),
+        Step("microaggregated", (*parts, f"{protect.method}{k}: {name_some(policy.noise_columns)}{together}", *classes)),
         Step("masked", (describe_claim(policy),)),
         Step(
             "suppressed",
@@ -176,6 +180,12 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
     )
     told = [Step(f"event {event.number}: {event.kind}", _words_of(event)) for event in events if event.release == standing.id]
     return draw_lineage(f"Where {standing.id} came from", stages, told)
+
+
+def _records_words(policy: Policy, facts: Mapping[str, Any], release: str) -> str:
+    if policy.publishes_parts:
+        return "the records of the whole series"
+    return f"{facts['rows_in']:,} records of release {release}"
 
 
 def _words_of(event: Event) -> tuple[str, ...]:
@@ -206,7 +216,7 @@ def _list_columns(policy: Policy) -> str:
                 f"{noise.domain[0]} to {noise.domain[1]}" if noise else "",
                 noise.grid if noise else "",
                 values,
-                policy.column_epsilon[name] if noise else "",
+                policy.column_epsilon.get(name, ""),
                 getattr(column, "why", None) or "",
             )
         )

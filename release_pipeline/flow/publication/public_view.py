@@ -18,15 +18,18 @@ from release_pipeline.policy.model import (
     GeneraliseColumn,
     MissingCategory,
     NoiseColumn,
+    ProtectAlike,
     ProtectClasses,
+    ProtectVectors,
     Suppress,
     SuppressClasses,
 )
 from release_pipeline.policy.plan import (
     DEFINITION_NAME,
-    METHOD_NAME,
     Plan,
+    charge_words,
     describe_claim,
+    describe_method,
     describe_scopes,
     describe_suppression,
     make_plan,
@@ -39,6 +42,8 @@ from release_pipeline.report.view import ColumnView, PublicView
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
+COVERED = {"dp": ". People with several records are covered with as many times epsilon", "idp": ""}
+NO_NEIGHBOURS = "the claim compares no two tables: it counts how many records share their masked values"
 WITHIN = "the claim compares the records of one class, as what one masked record could come from. It compares no two tables"
 NONE = "none: a record without a value would have stopped the release"
 BLANKED = "blank where that protects a small group"
@@ -46,6 +51,10 @@ PAPERS = {
     "laplace": "Dwork et al., Calibrating Noise to Sensitivity in Private Data Analysis, TCC 2006",
     "dp-um": "Sanchez et al., Utility-preserving differentially private data releases via individual ranking microaggregation, "
     "Information Fusion 30, 2016",
+    "dp-mdav": "Soria-Comas et al., Improving the Utility of Differentially Private Data Releases via k-Anonymity, TrustCom 2013",
+    "mdav": "Domingo-Ferrer and Torra, Ordinal, Continuous and Heterogeneous k-Anonymity through Microaggregation, Data "
+    "Mining and "
+    "Knowledge Discovery 11, 2005",
     "k-epsilon": "Holohan et al., (k,epsilon)-Anonymity: k-Anonymity with epsilon-Differential Privacy, arXiv 1710.01615, 2017",
     "idp-ls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
     "Microaggregation, Transactions on Data Privacy 18, 2025 (Prop. 8)",
@@ -71,15 +80,13 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         published=intent.noted,
         tool=f"release-pipeline {__version__}",
         method=protect.method,
-        method_words=METHOD_NAME[protect.method],
+        method_words=describe_method(policy),
         paper=PAPERS[protect.method],
         definition=policy.definition,
         definition_words=DEFINITION_NAME[policy.definition],
-        neighbours=WITHIN
-        if isinstance(protect, ProtectClasses)
-        else "two tables are neighbours when one record is replaced; their number of records is public",
+        neighbours=_neighbours(policy),
         claim=describe_claim(policy),
-        epsilon=format_nano(protect.epsilon.nano * policy.records_per_person),
+        epsilon=None if policy.epsilon is None else format_nano(policy.epsilon),
         records_per_person=policy.records_per_person,
         scope=protect.scope,
         wider=tuple(describe_scopes(plan)),
@@ -106,17 +113,47 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         supersedes=_find_published_before(events, standing.id),
         diversity=protect.l if isinstance(protect, ProtectClasses) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
+        parts=tuple(_part_words(policy, facts, standing)),
     )
+
+
+def _neighbours(policy: Policy) -> str:
+    if isinstance(policy.protect, ProtectClasses):
+        return WITHIN
+    if isinstance(policy.protect, ProtectAlike):
+        return NO_NEIGHBOURS
+    return "two tables are neighbours when one record is replaced; their number of records is public" + COVERED[policy.definition]
+
+
+def _part_words(policy: Policy, facts: Mapping[str, Any], standing: Standing) -> Iterator[str]:
+    """What random parts mean for a reader, the two bounds of amplification side by side."""
+    if policy.parts == 1:
+        return
+    if not policy.publishes_parts:
+        yield f"The records were put into {policy.parts} parts at random, and each part was masked on its own"
+    else:
+        yield f"This is part {facts['part']} of one confidential table, chosen at random: no record is in two parts"
+    if policy.adds_up:
+        yield "One change of a record is in one part, so that all parts together cost what one costs"
+    if not policy.publishes_parts or not policy.adds_up:
+        return
+    yield f"Charged: {'; '.join(charge_words(policy, standing.charge.records if standing.charge else None))}"
+    if policy.protect.amplification is not None:
+        yield "Until the last part is out, nobody may learn who is in which: the smaller charge rests on that"
 
 
 def _k_words(policy: Policy) -> str:
     if isinstance(policy.protect, ProtectClasses):
         return f"records in every class at least: k-anonymity on {name_some(policy.generalised_columns)}"
+    if isinstance(policy.protect, ProtectAlike):
+        return f"records in every cluster at least: k-anonymity on {name_some(policy.noise_columns)} together"
+    if isinstance(policy.protect, ProtectVectors):
+        return "records per cluster of all masked columns together; not k-anonymity"
     return "records per cluster of one column; not k-anonymity" if policy.protect.k else "the method makes no clusters"
 
 
 def _series_epsilon(policy: Policy, series: int | None) -> str | None:
-    if isinstance(policy.protect, ProtectClasses):
+    if not policy.adds_up:
         return None
     return "infinity" if series is None else format_nano(series)
 
@@ -141,6 +178,12 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
             "drawn towards the middle of the domain, and medians are safer."
         )
         yield "The label * stands for every value."
+    elif isinstance(policy.protect, ProtectAlike):
+        yield f"Treat the masked values of a row as the means of {policy.protect.k} or more records like it, not as one person's."
+        yield "Grouping takes away the spread within the clusters: do not read extremes, variances or tails from it."
+    elif isinstance(policy.protect, ProtectVectors):
+        yield f"Treat the masked values of a row as those of a group of {policy.protect.k} or more records, not as one person's."
+        yield "Grouping takes away the spread within the groups: do not read extremes from it."
     elif policy.protect.k:
         yield (
             f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
@@ -151,14 +194,22 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
         yield "Treat a masked value as one that was measured with the noise named here, not as one person's."
     if policy.definition != "k-epsilon":
         yield "Prefer means, quantiles and models over many records."
-    yield "Links between masked columns come out weaker than they are."
+    if isinstance(policy.protect, ProtectVectors):
+        yield "Links between masked columns can come out stronger than they are, by the common clusters, or weaker, by the noise."
+    elif not isinstance(policy.protect, ProtectAlike):
+        yield "Links between masked columns come out weaker than they are."
     if isinstance(policy.suppress, SuppressClasses):
         yield "Records are missing where classes were small, or where a record stood out in its class: not at random."
     elif policy.suppress is not None:
         yield "Blank cells protect small groups: they are not missing at random."
     if policy.releases != "once":
         yield "Rows of two releases do not belong together: each is in a random order of its own."
-    if isinstance(policy.protect, ProtectClasses):
+    if policy.publishes_parts:
+        parts = policy.parts
+        yield f"This is one of {parts} random parts. For a total of the whole table take {parts} times its, or add all up."
+        yield "The parts of the series can be put together: no record is in two of them."
+        return
+    if not policy.adds_up:
         yield "Do not combine releases about the same people: nothing bounds what they tell together."
         return
     yield "Whatever you compute from these data costs no further privacy. Whoever combines releases adds up their epsilons."
@@ -220,13 +271,13 @@ def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) ->
         return ColumnView(
             name,
             column.role,
-            "noise",
+            "noise" if plan.epsilon is not None else "centroid",
             "number",
             column.why,
             domain=(low, high),
             grid=format(column.grid, "f"),
-            epsilon=format_nano(policy.column_epsilon[name].nano * policy.records_per_person),
-            noise=noise,
+            epsilon=None if plan.epsilon is None else format_nano(plan.epsilon.nano * policy.records_per_person),
+            noise=None if plan.epsilon is None else noise,
             missing=filled,
         )
     filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else NONE

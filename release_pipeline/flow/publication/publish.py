@@ -21,7 +21,8 @@ from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, package_is_whole, place_package
 from release_pipeline.flow.publication.public_view import build_view
 from release_pipeline.flow.release import StageResult
-from release_pipeline.flow.reservation import PLAIN, Probe
+from release_pipeline.flow.secret_files import PLAIN, Probe
+from release_pipeline.flow.series import forget_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.flow.sums import is_whole
@@ -66,6 +67,7 @@ def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | 
         probe.passed("published is noted")
         _finish(folder, built, standing)
         probe.passed("the package is in its place")
+        forget_series(site, release.policy)
     return folder
 
 

@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from release_pipeline.flow.exposure import read_exposure
+from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_standings
 from release_pipeline.flow.timetable import next_release
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Account, Loss, depends_on_records, release_loss
+from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.policy.periods import next_period
 from release_pipeline.policy.plan import count_of
 from release_pipeline.policy.populations import find_population, load_populations
-from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
 from release_pipeline.store.registry import Event, ReleaseId
 
 MOST_AHEAD = 5  # releases of an endless series that are shown
@@ -65,8 +66,9 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
         planned, ahead = list[Planned](), list[Loss]()
         for policy in policies:
             if policy.population == name:
-                for release in _ahead(policy, charges, events):
-                    loss = release_loss(policy, records=rows or policy.gates.min_rows or 0)
+                releases = _ahead(policy, charges, events)
+                losses = _losses(policy, releases, charges, rows=rows)
+                for release, loss in zip(releases, losses, strict=True):
                     ahead.append(loss)
                     by_rows = depends_on_records(policy) and rows is None
                     planned.append(Planned(release, account.of(loss), account.admits(*ahead), by_rows))
@@ -112,17 +114,28 @@ def describe_room(site: Site, policy: Policy, *, rows: int | None) -> Iterator[s
     account = ledger.account
     spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit})"
     with site.open_registry(read_only=True) as registry:
-        ahead = _ahead(policy, list_charges(registry), registry.events)
+        charges = list_charges(registry)
+        events = registry.events
+        ahead = _ahead(policy, charges, events)
     if not ahead:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return
-    loss = release_loss(policy, records=rows or 0)
+    losses = _losses(policy, ahead, charges, rows=rows)
+    loss = losses[0]
     verdict = "fits" if account.admits(loss) else "is refused"
     yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
+    if account.of(loss) is None:
+        yield _explain_infinity(policy, account)
+    begun = find_series(events, policy.policy)
+    if policy.publishes_parts and begun is not None and begun.policy_hash != policy.canonical_hash():
+        yield f"its series began under another policy ({begun.policy_hash}): a run is refused until that one is restored"
     if policy.every or len(ahead) > 1:
-        room = next((n for n in range(len(ahead)) if not account.admits(*[loss] * (n + 1))), len(ahead))
+        room = next((n for n in range(len(ahead)) if not account.admits(*losses[: n + 1])), len(ahead))
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
-        yield f"{which}, which take {account.words(account.of(loss))} each, {room if room < len(ahead) else 'all'} fit"
+        take = f"take {account.words(account.of(loss))} each"
+        if policy.publishes_parts:
+            take = f"are parts of one table and take {account.words(account.sum_of(losses))} together"
+        yield f"{which}, which {take}, {room if room < len(ahead) else 'all'} fit"
 
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
@@ -147,6 +160,18 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
         "planned": [{"release": plan.release, "amount": account.words(plan.cost), "fits": plan.fits} for plan in ledger.planned],
         "without_end": list(ledger.endless),
     }
+
+
+def _explain_infinity(policy: Policy, account: Account) -> str:
+    """Why nothing fits under the cap, and what would."""
+    if not policy.adds_up:
+        return "nothing bounds this definition over releases: the population needs a cap like {releases: 1}"
+    kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
+    return f"nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}"
+
+
+def _losses(policy: Policy, releases: list[str], charges: list[Charge], *, rows: int | None) -> list[Loss]:
+    return list_next_losses(charges, policy, [release.split("/")[1] for release in releases], records=rows)
 
 
 def _ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[str]:

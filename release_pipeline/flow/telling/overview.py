@@ -19,11 +19,16 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.timetable import next_release, words_of
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import release_loss
-from release_pipeline.store.ledger import charges_of
+from release_pipeline.store.ledger import charges_of, list_next_losses
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
-SCOPE_WORDS = {"column": "for the column lists", "centroid": "for each centroid"}
+SCOPE_WORDS = {
+    "column": "for the column lists",
+    "centroid": "for each centroid",
+    "table": "for the whole table",
+    "class": "within each class",
+}
+KINDS = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +99,8 @@ def describe_candidates(site: Site) -> Iterator[str]:
     yield f"{'release':<14}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}{'linkage':>9}  state"
     for state in states:
         facts, audit = state.facts, evidence[state.id]["audit"]
-        kind = "iDP" if facts["definition"] == "idp" else "DP"
-        epsilon = f"{facts['epsilon']}, {kind}, {SCOPE_WORDS[facts['scope']]}"
+        kind = KINDS.get(facts["definition"])
+        epsilon = f"{facts['epsilon']}, {kind}, {SCOPE_WORDS[facts['scope']]}" if kind else "none: k-anonymity"
         errors = "".join(f"{audit['error'][name]:>9.3f}" for name in names)
         yield (
             f"{state.id!s:<14}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
@@ -121,19 +126,20 @@ def _lines_of(
             yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in mine)
         elif upcoming is not None and name == upcoming.release and upcoming.due is not None:
             late = upcoming.is_late(now)
-            refused = _find_refusal(caps, policy, events) if late and caps is not None else ""
+            refused = _find_refusal(caps, policy, name, events) if late and caps is not None else ""
             yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}{refused}")
         else:
             yield Line(f"{policy.policy}/{name}", "waiting" if policy.cron else "open")
 
 
-def _find_refusal(caps: Caps, policy: Policy, events: tuple[Event, ...]) -> str:
+def _find_refusal(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> str:
     """That the ledger has no room for the next release of a policy, in words; empty if it has, or nobody can tell."""
+    charges = charges_of(events)
     try:
-        account = open_account(caps, policy, charges_of(events))
+        account = open_account(caps, policy, charges)
     except ReleasePipelineError:  # a population that is not declared: a run says so
         return ""
-    fits = account.admits(release_loss(policy, records=policy.gates.min_rows or 0))
+    fits = account.admits(*list_next_losses(charges, policy, [release]))
     return "" if fits else f"; the ledger would refuse it: {account.left} is left of {account.limit} ({account.unit})"
 
 
