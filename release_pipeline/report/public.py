@@ -34,11 +34,13 @@ SCOPE_WORDS = {
     "centroid": "each released cluster value on its own; what holds for several of them at once is said under the wider scopes",
     "column": "for each masked column the whole list of its noisy values, before small groups were suppressed; not which record "
     "has which of them",
+    "cluster": "all masked values of one record together: which of the records of its cluster it is of. It bounds nothing else",
     "table": "everything that a reader of the table sees: values, equal values, row order, links between columns",
 }
 WORDS = {
     "keep": "keep: released as it is",
     "noise": "noise: masked by the method",
+    "centroid": "masked: the mean of its cluster",
     "generalise": "generalise: made coarser",
     "quasi": "quasi-identifier",
 }
@@ -48,6 +50,15 @@ CLUSTERS_SHOW = (
 )
 KEPT_SHOW = "The columns that are released as they are have no noise, and with them the whole table has no bound."
 K_IS_NOT = "k is the size of the clusters of one column. It is not k-anonymity: nothing follows for combinations of columns."
+K_TOGETHER = (
+    "k is the size of the clusters, of all masked columns together. The centroids have noise, and the release is not called "
+    "k-anonymous."
+)
+IS_K_TOGETHER = (
+    "Every combination of the masked columns that is left in the table belongs to k records or more: k-anonymity on "
+    "these columns "
+    "together, and on no others."
+)
 NO_K = "The method makes no clusters, so there is no k; the release is not called k-anonymous either."
 ANONYMITY = (
     "Records in the smallest group of equal quasi-identifiers that are released as they are; a blank cell counts as a value."
@@ -77,6 +88,17 @@ CLASS_SERIES = "This definition does not add up over releases, so the cap counts
 CLASS_NOISE = (
     "Mean absolute size of the noise of one released value in a class as wide as the declared domain, the largest that can be. "
     "Most classes are narrower, and their noise is smaller in proportion; how far their values scatter shows it roughly."
+)
+EXACT_ANONYMITY = (
+    "Records in the smallest group of equal quasi-identifiers, masked ones and ones released as they are; a blank cell "
+    "counts as a "
+    "value."
+)
+NO_EXACT_ANONYMITY = "Not stated: none of the released columns is a quasi-identifier."
+EXACT = "There is no noise: a released value is the exact mean of its cluster."
+NO_NOISE = (
+    "This is not differential privacy: clusters are read off the data, and their means are exact. Who knows some records of a "
+    "cluster learns about the others."
 )
 NOT_DP = (
     "This is not differential privacy: classes, noise scales and suppression are read off the data. Its epsilon must not be "
@@ -153,9 +175,21 @@ def is_by_class(view: PublicView) -> bool:
     return view.definition == "k-epsilon"
 
 
+def is_together(view: PublicView) -> bool:
+    """Whether all masked columns have the same clusters."""
+    return view.method in ("mdav", "dp-mdav")
+
+
+def is_exact(view: PublicView) -> bool:
+    """Whether the masked values are exact means, without noise: k-anonymity."""
+    return view.definition == "k-anonymity"
+
+
 def explain_wider(view: PublicView) -> list[dict[str, str | None]]:
     """Each wider scope with its bound, and why there is none where the bound says so for the table."""
-    why = CLASSES_SHOW if is_by_class(view) else KEPT_SHOW if view.k is None else CLUSTERS_SHOW
+    why = CLASSES_SHOW if is_by_class(view) else KEPT_SHOW if view.k is None or is_together(view) else CLUSTERS_SHOW
+    if is_exact(view):
+        why = None
     return [
         {"scope": scope, "bound": bound, "why": why if scope == "table" and bound.startswith("not bounded") else None}
         for scope, bound in view.wider
@@ -283,6 +317,8 @@ def _context(view: PublicView) -> dict[str, Any]:
         "view": view,
         "individual": is_individual(view),
         "by_class": is_by_class(view),
+        "together": is_together(view),
+        "exact": is_exact(view),
         "wider": explain_wider(view),
         "scope_words": SCOPE_WORDS.get(view.scope, view.scope),
         "k_is_not": _k_words(view),
@@ -302,29 +338,38 @@ def _k_words(view: PublicView) -> str:
             else ""
         )
         return IS_K_ANONYMITY + more
+    if is_together(view):
+        return IS_K_TOGETHER if is_exact(view) else K_TOGETHER
     return NO_K if view.k is None else K_IS_NOT
 
 
 def _anonymity_words(view: PublicView) -> str:
     if view.anonymity_k is None:
-        return NO_ANONYMITY
+        return NO_EXACT_ANONYMITY if is_exact(view) else NO_ANONYMITY
+    if is_exact(view):
+        return EXACT_ANONYMITY
     return CLASS_ANONYMITY if is_by_class(view) else ANONYMITY
 
 
 def _series_words(view: PublicView) -> str:
-    return CLASS_SERIES if is_by_class(view) else SERIES
+    return CLASS_SERIES if is_by_class(view) or is_exact(view) else SERIES
 
 
 def _noise_words(view: PublicView) -> str:
     if is_by_class(view):
         return CLASS_NOISE
-    return f"{NOISE} {NOISE_STAYS_INSIDE}" if is_individual(view) else NOISE
+    if is_exact(view):
+        return EXACT
+    noise = NOISE.replace("before order and domain are restored", "before the domain is restored") if is_together(view) else NOISE
+    return f"{noise} {NOISE_STAYS_INSIDE}" if is_individual(view) else noise
 
 
 def _caveats(view: PublicView) -> list[str]:
     """What no card may leave out, whatever the view says of its own release."""
     if is_by_class(view):
         return [NOT_DP, WHOLE_CLASS, SAME_IN_CLASS, GIVEN_CLASS]
+    if is_exact(view):
+        return [NO_NOISE]
     return [INDIVIDUAL, WITHOUT_NOISE, GIVEN] if is_individual(view) else [GIVEN]
 
 
@@ -360,8 +405,8 @@ def _make_card(view: PublicView) -> dict[str, Any]:
         "k": {
             "value": view.k,
             "words": view.k_words,
-            "is_k_anonymity": is_by_class(view),
-            "why_not": None if is_by_class(view) else _k_words(view),
+            "is_k_anonymity": is_by_class(view) or is_exact(view),
+            "why_not": None if is_by_class(view) or is_exact(view) else _k_words(view),
             "l": view.diversity,
         },
         "anonymity_k": {"value": view.anonymity_k, "words": _anonymity_words(view)},
@@ -373,6 +418,7 @@ def _make_card(view: PublicView) -> dict[str, Any]:
             "cap_unit": view.cap_unit,
             "words": _series_words(view),
         },
+        "parts": list(view.parts),
         "rows": {"in": view.rows_in, "out": view.rows_out},
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
         "noise": _noise_words(view),

@@ -37,7 +37,8 @@ class ColumnView:
 @dataclass(frozen=True, slots=True)
 class PublicView:
     """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many different
-    values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows."""
+    values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows.
+    `parts`: what random parts of the records mean, in sentences."""
 
     release: str
     policy: str
@@ -52,7 +53,7 @@ class PublicView:
     definition_words: str
     neighbours: str
     claim: str
-    epsilon: str
+    epsilon: str | None
     records_per_person: int
     scope: str
     wider: tuple[tuple[str, str], ...]
@@ -79,6 +80,7 @@ class PublicView:
     supersedes: str | None = None
     diversity: int | None = None
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))
