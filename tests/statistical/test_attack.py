@@ -1,0 +1,120 @@
+"""Attackers who see a whole masked table: none gets beyond what is claimed for the table, and what is not claimed is broken.
+
+Secrets are fixed, so nothing is flaky; the figures of docs/guarantees.md are those of four times as many.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from release_pipeline.errors import WrongUsage
+from release_pipeline.experiments.attack import (
+    attack_patterns,
+    attack_vectors,
+    bound_share,
+    describe,
+    find_pair,
+    log_likelihood,
+    main,
+    read_vectors,
+    release,
+    shows_pattern,
+)
+from release_pipeline.privacy.vectors import Order, Statistic
+
+pytestmark = pytest.mark.statistical
+
+ROUNDING = 1e-9  # of float logarithms
+
+
+@pytest.mark.parametrize("rows", [12, 13])
+@pytest.mark.parametrize("statistic", ["plain", "trimmed"])
+@pytest.mark.parametrize("order", ["corner", "hilbert"])
+def test_no_release_of_a_table_claim_tells_more_than_epsilon(order: Order, statistic: Statistic, rows: int) -> None:
+    """Every likelihood ratio of everything that can be seen, and every event's; a larger last cluster told apart or not."""
+    found = attack_vectors(order, statistic, epsilon="3", rows=rows, secrets=300, steps=300)
+    assert found.worst is not None
+    assert 0.5 < found.worst <= 3 + ROUNDING  # so the pair of tables is not an easy one
+    assert found.proved <= 3
+
+
+@pytest.mark.parametrize("statistic", ["plain", "trimmed"])
+@pytest.mark.parametrize("order", ["corner", "hilbert"])
+def test_noise_of_one_centroid_is_caught_as_too_little_for_the_table(order: Order, statistic: Statistic) -> None:
+    """The same attack has the power to see it: ratios of more than one and a half times epsilon."""
+    found = attack_vectors(order, statistic, epsilon="3", noise="centroid", secrets=300, steps=300)
+    assert found.worst is not None
+    assert found.worst > 4.5
+    assert found.right > 0.8
+
+
+@pytest.mark.slow
+def test_too_little_noise_is_caught_without_likelihoods() -> None:
+    """An event that is more than e^epsilon times likelier under one table, with 99.9% confidence."""
+    found = attack_vectors("hilbert", "trimmed", epsilon="3", noise="centroid", secrets=1500)
+    assert found.proved > 3
+
+
+def test_the_likelihood_of_a_release_is_that_of_all_its_ways() -> None:
+    """Against the sum over permutations as it stands, of what was read from shuffled rows."""
+    for rows in (9, 11):
+        pair = find_pair("corner", "trimmed", epsilon="1", rows=rows, k=3, noise="table", seed=2, steps=20)
+        sums = np.stack([part.statistic for part in pair.one], axis=1).tolist()
+        scales = np.stack([part.scale for part in pair.one], axis=1).tolist()
+        for number in range(20):
+            seen = read_vectors(release(pair.one, secret=bytes([number]) * 32, clamp=False), 3)
+            free = len(sums) - (seen[1] is not None)
+            assert len(seen[0]) == free
+            total = 0.0
+            for way in permutations(seen[0].tolist()):
+                vectors = [*way, *([] if seen[1] is None else [seen[1].tolist()])]
+                total += math.exp(
+                    -sum(
+                        abs(x - s) / t
+                        for vector, of, by in zip(vectors, sums, scales, strict=True)
+                        for x, s, t in zip(vector, of, by, strict=True)
+                    )
+                )
+            assert log_likelihood(seen, pair.one) == pytest.approx(math.log(total))
+    assert (11 % 3 != 0) == (seen[1] is not None)
+
+
+@pytest.mark.parametrize("method", ["dp-um", "idp-cbls"])
+@pytest.mark.parametrize("consistency", ["isotonic", "none"])
+def test_which_rows_share_values_gives_column_claims_away(method: str, consistency: str) -> None:
+    """The known weakness: 0.1 for each of two columns, and the table is worth more than ten times that."""
+    found = attack_patterns(method, epsilon="0.1", consistency=consistency, secrets=400)
+    assert found.claimed == 0.2
+    assert found.proved > 2
+    assert found.right == 1 if consistency == "none" else found.right > 0.95
+
+
+def test_clusters_of_all_columns_together_show_no_pattern() -> None:
+    """dp-mdav on the same tables: rows of a cluster share all values under both, so that the attack is a guess."""
+    found = attack_patterns("dp-mdav", epsilon="0.1", secrets=50)
+    assert found.right == 0.5
+    assert found.proved == 0
+
+
+def test_patterns_are_counted_by_pairs_of_values() -> None:
+    assert shows_pattern(np.array([[1.0, 2], [1, 2], [3, 2], [3, 2]]), 2)
+    assert not shows_pattern(np.array([[1.0, 2], [1, 3], [3, 2], [3, 2]]), 2)
+
+
+@pytest.mark.parametrize(("found", "of"), [(0, 10), (3, 10), (10, 10), (40, 4000), (3999, 4000), (4000, 4000)])
+def test_bounds_are_clopper_and_pearsons(found: int, of: int) -> None:
+    doubt = 0.0005
+    wanted = stats.binomtest(found, of).proportion_ci(1 - 2 * doubt, "exact")
+    assert bound_share(found, of, doubt) == pytest.approx((wanted.low, wanted.high), rel=1e-6, abs=1e-12)
+
+
+def test_the_table_has_a_row_for_each_attack() -> None:
+    attack = attack_patterns("dp-mdav", secrets=2)
+    assert describe([attack, attack]).count("\n") == 3
+    with pytest.raises(WrongUsage, match="no arguments"):
+        main(["more"])
