@@ -66,6 +66,13 @@ _FORMS = {
     "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
     "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, cron: '0 6 1 * *'}.",
 }
+_MISPLACED = {  # options of another method, by the method that does not take them
+    ("dp-mdav", "blocks"): "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav",
+    ("mdav", "epsilon"): "mdav has no noise and no epsilon",
+    ("mdav", "weights"): "mdav has no noise and no epsilon",
+    ("mdav", "scope"): "mdav claims k-anonymity, which has no scope",
+    ("mdav", "order"): "an order is what dp-mdav cuts its clusters from",
+}
 _COLUMN_MODELS: dict[str, type[BaseModel]] = {
     "drop": DropColumn,
     "keep": KeepColumn,
@@ -273,7 +280,14 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
         if where not in told and not better_told:
             told.add(where)
             what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw))
+            if error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
+                what, remedy = f"'{where[-1]}' is not for this method: {misplaced}.", "Remove it."
             yield where, what, remedy
+
+
+def _find_misplaced(where: Path, raw: Any) -> str:
+    """Why an option of `protect` is not one of its method; empty where nobody can tell."""
+    return _MISPLACED.get((str(raw["protect"].get("method")), str(where[1])), "") if where[:1] == ("protect",) else ""
 
 
 def _distance(error: ErrorDetails) -> int:

@@ -130,7 +130,7 @@ def _source(parts: Parts) -> Iterator[Problem]:
         yield (
             ("releases",),
             "several releases need source.release_column to tell their records apart.",
-            "Name the column, or set releases to once. (Random parts of one table need partitions and publish_parts.)",
+            "Name the column, or set releases to once.",
         )
 
 
