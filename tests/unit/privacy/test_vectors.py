@@ -118,6 +118,14 @@ def test_what_cannot_be_exact_is_refused(changes: dict[str, Any], words: str) ->
     assert words in caught.value.what
 
 
+def test_whether_noise_fits_is_told_by_public_facts_for_trimmed_sums_too() -> None:
+    """The scales that the data could ask for at the worst are looked at, not those that they do ask for."""
+    spec = spec_of(statistic="trimmed", epsilons=(Epsilon(1000), Epsilon(1000)))
+    check_vector_sizes([2**28, 2**28], spec, clusters=2)
+    with pytest.raises(InvalidArgument, match="epsilon is too small"):
+        check_vector_sizes([2**28, 2**28], spec, clusters=2000)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
