@@ -13,7 +13,7 @@ from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
 from release_pipeline.store.registry import Registry, ReleaseId
 
-NEEDS_RELEASES = "Nothing bounds this definition over releases: its population needs a cap like {releases: 1}. "
+NEEDS_RELEASES = "Nothing bounds this definition over releases: its population needs a cap like {releases: 1}."
 
 
 def admit(
@@ -26,8 +26,9 @@ def admit(
     """
     caps = read_caps(site)
     check_may_run(site, registry, policy, caps)
-    account = open_account(caps, policy, list_charges(registry))
-    [loss] = list_next_losses(list_charges(registry), policy, [release.release], records=records, series=series)
+    charges = list_charges(registry)
+    account = open_account(caps, policy, charges)
+    [loss] = list_next_losses(charges, policy, [release.release], records=records, series=series)
     if not account.admits(loss):
         is_uncountable = account.of(loss) is None and not policy.adds_up
         at_least = "at least " * (records is None and depends_on_records(policy))
@@ -35,7 +36,7 @@ def admit(
             f"the ledger refuses: {account.population} has {account.left} left of {account.limit} ({account.unit}; "
             f"{account.spent} is spent), and this release would take {at_least}{account.words(account.of(loss))}.",
             where=str(release),
-            remedy=f"{NEEDS_RELEASES * is_uncountable}The cap is the privacy officer's: populations.yaml.",
+            remedy=f"{f'{NEEDS_RELEASES} ' * is_uncountable}The cap is the privacy officer's: populations.yaml.",
         )
     return account, loss
 

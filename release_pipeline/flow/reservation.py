@@ -7,23 +7,22 @@ by somebody else is found out, and so is one that is lost.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.admission import admit
-from release_pipeline.flow.secret_files import Probe, keep_secret, list_partials
+from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import SECRET, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store.folders import locked, sync
+from release_pipeline.store.folders import locked
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge
 from release_pipeline.store.registry import Registry, ReleaseId
+
+_WHAT = "a secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             keep_secret(_secret_file(site, wanted.release), secret, probe)
             probe.passed("the secret is on the disk")
             with site.open_registry() as registry:
-                move(registry, wanted.release, SECRET, check=_check_value(secret))
+                move(registry, wanted.release, SECRET, check=check_value(secret, what=_WHAT))
             probe.passed("the secret is noted")
         return reserved_secret(site, wanted.policy, wanted.release)
 
@@ -74,11 +73,8 @@ def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
             "the registry has no charge for this release.", where=str(release), remedy="Was the registry replaced? Restore it."
         )
     _refuse_other(standing, Reservation(policy, release, standing.charge.records, standing.charge.source))
-    try:
-        secret = _secret_file(site, release).read_bytes()
-    except FileNotFoundError:
-        secret = b""
-    if len(secret) != SECRET_BYTES or not hmac.compare_digest(_check_value(secret), standing.secret or ""):
+    secret = read_secret(_secret_file(site, release))
+    if not is_secret(secret, standing.secret or "", what=_WHAT):
         what = "is lost" if not secret else "is not the one that was made for it"
         raise SecretLost(
             f"the secret of this release {what}, after it was charged: its noise cannot be made.",
@@ -90,11 +86,7 @@ def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
 
 def forget_secret(site: Site, release: ReleaseId) -> None:
     """The secret is gone after this, and so is what a broken attempt left of it."""
-    file = _secret_file(site, release)
-    if file.parent.is_dir():
-        for left in (file, *list_partials(file)):
-            left.unlink(missing_ok=True)
-        sync(file.parent)
+    remove_secret(_secret_file(site, release))
 
 
 def next_revision(release: ReleaseId) -> str:
@@ -140,10 +132,6 @@ def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     check_move(registry, release, RESERVED)
     charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss, series=series)
     add_charge(registry, charge, account)
-
-
-def _check_value(secret: bytes) -> str:
-    return hashlib.sha256(b"release-pipeline: check value of a secret\n" + secret).hexdigest()
 
 
 def _secret_file(site: Site, release: ReleaseId) -> Path:

@@ -3,6 +3,8 @@ system."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 import secrets
 from collections.abc import Callable
@@ -52,3 +54,29 @@ def keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
         sync(file.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def read_secret(file: Path) -> bytes:
+    """The secret, or nothing where there is no file."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def remove_secret(file: Path) -> None:
+    """The secret is gone after this, and so is what a broken attempt left of it."""
+    if file.parent.is_dir():
+        for left in (file, *list_partials(file)):
+            left.unlink(missing_ok=True)
+        sync(file.parent)
+
+
+def check_value(secret: bytes, *, what: str) -> str:
+    """What the registry notes of a secret: it tells another one from it, and nothing of it. `what` it is the secret of."""
+    return hashlib.sha256(f"release-pipeline: check value of {what}\n".encode() + secret).hexdigest()
+
+
+def is_secret(secret: bytes, noted: str, *, what: str) -> bool:
+    """Whether this is the secret whose check value was noted."""
+    return len(secret) == SECRET_BYTES and hmac.compare_digest(check_value(secret, what=what), noted)

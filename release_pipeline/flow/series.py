@@ -8,22 +8,20 @@ what one release costs.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, SecretLost
-from release_pipeline.flow.secret_files import PLAIN, Probe, keep_secret, list_partials
+from release_pipeline.flow.secret_files import PLAIN, Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import SERIES, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store.folders import locked, sync
+from release_pipeline.store.folders import locked
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 PREFIX = "series."  # of the secret's file; a release's begins with its policy, and no policy has a dot
+_WHAT = "a series' secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def series_secret(site: Site, policy: Policy, release: ReleaseId, content: str, 
         if begun is None:
             secret = probe.new_secret()
             keep_secret(_file(site, policy.policy), secret, probe)
-            begun = Begun(policy.policy, policy.canonical_hash(), content, _check_value(secret), policy.release_names)
+            begun = Begun(policy.policy, policy.canonical_hash(), content, check_value(secret, what=_WHAT), policy.release_names)
             with site.open_registry() as registry:
                 registry.add(
                     SERIES,
@@ -105,20 +103,13 @@ def forget_series(site: Site, policy: str) -> bool:
     out = {known.release for known, standing in standings.items() if known.policy == policy and standing.package_hash is not None}
     if not out >= set(begun.releases):
         return False
-    file = _file(site, policy)
-    if file.parent.is_dir():
-        for left in (file, *list_partials(file)):
-            left.unlink(missing_ok=True)
-        sync(file.parent)
+    remove_secret(_file(site, policy))
     return True
 
 
 def _read(site: Site, begun: Begun, release: ReleaseId) -> bytes:
-    try:
-        secret = _file(site, begun.policy).read_bytes()
-    except FileNotFoundError:
-        secret = b""
-    if len(secret) != SECRET_BYTES or not hmac.compare_digest(_check_value(secret), begun.check):
+    secret = read_secret(_file(site, begun.policy))
+    if not is_secret(secret, begun.check, what=_WHAT):
         what = (
             "is gone: it was forgotten when every part was published, or lost"
             if not secret
@@ -130,10 +121,6 @@ def _read(site: Site, begun: Begun, release: ReleaseId) -> bytes:
             remedy="No part can be made anew. Under another name a new series can begin, with a charge of its own.",
         )
     return secret
-
-
-def _check_value(secret: bytes) -> str:
-    return hashlib.sha256(b"release-pipeline: check value of a series' secret\n" + secret).hexdigest()
 
 
 def _file(site: Site, policy: str) -> Path:

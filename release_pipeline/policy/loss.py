@@ -82,14 +82,17 @@ def part_loss(policy: Policy, whole: Loss, *, done: int, slots: int | None) -> L
         return whole if done == 0 else nothing
 
     def after(nano: int, parts: int) -> int:
-        if not parts:
-            return 0
-        return amplified(nano, Fraction(parts, policy.parts) if slots is None else largest_share(slots, policy.parts, parts))
+        return amplified(nano, share_of_parts(policy, parts, slots)) if parts else 0
 
     def grown(nano: int | None) -> int | None:
         return None if nano is None else after(nano, done + 1) - after(nano, done)
 
     return Loss(*(grown(getattr(whole, name)) for name in LOSSES), releases=int(done == 0))
+
+
+def share_of_parts(policy: Policy, count: int, slots: int | None) -> Fraction:
+    """The share of all records that so many parts have at the most; as of equal parts where nobody knows how many records."""
+    return Fraction(count, policy.parts) if slots is None else largest_share(slots, policy.parts, count)
 
 
 def wider_bound(policy: Policy, nano: int, *, records: int) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -378,6 +378,18 @@ def split_epsilon(protect: PlainProtect, names: Iterable[str]) -> dict[str, Epsi
     return {name: shares[name] for name in listed}
 
 
+def order_of(protect: ProtectVectors, columns: Mapping[str, NoiseColumn]) -> Insensitive:
+    """How dp-mdav makes clusters of these columns, and noise."""
+    return Insensitive(
+        epsilons=tuple(split_epsilon(protect, columns).values()),
+        k=protect.k,
+        order=protect.order,
+        statistic=protect.statistic,
+        scope=protect.scope,
+        transforms=tuple(column.seen_as for column in columns.values()),
+    )
+
+
 class Policy(Frozen):
     """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
 
@@ -477,18 +489,13 @@ class Policy(Frozen):
     @property
     def vectors(self) -> Insensitive | Alike | None:
         """How clusters of all noise columns together are made, where the method makes such."""
-        if isinstance(self.protect, ProtectAlike):
-            return Alike(self.protect.k, self.protect.blocks)
-        if not isinstance(self.protect, ProtectVectors):
-            return None
-        return Insensitive(
-            epsilons=tuple(self.column_epsilon.values()),
-            k=self.protect.k,
-            order=self.protect.order,
-            statistic=self.protect.statistic,
-            scope=self.protect.scope,
-            transforms=tuple(column.seen_as for column in self.noise_columns.values()),
-        )
+        match self.protect:
+            case ProtectAlike():
+                return Alike(self.protect.k, self.protect.blocks)
+            case ProtectVectors():
+                return order_of(self.protect, self.noise_columns)
+            case _:
+                return None
 
     @property
     def parts(self) -> int:

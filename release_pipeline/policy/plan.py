@@ -11,12 +11,11 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from release_pipeline.policy.loss import count_clusters, table_is_covered, wider_bound
+from release_pipeline.policy.loss import count_clusters, share_of_parts, table_is_covered, wider_bound
 from release_pipeline.policy.model import (
     Column,
     DropColumn,
@@ -36,7 +35,6 @@ from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.class_noise import epsilon_for
-from release_pipeline.privacy.partition import largest_share
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.privacy.vectors import Insensitive, public_scales, worst_scales
 
@@ -259,7 +257,7 @@ def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
         if done == policy.parts:
             yield f"after all of them: {format_nano(nano)}"
             break
-        share = largest_share(rows, policy.parts, done) if rows is not None else Fraction(done, policy.parts)
+        share = share_of_parts(policy, done, rows)
         older = show_figure(prs20_bound(nano, share) or 0)
         yield f"after {done} of {policy.parts}: {format_nano(amplified(nano, share))} (PRS20 Theorem 2: {older})"
 
@@ -331,14 +329,17 @@ def _epsilon_for_noise(diameter: int, wanted: float) -> float:
     return math.inf if found is None else float(found)
 
 
+SERIES_OPEN = "Groups of people, such as a family, and what several releases about the same people tell together."
+PUBLIC_FACTS = "How many records there are, and that they passed the declared checks: both are public."
 APPEARS = "whether a release appears at all: that these data passed the checks, and are as many as they are, is public"
 
 
 def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
     """What is known of every scope that is wider than the claim, in words: a bound from public facts, or that there is none."""
-    if not plan.policy.adds_up or plan.policy.protect.scope == "table":
-        if plan.policy.protect.scope != "table":
-            yield "table", "not bounded"
+    if plan.policy.protect.scope == "table":
+        return
+    if not plan.policy.adds_up:
+        yield "table", "not bounded"
         return
     if plan.policy.protect.scope == "centroid":
         yield "column", _column_bound(plan)
@@ -365,7 +366,7 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
         yield f"The columns that are released as they are: {name_some(policy.kept_columns)}."
     if policy.suppress is not None and policy.kept_columns:
         yield "Which records were dropped or lost a cell to protect small groups: that follows from the columns kept as they are."
-    yield "How many records there are, and that they passed the declared checks: both are public."
+    yield PUBLIC_FACTS
     yield "What follows about people from the statistics themselves, whether or not their record was used."
 
 
@@ -378,8 +379,8 @@ def _not_covered_by_likeness(policy: Policy) -> Iterator[str]:
     if policy.kept_columns:
         kept = name_some(policy.kept_columns)
         yield f"The columns that are released as they are: {kept}. With them groups may be smaller than k."
-    yield "Groups of people, such as a family, and what several releases about the same people tell together."
-    yield "How many records there are, and that they passed the declared checks: both are public."
+    yield SERIES_OPEN
+    yield PUBLIC_FACTS
 
 
 def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
@@ -395,8 +396,8 @@ def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
         yield "Which records were dropped because they stood out: that is decided with the originals beside the released numbers."
     if policy.cut_columns:
         yield "The ends of a range: each is the exact number of one person or more in the class."
-    yield "Groups of people, such as a family, and what several releases about the same people tell together."
-    yield "How many records there are, and that they passed the declared checks: both are public."
+    yield SERIES_OPEN
+    yield PUBLIC_FACTS
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from release_pipeline.policy.model import (
     Source,
     Suppress,
     SuppressClasses,
+    order_of,
     split_epsilon,
 )
 from release_pipeline.policy.scalars import look_alike_key
@@ -39,7 +40,7 @@ from release_pipeline.privacy.curve import MAX_COLUMNS
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
 from release_pipeline.privacy.methods import check_sizes
 from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.privacy.vectors import LEAST_VECTOR_K, Alike, Insensitive, Transform, check_vector_sizes
+from release_pipeline.privacy.vectors import LEAST_VECTOR_K, Alike, Insensitive, check_vector_sizes
 
 MAX_NODES = 1_000_000  # of the lattice of levels
 Problem: TypeAlias = tuple[Path, str, str]  # where, what, remedy
@@ -362,12 +363,7 @@ def _noise(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
         for name, share in shares.items():
             yield from _grid(name, parts.noise[name], protect, share)
         if isinstance(protect, ProtectVectors) and all(share.nano for share in shares.values()):
-            yield from _sizes(parts, _spec(protect, parts.noise, tuple(shares.values())))
-
-
-def _spec(protect: ProtectVectors, noise: dict[str, NoiseColumn], shares: tuple[Epsilon, ...]) -> Insensitive:
-    transforms = tuple[Transform, ...](column.seen_as for column in noise.values())
-    return Insensitive(shares, protect.k, protect.order, protect.statistic, protect.scope, transforms)
+            yield from _sizes(parts, order_of(protect, parts.noise))
 
 
 def _sizes(parts: Parts, spec: Insensitive | Alike) -> Iterator[Problem]:

@@ -20,7 +20,7 @@ so that it is an upper bound, and for one column with trimmed sums the truth. Al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -151,9 +151,11 @@ def table_loss(neighbours: Neighbours, scales: IntArray) -> Fraction | float:
 
     0/0 counts as 0, and x/0 is infinite. Each ratio is rounded up to 2^-s, so that the figure is never below the bound.
     """
-    changes = (neighbours.staying, *_all_of(neighbours.later), *_all_of(neighbours.earlier))
-    own = neighbours.clusters.places
-    if any(np.any((part > 0) & (_spread(scales, part, own) == 0)) for part in changes):
+    unmoved = scales == 0
+    without_noise, ways = unmoved[neighbours.clusters.places], (neighbours.later, neighbours.earlier)
+    of_records = (neighbours.staying, *(chains.leaving for chains in ways))
+    of_clusters = (part for chains in ways for part in (chains.through, chains.entering))
+    if any(part[without_noise].any() for part in of_records) or any(part[unmoved].any() for part in of_clusters):
         return np.inf
     rough = _worst_chain(neighbours, np.maximum(scales, 1).astype(np.float64), _float_ratios)
     bits = max(_LIMIT_BITS - int(rough).bit_length(), 8)
@@ -246,15 +248,6 @@ def reach_scales(widths: Sequence[int], weights: Sequence[Fraction], reach: Frac
     return scales
 
 
-def _all_of(chains: Chains) -> tuple[IntArray, IntArray, IntArray]:
-    return chains.leaving, chains.through, chains.entering
-
-
-def _spread(scales: npt.NDArray[Any], changes: IntArray, own: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """The scale of each change: those of clusters as they are, those of records by their cluster."""
-    return scales if len(changes) == len(scales) else scales[own]
-
-
 def _float_ratios(changes: IntArray, scales: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return changes / scales
 
@@ -271,15 +264,12 @@ def _worst_chain(neighbours: Neighbours, scales: npt.NDArray[Any], ratios: Any) 
     worst = cost(neighbours.staying, records=True).max()
     for chains, step in ((neighbours.later, 1), (neighbours.earlier, -1)):
         parts = (cost(chains.leaving, records=True), cost(chains.through), cost(chains.entering))
-        for total in _chain_sums(*(part[::step] for part in parts)):
-            worst = max(worst, total)
+        worst = max(worst, _longest(*(part[::step] for part in parts)))
     return worst
 
 
-def _chain_sums(leaving: npt.NDArray[Any], through: npt.NDArray[Any], entering: npt.NDArray[Any]) -> Iterator[Any]:
-    """The largest leaving_a + through_{a+1} + .. + through_{b-1} + entering_b over a < b, if there are two clusters."""
-    if len(leaving) < 2:
-        return
+def _longest(leaving: npt.NDArray[Any], through: npt.NDArray[Any], entering: npt.NDArray[Any]) -> Any:
+    """The largest leaving_a + through_{a+1} + .. + through_{b-1} + entering_b over a < b; 0 where there is one cluster."""
     before = np.cumsum(through) - through  # of all clusters before
     start = np.maximum.accumulate(leaving - before - through)
-    yield (start[:-1] + before[1:] + entering[1:]).max()
+    return (start[:-1] + before[1:] + entering[1:]).max(initial=0)

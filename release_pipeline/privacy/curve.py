@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.clusters import OrderClusters, cut_ranks, sort_records
-from release_pipeline.privacy.grid import MAX_WIDTH
+from release_pipeline.privacy.grid import MAX_WIDTH, as_rows
 from release_pipeline.privacy.noise import NoiseStream, WordArray
 
 ORDERS, TRANSFORMS = ("corner", "hilbert"), ("linear", "log")
@@ -146,14 +146,10 @@ def cell_reach(width: int, level: int, transform: str) -> tuple[Fraction, Fracti
 
 
 def _as_matrix(quantised: npt.ArrayLike) -> npt.NDArray[Any]:
-    if isinstance(quantised, np.ma.MaskedArray):
-        raise InvalidType("the records are a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
-    matrix: npt.NDArray[Any] = np.asarray(quantised)
-    if matrix.ndim != 2 or not matrix.shape[1]:
-        raise InvalidArgument("the records must have two dimensions, a row for each record and at least one column.")
+    matrix = as_rows(quantised)
     if matrix.dtype.kind not in "iu":
         raise InvalidType(
-            f"the records must be integers, not {matrix.dtype.name}.", remedy="Put the values on their declared grid first."
+            f"the matrix must be integers, not {matrix.dtype.name}.", remedy="Put the values on their declared grid first."
         )
     return matrix
 

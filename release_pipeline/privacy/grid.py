@@ -127,13 +127,19 @@ def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     return array
 
 
-def as_matrix(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
-    """`matrix` as an array of finite numbers, a row for each record and at least one column; counts only where it is refused."""
+def as_rows(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
+    """`matrix` as an array with a row for each record and at least one column."""
     if isinstance(matrix, np.ma.MaskedArray):
         raise InvalidType("the matrix is a masked array.", remedy="Fill or remove the masked entries by a declared rule first.")
     array: npt.NDArray[Any] = np.asarray(matrix)
     if array.ndim != 2 or not array.shape[1]:
         raise InvalidArgument("the matrix must have two dimensions, a row for each record and at least one column.")
+    return array
+
+
+def as_matrix(matrix: npt.ArrayLike) -> npt.NDArray[Any]:
+    """`matrix` as rows of finite numbers; counts only where it is refused."""
+    array = as_rows(matrix)
     if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
         raise InvalidType(f"the matrix must be integers or float64, not {array.dtype.name}.")
     if array.dtype.kind == "f":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from release_pipeline.flow.admission import NEEDS_RELEASES
 from release_pipeline.flow.exposure import read_exposure
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
@@ -165,7 +166,7 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
 def _explain_infinity(policy: Policy, account: Account) -> str:
     """Why nothing fits under the cap, and what would."""
     if not policy.adds_up:
-        return "nothing bounds this definition over releases: the population needs a cap like {releases: 1}"
+        return NEEDS_RELEASES
     kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
     return f"nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}"
 

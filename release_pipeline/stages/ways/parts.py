@@ -79,15 +79,9 @@ class PartedWay:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         tables: list[pa.Table] = []
-        before = 0
-        for part, rows, local in self._each(read):
-            done = self.way.mask(local, secret=secret, context=(*context, "part", part), progress=progress)
-            done = _put(done, RECORD, rows[done.column(RECORD).to_numpy()])
-            if CLASS in done.column_names:
-                group = done.column(CLASS).to_numpy().astype(np.int64)
-                done = _put(done, CLASS, group + before)
-                before += local("labels", None).num_rows
-            tables.append(done)
+        for part in self._each(read):
+            done = self.way.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
+            tables.append(part.of_all(done))
         table = pa.concat_tables(tables).combine_chunks()
         order = shuffled_positions(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
         return table.take(pa.array(order))
@@ -100,19 +94,13 @@ class PartedWay:
         own = masked.column(RECORD).to_numpy()
         kept: list[pa.Table] = []
         figures: dict[str, int] = {}
-        dropped = before = 0
-        for part, rows, local in self._each(read):
-            mine = np.flatnonzero(part_of[own] == part)
-            table = masked.take(pa.array(mine))
-            table = _put(table, RECORD, np.searchsorted(rows, own[mine]))
-            table = _put(table, CLASS, table.column(CLASS).to_numpy() - before)
-            done = self.way.suppress(local, table)
-            places = np.searchsorted(rows, own[mine])  # of all of the part; those that are left, by their record
-            left = mine[np.isin(places, done.table.column(RECORD).to_numpy())]
-            whole = _put(done.table, RECORD, rows[done.table.column(RECORD).to_numpy()])
-            whole = _put(whole, CLASS, whole.column(CLASS).to_numpy() + before)
+        dropped = 0
+        for part in self._each(read):
+            mine = np.flatnonzero(part_of[own] == part.number)
+            done = self.way.suppress(part.read, part.of_its_own(masked.take(pa.array(mine))))
+            whole = part.of_all(done.table)
+            left = mine[np.isin(own[mine], whole.column(RECORD).to_numpy())]
             kept.append(whole.append_column(PART, pa.array(left)))
-            before += local("labels", None).num_rows
             dropped += done.dropped
             for name, count in done.figures.items():
                 figures[name] = figures.get(name, 0) + int(count)
@@ -134,11 +122,10 @@ class PartedWay:
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
         tables: dict[str, pa.Table] = {}
         if isinstance(self.way, ClassWay):
-            group, before = np.full(len(rows), -1, dtype=np.int64), 0
-            for _, mine, local in self._each(read):
-                members = local("membership", None).column(CLASS).to_numpy().astype(np.int64)
-                group[np.searchsorted(rows, mine)] = np.where(members < 0, -1, members + before)
-                before += local("labels", None).num_rows
+            group = np.full(len(rows), -1, dtype=np.int64)
+            for part in self._each(read):
+                members = part.read("membership", None).column(CLASS).to_numpy().astype(np.int64)
+                group[np.searchsorted(rows, part.rows)] = np.where(members < 0, -1, members + part.classes_before)
             labels = read("labels", None).drop_columns([PART])
             tables = {"membership": pa.table({CLASS: pa.array(group)}), "labels": labels}
         released = _put(released, RECORD, np.searchsorted(rows, released.column(RECORD).to_numpy()))
@@ -155,17 +142,18 @@ class PartedWay:
         drawn = draw_parts(slots, self.policy.parts, noise_stream(self.series.secret, "parts of a series"))
         return np.where(drawn == self.series.place, 0, -1)
 
-    def _each(self, read: Read) -> Iterator[tuple[int, Ints, Read]]:
-        """Each part of this release: its number, its records, ascending, and what the method's stages read of it."""
-        cached = _Cache(read)
+    def _each(self, read: Read) -> Iterator[_Part]:
+        """Each part of this release."""
+        cached, before = _Cache(read), 0
         stored = {name: read(name, None) for name in self.way.makes}
         first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
-        for part, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
+        for number, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
             tables: dict[str, pa.Table] = {}
             for name, table in stored.items():
-                begin, end = np.searchsorted(first[name], [part, part + 1]).tolist()
+                begin, end = np.searchsorted(first[name], [number, number + 1]).tolist()
                 tables[name] = table.slice(begin, end - begin).drop_columns([PART])
-            yield part, rows, cached.within(rows, tables)
+            yield _Part(number, rows, before, cached.within(rows, tables))
+            before += tables["labels"].num_rows if "labels" in tables else 0
 
     def _facts(self, parts: Ints, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """How many records there are to release, and what all parts have in common."""
@@ -194,6 +182,32 @@ class PartedWay:
                 ]
                 merged[name]["error"] = sum(parts) / whole if whole > 0 else 0.0
         return merged
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part: its number, its records, ascending, how many classes the parts before it have, and what the method's stages read
+    of it. Within a part records and classes have numbers of their own."""
+
+    number: int
+    rows: Ints
+    classes_before: int
+    read: Read
+
+    def of_all(self, table: pa.Table) -> pa.Table:
+        """A masked table of the part with the numbers that records and classes have among all."""
+        table = _put(table, RECORD, self.rows[table.column(RECORD).to_numpy()])
+        return self._move_classes(table, self.classes_before)
+
+    def of_its_own(self, table: pa.Table) -> pa.Table:
+        """The other way round."""
+        table = _put(table, RECORD, np.searchsorted(self.rows, table.column(RECORD).to_numpy()))
+        return self._move_classes(table, -self.classes_before)
+
+    def _move_classes(self, table: pa.Table, by: int) -> pa.Table:
+        if CLASS not in table.column_names:
+            return table
+        return _put(table, CLASS, table.column(CLASS).to_numpy().astype(np.int64) + by)
 
 
 class _Cache:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy.model import ProtectAlike, Suppress
 from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.methods import Statistics, add_noise
+from release_pipeline.privacy.methods import Statistics
 from release_pipeline.stages.audit import Gate
+from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
 from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
 from release_pipeline.stages.ways.way import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
@@ -31,14 +31,14 @@ class VectorWay(CentroidWay):
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
         progress("expecting the errors")
         expected: Figures = {}
-        values: dict[str, npt.NDArray[np.float64]] = {}
-        for name, exact in self._cluster(read, secret=secret, context=(), progress=progress).items():
+        made = self._cluster(read, secret=secret, context=(), progress=progress)
+        for name, exact in made.items():
             numbers = read("records", [name]).column(name).to_numpy()
             expected[name] = {"error": expect_error(exact, numbers, secret=secret, context=(name,))}
-            values[name] = add_noise(exact, secret=secret, context=(name,))[exact.cluster]
         if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, ProtectAlike):
+            values = {name: pa.array(mask(exact, secret=secret, context=(name,))) for name, exact in made.items()}
             kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}
-            masked = pa.table({name: pa.array(column) for name, column in values.items()} | kept)
+            masked = pa.table(values | kept)
             expected[SUPPRESSION] = {"share": self.suppress(read, masked).share}
         return expected
 
