@@ -1,0 +1,89 @@
+"""All known points against some, compiled: for `neighbours`, where a tree would look at most of them anyway.
+
+Known points are taken some thousands at a time, column by column, so that they stay in the cache and the processor adds several
+at once, while all points that are looked up pass over them. The least sum of each such tile is kept: only tiles that have one
+within the limit are looked at a second time, to count and to list. Other threads may run meanwhile.
+"""
+
+from __future__ import annotations
+
+import numba  # pyright: ignore[reportMissingTypeStubs]
+import numpy as np
+
+from release_pipeline.privacy.grid import FloatArray, IntArray
+
+TILE = 2_048
+
+
+@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+def _turn(known: FloatArray, codes: IntArray, first: int, tile: FloatArray) -> int:
+    """Copy the points from `first` on into the columns of `tile`, numbers before codes; how many there are."""
+    size = min(TILE, len(known) - first)
+    for i in range(size):
+        for j in range(known.shape[1]):
+            tile[j, i] = known[first + i, j]
+        for j in range(codes.shape[1]):
+            tile[known.shape[1] + j, i] = codes[first + i, j]
+    return size
+
+
+@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+def _add_up(tile: FloatArray, size: int, point: FloatArray, code: IntArray, squared: bool, total: FloatArray) -> None:
+    """The sum of (squared) differences and of mismatched codes, for each point of the tile."""
+    total[:size] = 0.0
+    for j in range(point.size):
+        here, column = point[j], tile[j]
+        if squared:
+            for i in range(size):
+                total[i] += (column[i] - here) * (column[i] - here)
+        else:
+            for i in range(size):
+                total[i] += abs(column[i] - here)
+    for j in range(code.size):
+        level, column = float(code[j]), tile[point.size + j]
+        for i in range(size):
+            total[i] += 1.0 if column[i] != level else 0.0
+
+
+@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+def find_least(
+    known: FloatArray, codes: IntArray, points: FloatArray, sought: IntArray, squared: bool, least: FloatArray
+) -> None:
+    """For each point and tile the least sum over the known points of the tile."""
+    tile = np.empty((known.shape[1] + codes.shape[1], TILE))
+    total = np.empty(TILE)
+    for t in range(least.shape[1]):
+        size = _turn(known, codes, t * TILE, tile)
+        for q in range(len(points)):
+            _add_up(tile, size, points[q], sought[q], squared, total)
+            best = total[0]
+            for i in range(1, size):
+                best = min(best, total[i])
+            least[q, t] = best
+
+
+@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+def find_within(
+    known: FloatArray,
+    codes: IntArray,
+    point: FloatArray,
+    code: IntArray,
+    squared: bool,
+    least: FloatArray,
+    limit: float,
+    found: IntArray,
+) -> int:
+    """How many known points have a sum of at most `limit`; their numbers in `found`, as far as there is room."""
+    tile = np.empty((known.shape[1] + codes.shape[1], TILE))
+    total = np.empty(TILE)
+    count = 0
+    for t in range(len(least)):
+        if least[t] <= limit:
+            size = _turn(known, codes, t * TILE, tile)
+            _add_up(tile, size, point, code, squared, total)
+            for i in range(size):
+                if total[i] <= limit:
+                    if count < len(found):
+                        found[count] = t * TILE + i
+                    count += 1
+    return count

@@ -1,0 +1,228 @@
+"""How many released records can be told to be whose: linkage, group sizes, and what a group tells of a secret (methods.md
+section 6).
+
+Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Group sizes are those
+of records with equal quasi-identifiers, given as integers: a prosecutor knows that the person is in the release, a journalist
+only that the person is in the population that the release was drawn from, a marketer wants as many as possible (EED08).
+`distinct_diversity` is l of MKG07 in its simplest form, `closeness` is t of LLV07.
+
+All are computed against confidential data or tell about them: figures for a review, not for the public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.grid import IntArray, as_matrix, as_numbers
+from release_pipeline.privacy.neighbours import Neighbours
+from release_pipeline.privacy.shares import Share, measure_share
+from release_pipeline.privacy.utility import variance_of
+
+
+def record_linkage(
+    original: npt.ArrayLike,
+    released: npt.ArrayLike,
+    own: npt.ArrayLike,
+    *,
+    positions: npt.ArrayLike,
+    groups: npt.ArrayLike | None = None,
+    among: int | None = None,
+) -> Share:
+    """The share of released records whose own original is among the originals nearest to them: 1/|G| for each if it is in G,
+    else 0.
+
+    KDP13's measure, Euclidean on z-scores of the original (a constant column counts as it stands, in its own unit). `own[i]` is
+    the row of the original of released row i; `positions` are the released rows to try, without repetition: all of them, or a
+    random sample, for which the share then has its interval. With `groups`, a number for each original, only originals of the
+    same group as the own one are compared with (KEA18's linking risk within classes).
+    """
+    x, y = as_matrix(original), as_matrix(released)
+    if x.shape[1] != y.shape[1]:
+        raise InvalidArgument("the released table has other columns than the original one.")
+    mine, tried = _as_integers(own, "own"), _as_integers(positions, "positions")
+    if len(mine) != len(y):
+        raise InvalidArgument("there is not one original for each released record.", where="own")
+    if not _all_within(tried, len(y)) or not _all_within(mine, len(x)):
+        raise InvalidArgument("a row is named that the table does not have.", where="own or positions")
+    if len(np.unique(tried)) != len(tried):
+        raise InvalidArgument("a released record is named twice.", where="positions")
+    mine = mine[tried]
+    among = len(y) if among is None else among
+    if not len(tried):
+        return measure_share([], among=among)
+
+    known, points = np.empty(x.shape), np.empty((len(tried), y.shape[1]))
+    for j in range(x.shape[1]):
+        column = x[:, j].astype(np.float64)
+        deviation = math.sqrt(variance_of(column))
+        least = column.min()  # differences to a value of the column lose least
+        known[:, j] = (column - least) / (deviation or 1.0)
+        points[:, j] = (y[tried, j] - least) / (deviation or 1.0)
+    if groups is not None:
+        group = _number(_as_groups(groups, len(x)))
+        size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
+        apart = group * np.ceil(4 * size * np.sqrt(x.shape[1]) + 1)  # so far apart that no other group is ever nearer
+        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[mine]])
+
+    neighbours = Neighbours(known, power=2, consume=True)
+    linked = np.zeros(len(tried))
+    for near in neighbours.search(points):
+        block = slice(near.first, near.first + len(near.distance))
+        number = near.total(neighbours.weight[near.member])
+        who = np.repeat(np.arange(len(near.distance)), np.diff(near.start))
+        found = near.member == neighbours.place[mine[block]][who]
+        linked[block] = near.total(found.astype(np.int64)) / number
+    return measure_share(linked, among=among)
+
+
+@dataclass(frozen=True, slots=True)
+class Reidentification:
+    """What group sizes say. Each risk is the chance to name the right person, in the worst group or on average over records.
+
+    smallest         k: the size of the smallest released group
+    prosecutor       1/k; `prosecutor_mean` the mean over the released records of 1/(size of the own group): groups / records
+    journalist       1/(size, in the population, of the released group that is smallest there)
+    marketer         the mean over the released records of 1/(size of their group in the population)
+    """
+
+    smallest: int
+    prosecutor: float
+    prosecutor_mean: float
+    journalist: float
+    marketer: float
+
+
+def reidentify_by_groups(groups: npt.ArrayLike, *, population: npt.ArrayLike | None = None) -> Reidentification:
+    """The risks of EED08 from the group of each released record and of each record of the population that they were drawn from.
+
+    Without `population` the release is the population: the journalist knows what the prosecutor knows. All risks of an empty
+    release are 0, and so is k.
+
+    >>> reidentify_by_groups([1, 1, 2, 2, 2])
+    Reidentification(smallest=2, prosecutor=0.5, prosecutor_mean=0.4, journalist=0.5, marketer=0.4)
+    """
+    released = _as_groups(groups)
+    if not len(released):
+        return Reidentification(0, 0.0, 0.0, 0.0, 0.0)
+    names, size = np.unique(released, return_counts=True)
+    there = size
+    if population is not None:
+        everybody, count = np.unique(_as_groups(population), return_counts=True)
+        place = np.minimum(np.searchsorted(everybody, names), max(len(everybody) - 1, 0))
+        there = np.where(everybody[place] == names, count[place], 0) if len(everybody) else np.zeros_like(size)
+        if bool(np.any(there < size)):
+            raise InvalidArgument(
+                "a group has more released records than the population has.",
+                where="population",
+                remedy="Give the groups of the records that the release was drawn from, numbered in the same way.",
+            )
+    k, n = int(size.min()), len(released)
+    return Reidentification(k, 1 / k, len(size) / n, 1 / int(there.min()), float(np.sum(size / there)) / n)
+
+
+def group_by(columns: Sequence[npt.ArrayLike]) -> IntArray:
+    """The group of each record, from 0: two records share one if all their columns (integer codes) are equal.
+
+    >>> group_by([[1, 1, 2, 1], [5, 6, 5, 5]]).tolist()
+    [0, 1, 2, 0]
+    """
+    if not columns:
+        raise InvalidArgument("there is no column to group by.", where="columns")
+    first, *others = (_as_groups(column) for column in columns)
+    group = _number(first)
+    for column in others:
+        if len(column) != len(group):
+            raise InvalidArgument("the columns do not have equally many records.", where="columns")
+        code = _number(column)
+        group = _number(group * (int(code.max(initial=0)) + 1) + code)
+    return group
+
+
+def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
+    """l: the fewest different values that a group has (0 if there is no record). A blank is a value like any other.
+
+    >>> distinct_diversity([1, 1, 2, 2], [7, 8, 7, 7])
+    1
+    """
+    group, value = _as_pairs(groups, values)
+    if not len(group):
+        return 0
+    pairs = np.unique(group * (int(value.max()) + 1) + value)
+    return int(np.bincount(pairs // (int(value.max()) + 1)).min())
+
+
+def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool) -> float:
+    """t: the largest distance between the values of one group and those of all records (LLV07).
+
+    `ordered` is for numbers, which have their order's earth mover's distance, sum over the m different values, in order, of the
+    difference of the cumulated shares, over m - 1; otherwise values are equally far from each other, half the sum of the
+    differences of the shares. 0 with fewer than two values.
+
+    A group is compared with all m values without a table of groups times values: between two of its own values its cumulated
+    share stands still at q while that of all records, P, rises, so the sum there is q - P up to where P passes q and P - q
+    beyond.
+
+    >>> closeness([0, 0, 1, 1], [1, 2, 3, 4], ordered=True), closeness([0, 0, 1, 1], [1, 1, 1, 2], ordered=False)
+    (0.3333333333333333, 0.25)
+    """
+    group, value = _as_pairs(groups, values)
+    n, m = len(group), int(value.max(initial=-1)) + 1
+    if m < 2:
+        return 0.0
+    pairs, count = np.unique(group * m + value, return_counts=True)
+    at, of = pairs % m, pairs // m
+    size = np.bincount(group)
+    share = count / size[of]
+    overall = np.bincount(value) / n
+    if not ordered:
+        return float(np.bincount(of, np.maximum(share - overall[at], 0.0)).max())
+
+    P = np.cumsum(np.bincount(value)) / n
+    before = np.concatenate([np.zeros(1), np.cumsum(P)])
+    first = np.concatenate([np.ones(1, dtype=np.bool_), of[1:] != of[:-1]])
+    total = np.cumsum(count)
+    begun = (total - count)[first]  # records in the groups before
+    q = (total - np.repeat(begun, np.diff(np.append(np.flatnonzero(first), len(of))))) / size[of]
+    end = np.append(at[1:], m)
+    end[np.append(first[1:], True)] = m  # the last value of a group stands to the end
+    crossing = np.clip(np.searchsorted(P, q), at, end)
+    moved = q * (2 * crossing - at - end) + before[end] + before[at] - 2 * before[crossing]
+    moved[first] += before[at[first]]  # up to its first value a group has nothing
+    return float(np.bincount(of, np.maximum(moved, 0.0)).max()) / (m - 1)
+
+
+def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    """Groups and values of the same records, both numbered from 0 in their order."""
+    group, value = _number(_as_groups(groups)), _number(as_numbers(values))
+    if len(group) != len(value):
+        raise InvalidArgument("there is not one value for each record of the groups.", where="values")
+    return group, value
+
+
+def _number(column: npt.NDArray[Any]) -> IntArray:
+    return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False)
+
+
+def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:
+    array = _as_integers(groups, "groups")
+    if n is not None and len(array) != n:
+        raise InvalidArgument("there is not one group for each original.", where="groups")
+    return array
+
+
+def _as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
+    array = as_numbers(numbers, name=name) if np.size(numbers) else np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidType(f"{name} must be integers.")
+    return array.astype(np.int64, copy=False)
+
+
+def _all_within(rows: IntArray, n: int) -> bool:
+    return not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) < n)

@@ -1,0 +1,159 @@
+"""What a released column is still good for: closed formulas against the original. All of it is confidential.
+
+Two tables are compared in two ways: record by record (`column_error`, `sse_paper`), for which row i of both belongs to the same
+person, and as wholes (distances between distributions, moments, correlations), for which it does not matter whose row is which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from release_pipeline.privacy.grid import FloatArray, IntArray
+
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
+CURVE_POINTS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A column in numbers. Of `QUANTILES`, those with fewer than ten records beyond them are None; so are mean and deviation
+    where fewer than ten records differ from the most common value, for they would tell these records' values."""
+
+    mean: float | None
+    deviation: float | None
+    quantiles: tuple[float | None, ...]
+
+
+def column_error(original: FloatArray, released: FloatArray) -> float:
+    """Mean squared difference over the variance of the original; 1.0 is no better than publishing the mean."""
+    variance = variance_of(original)
+    return float(np.mean((original - released) ** 2)) / variance if variance > 0 else 0.0
+
+
+def variance_of(column: FloatArray) -> float:
+    """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
+    return float(np.var(column)) if np.ptp(column) > 0 else 0.0
+
+
+def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray]) -> float:
+    """IDP24's mean SSE over the columns of two tables: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
+    total = 0.0
+    for x, y in zip(original, released, strict=True):
+        variance = variance_of(x)
+        if variance > 0:
+            total += float(np.mean(((x - y) / variance) ** 2))
+    return total / len(original) ** 2
+
+
+def describe_spread(column: FloatArray) -> Spread:
+    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles."""
+    found = np.quantile(column, QUANTILES).tolist()
+    beyond = [min(q, 1 - q) * len(column) for q in QUANTILES]
+    quantiles = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
+    if len(column) - int(np.unique(column, return_counts=True)[1].max()) < BEYOND:
+        return Spread(None, None, quantiles)
+    return Spread(float(np.mean(column)), float(np.std(column)), quantiles)
+
+
+def ks_distance(first: FloatArray, second: FloatArray) -> float:
+    """Kolmogorov-Smirnov: the largest difference between the two distribution functions, in [0, 1].
+
+    >>> ks_distance(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
+    0.5
+    """
+    _, below_first, below_second = _distribution_functions(first, second)
+    return float(np.max(np.abs(below_first - below_second)))
+
+
+def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
+    """The area between the two distribution functions: how far records lie apart on average when both columns are sorted.
+
+    >>> wasserstein_distance(np.array([0.0, 0.0]), np.array([3.0, 5.0, 3.0, 5.0]))
+    4.0
+    """
+    values, below_first, below_second = _distribution_functions(first, second)
+    return float(np.sum(np.abs(below_first - below_second)[:-1] * np.diff(values)))
+
+
+def _distribution_functions(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """All values of both, ascending, and the share of each that is at most that."""
+    values = np.sort(np.concatenate([first, second]))
+    shares = [np.searchsorted(np.sort(column), values, side="right") / len(column) for column in (first, second)]
+    return values, shares[0], shares[1]
+
+
+def choose_places(released: FloatArray) -> FloatArray:
+    """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column alone, so that no
+    place is somebody's confidential value: released values, and even steps between the least and the greatest."""
+    values = np.quantile(released, np.linspace(0, 1, 2 * CURVE_POINTS // 3), method="nearest")
+    steps = np.linspace(float(np.min(released)), float(np.max(released)), CURVE_POINTS // 3)
+    return np.unique(np.concatenate([values, steps]))
+
+
+def share_at_most(column: FloatArray, places: FloatArray) -> FloatArray:
+    """The share of records that are at most each of the ascending places."""
+    return _count_at_most(column, places) / len(column)
+
+
+def share_of_many(column: FloatArray, places: FloatArray) -> list[float | None]:
+    """The same, without the shares that tell of fewer than ten records: at most that or above it. None and all are told."""
+    counts, n = _count_at_most(column, places), len(column)
+    few = (counts > 0) & (counts < n) & (np.minimum(counts, n - counts) < BEYOND)
+    return [None if hidden else count / n for count, hidden in zip(counts.tolist(), few.tolist(), strict=True)]
+
+
+def _count_at_most(column: FloatArray, places: FloatArray) -> IntArray:
+    counts: IntArray = np.bincount(np.searchsorted(places, column, side="left"), minlength=len(places) + 1)
+    return np.cumsum(counts[:-1])
+
+
+def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
+    """Covariances of the records themselves, column by column: no matrix of all records is made."""
+    m = len(columns)
+    means = [float(np.mean(column)) for column in columns]
+    found = np.zeros((m, m))
+    varied = [a for a in range(m) if np.ptp(columns[a]) > 0]
+    for a in varied:
+        centred = columns[a] - means[a]
+        for b in varied[: varied.index(a) + 1]:
+            found[a, b] = found[b, a] = float(np.dot(centred, columns[b] - means[b])) / len(centred)
+    return found
+
+
+def correlation_matrix(covariances: FloatArray) -> FloatArray:
+    """Correlations of covariances; NaN where a column is constant."""
+    variances = np.diagonal(covariances)
+    deviations = np.sqrt(np.where(variances > 0, variances, np.nan))
+    return np.clip(covariances / np.outer(deviations, deviations), -1, 1)
+
+
+def pmse(propensity: FloatArray, share: float) -> float:
+    """The mean squared distance of propensity scores from the share of released records among both: 0 where released records
+    cannot be told from original ones, `share (1 - share)` at most on average where they always can (WOO09, SNO18)."""
+    return float(np.mean((propensity - share) ** 2))
+
+
+def pmse_by_chance(parameters: int, share: float, records: int) -> float:
+    """What pMSE a logistic regression with so many parameters, its constant included, has by chance: the expectation for two
+    independent samples of one population.
+
+    With scores p = share + share (1 - share) x'b near the share, and b of mean 0 and covariance (share (1 - share) X'X)^-1, the
+    sum of the squares of p - share is share (1 - share) times a chi-square of parameters - 1. SNO18 take the original records as
+    fixed, which makes it 1 - share times that.
+    """
+    return (parameters - 1) * share * (1 - share) / records
+
+
+def f_measure(truth: np.ndarray, said: np.ndarray) -> float:
+    """The harmonic mean of precision and recall of saying yes; 0 where neither is defined.
+
+    >>> f_measure(np.array([True, True, False, False]), np.array([True, False, True, False]))
+    0.5
+    """
+    hits = int(np.count_nonzero(truth & said))
+    both = int(np.count_nonzero(truth)) + int(np.count_nonzero(said))
+    return 2 * hits / both if both else 0.0

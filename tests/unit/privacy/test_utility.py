@@ -1,0 +1,162 @@
+"""The closed formulas of utility: by their definitions, and as SciPy, NumPy and scikit-learn have them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.stats
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from release_pipeline.privacy.utility import (
+    BEYOND,
+    CURVE_POINTS,
+    QUANTILES,
+    choose_places,
+    column_error,
+    correlation_matrix,
+    covariance_matrix,
+    describe_spread,
+    f_measure,
+    ks_distance,
+    pmse,
+    pmse_by_chance,
+    share_at_most,
+    share_of_many,
+    sse_paper,
+    wasserstein_distance,
+)
+
+Numbers = npt.NDArray[np.float64]
+Columns = dict[str, tuple[Numbers, Decimal]]
+
+
+def columns(least: int = 1, most: int = 30) -> st.SearchStrategy[Numbers]:
+    """Columns of few different whole numbers, so that ties are common."""
+    return arrays(np.float64, st.integers(least, most), elements=st.integers(-5, 5).map(float))
+
+
+def scipys_ks(x: Numbers, y: Numbers) -> float:
+    """SciPy's distance, without its probability, for which it warns where there are few records."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(scipy.stats.ks_2samp(x, y, method="asymp").statistic)
+
+
+@given(columns(), columns())
+def test_distances_equal_scipys(x: Numbers, y: Numbers) -> None:
+    """Also of columns of different lengths, with ties within and between them."""
+    assert ks_distance(x, y) == pytest.approx(scipys_ks(x, y), abs=1e-12)
+    assert wasserstein_distance(x, y) == pytest.approx(scipy.stats.wasserstein_distance(x, y), abs=1e-12)
+
+
+def test_distances_on_reference_data_equal_scipys(reference_columns: Callable[[str], Columns]) -> None:
+    """Real columns of census against themselves with noise."""
+    rng = np.random.default_rng(5)
+    real = [x for x, _ in list(reference_columns("census").values())[:5]]
+    for x in real:
+        y = x[:700] + rng.normal(0, np.std(x) / 3, 700)
+        assert ks_distance(x, y) == pytest.approx(scipys_ks(x, y), abs=1e-12)
+        assert wasserstein_distance(x, y) == pytest.approx(scipy.stats.wasserstein_distance(x, y), rel=1e-9)
+
+
+@given(
+    st.tuples(st.integers(2, 12), st.integers(1, 4)).flatmap(
+        lambda shape: st.tuples(*[arrays(np.float64, shape, elements=st.integers(-50, 50).map(float))] * 2)
+    )
+)
+def test_sse_paper_literally(pair: tuple[Numbers, Numbers]) -> None:
+    """Mean over the records of (1/m^2) sum over the columns of ((x - y) / variance)^2; constant columns add nothing."""
+    x, y = pair
+    m = x.shape[1]
+    variances = [sum((a - sum(column) / len(x)) ** 2 for a in column) / len(x) for column in x.T.tolist()]
+    total = 0.0
+    for own, other in zip(x.tolist(), y.tolist(), strict=True):
+        total += sum(((a - b) / v) ** 2 for a, b, v in zip(own, other, variances, strict=True) if v > 0) / m**2
+    assert sse_paper(list(x.T), list(y.T)) == pytest.approx(total / len(x))
+
+
+def test_column_error_is_relative_to_the_variance() -> None:
+    """0 for the data themselves, 1 for their mean, 0 for a constant column, also one whose mean is rounded."""
+    x = np.array([1.0, 2.0, 3.0, 10.0])
+    assert column_error(x, x) == 0
+    assert column_error(x, np.full(4, x.mean())) == pytest.approx(1)
+    assert column_error(x, x + 2) == pytest.approx(4 / np.var(x))
+    assert column_error(np.ones(3), np.zeros(3)) == 0
+    assert column_error(np.full(10, 0.1), np.zeros(10)) == 0
+
+
+@given(columns(least=2))
+def test_spread_leaves_out_what_tells_of_single_persons(x: Numbers) -> None:
+    """Mean and deviation by definition; of up to 30 records no quantile has ten beyond it but the quartiles of enough of them."""
+    found = describe_spread(x)
+    most = max(np.count_nonzero(x == value) for value in x)
+    if len(x) - most < BEYOND:
+        assert found.mean is found.deviation is None
+    else:
+        assert found.mean == pytest.approx(sum(x) / len(x))
+        assert found.deviation == pytest.approx((sum((x - found.mean) ** 2) / len(x)) ** 0.5)
+    for q, value in zip(QUANTILES, found.quantiles, strict=True):
+        assert (value is None) == (min(q, 1 - q) * len(x) < BEYOND)
+        assert value is None or value == pytest.approx(float(np.quantile(x, q)))
+
+
+@given(columns(), columns())
+def test_curves_are_shares_at_places_of_the_released_column(x: Numbers, y: Numbers) -> None:
+    """Every place follows from the released values; shares are counts, of the original too, but for those of fewer than ten."""
+    places = choose_places(y)
+    assert min(y) == places[0] <= places[-1] == max(y)
+    assert len(places) <= CURVE_POINTS
+    assert choose_places(y[::-1]).tolist() == places.tolist()
+    for share, place in zip(share_of_many(x, places), places, strict=True):
+        count = np.count_nonzero(x <= place)
+        hidden = 0 < count < BEYOND or 0 < len(x) - count < BEYOND
+        assert (share is None) == (hidden and 0 < count < len(x))
+        assert share is None or share == pytest.approx(count / len(x))
+    for column in (x, y):
+        assert share_at_most(column, places).tolist() == pytest.approx([np.mean(column <= place) for place in places])
+    assert share_at_most(y, places)[-1] == 1
+
+
+@given(
+    st.integers(1, 4).flatmap(lambda m: arrays(np.float64, st.tuples(st.integers(2, 15), st.just(m)), elements=st.integers(0, 9)))
+)
+def test_covariances_and_correlations_equal_numpys(table: Numbers) -> None:
+    """Of the records themselves (divided by n); NaN where a column is constant."""
+    found = covariance_matrix(list(table.T))
+    np.testing.assert_allclose(found, np.cov(table.T, bias=True).reshape(found.shape), atol=1e-12)
+    correlations = correlation_matrix(found)
+    varied = [a for a in range(table.shape[1]) if len(set(table[:, a])) > 1]
+    for a in range(table.shape[1]):
+        for b in range(table.shape[1]):
+            if a in varied and b in varied:
+                assert correlations[a, b] == pytest.approx(np.corrcoef(table[:, a], table[:, b])[0, 1])
+            else:
+                assert np.isnan(correlations[a, b])
+
+
+def test_a_constant_column_has_no_correlation_however_its_mean_is_rounded() -> None:
+    """0.1 ten times has a mean that is not 0.1, and a variance that is not 0, in floating point."""
+    x = np.full(10, 0.1)
+    assert np.isnan(correlation_matrix(covariance_matrix([x, np.arange(10.0)]))[0, 1])
+
+
+@given(arrays(np.bool_, 12), arrays(np.bool_, 12))
+def test_f_measure_equals_scikit_learns(truth: npt.NDArray[np.bool_], said: npt.NDArray[np.bool_]) -> None:
+    """0 where nobody is and nobody is said to be."""
+    assert f_measure(truth, said) == pytest.approx(sklearn.metrics.f1_score(truth, said, zero_division=0))
+
+
+def test_pmse_by_definition_and_by_chance() -> None:
+    """0 for scores that are the share of everybody, a quarter where halves are told with certainty. By chance, for
+    halves: (parameters - 1) / (4 records)."""
+    assert pmse(np.full(7, 0.3), 0.3) == 0
+    assert pmse(np.array([0.0, 1.0, 0.0, 1.0]), 0.5) == 0.25
+    assert pmse_by_chance(5, 0.5, 1000) == pytest.approx(4 / 4000)
