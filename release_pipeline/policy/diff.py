@@ -12,6 +12,7 @@ from release_pipeline.privacy.budget import format_nano
 
 SHOWN = 8  # changes of one hierarchy
 LONGEST = 200  # letters of a list that is told whole; a hierarchy may have thousands of rows
+UNSAID: dict[tuple[str, ...], str] = {("protect", "clamp"): "yes"}  # what an option is that the canonical form leaves out
 STRENGTH = ("dp", "idp", "k-epsilon", "k-anonymity")  # every eps-DP release is eps-iDP too; the last two bound neither
 
 
@@ -63,7 +64,8 @@ def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         before, after = cast(Mapping[str, Any], old), cast(Mapping[str, Any], new)
         for key in [*before, *(key for key in after if key not in before)]:
-            yield from _changes(before.get(key), after.get(key), (*path, key))
+            unsaid = UNSAID.get((*path, key))
+            yield from _changes(before.get(key, unsaid), after.get(key, unsaid), (*path, key))
     elif old != new:
         yield path, old, new
 

@@ -15,6 +15,7 @@ from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUs
 from release_pipeline.policy.hierarchies import FORMS, Read, expand, known_keys
 from release_pipeline.policy.model import (
     AnyProtect,
+    Audit,
     Column,
     DropColumn,
     Fill,
@@ -36,6 +37,7 @@ from release_pipeline.policy.model import (
     Source,
     Suppress,
     SuppressClasses,
+    Target,
 )
 from release_pipeline.policy.rules import Parts, Problem, find_contradictions
 from release_pipeline.policy.scalars import Name
@@ -59,6 +61,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "protect": Protect,
     "suppress": Suppress,
     "gates": Gates,
+    "audit": Audit,
     "review": Review,
     "publish": Publish,
 }
@@ -71,6 +74,9 @@ _MISPLACED = {  # options of another method, by the method that does not take th
     ("mdav", "epsilon"): "mdav has no noise and no epsilon",
     ("mdav", "weights"): "mdav has no noise and no epsilon",
     ("mdav", "scope"): "mdav claims k-anonymity, which has no scope",
+    ("mdav", "clamp"): "mdav has no noise, so that no value leaves its domain",
+    ("dp-mdav", "clamp"): "values outside the domain are for analysts who use the law of the noise, and dp-mdav offers none",
+    ("k-epsilon", "clamp"): "values outside the domain are for analysts who use the law of the noise, and k-epsilon offers none",
     ("mdav", "order"): "an order is what dp-mdav cuts its clusters from",
 }
 _COLUMN_MODELS: dict[str, type[BaseModel]] = {
@@ -207,6 +213,7 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         protect=valid.get("protect") or _without_faults(raw.get("protect"), problems),
         suppress=valid.get("suppress"),
         gates=valid.get("gates"),
+        audit=valid.get("audit"),
         drop=valid.get("drop") or (),
         columns=columns,
         names=names,
@@ -389,6 +396,8 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
         model = _COLUMN_MODELS.get(do, DropColumn)
         if where[2:] == ("missing",):
             model = Fill if do == "noise" else MissingCategory
+    elif where[:2] == ("audit", "predict") and len(where) == 3:
+        model = Target
     elif where[:1] == ("protect",):
         model = _PROTECTS.get(str(raw["protect"].get("method")), Protect)
     elif where[:1] == ("suppress",) and "quasi_groups_below" not in cast(dict[str, Any], raw["suppress"]):

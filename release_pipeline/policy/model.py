@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import (
     AfterValidator,
@@ -39,6 +39,7 @@ from release_pipeline.policy.scalars import (
     Slug,
     Text,
     Timetable,
+    YesNo,
     release_texts,
     unique,
 )
@@ -114,26 +115,32 @@ class Partitioned(Frozen):
     release of its own, so that everybody's data are used once; `amplification`, charging what the random choice of the part
     saves."""
 
+    added_later: ClassVar[dict[str, Any]] = {"partitions": None, "publish_parts": None, "amplification": None}
+
     partitions: Annotated[StrictInt, Field(ge=2, le=10_000)] | None = None
     publish_parts: Literal["one per release"] | None = None
     amplification: Literal["sampling"] | None = None
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Policies that were approved before parts were known keep their hash."""
+        """Policies that were approved before these options were known keep their hash."""
         told: dict[str, Any] = dump(self)
-        return {name: value for name, value in told.items() if value is not None or name not in Partitioned.model_fields}
+        return {name: value for name, value in told.items() if name not in self.added_later or value != self.added_later[name]}
 
 
 class Protect(Partitioned):
     """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
-    `weights`."""
+    `weights`. With `clamp: no` released values stay where the noise put them: the claim is the same, since what is done to noisy
+    values costs nothing, and the law of the noise is then exact."""
+
+    added_later: ClassVar[dict[str, Any]] = Partitioned.added_later | {"clamp": "yes"}
 
     method: Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
     epsilon: Budget
     k: Annotated[StrictInt, Field(ge=1)] | None = None
     scope: Literal["centroid", "column"] = "column"
     consistency: Literal["isotonic", "none"] | None = None
+    clamp: YesNo = "yes"
     weights: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
 
 
@@ -337,18 +344,56 @@ AnySuppress: TypeAlias = Annotated[
 
 
 class Gates(Frozen):
-    """What a release must meet before anybody reviews it."""
+    """What a release must meet before anybody reviews it: of the data, of the error to expect, and, from `anonymity_k` on, of the
+    released table alone. No limit is set on a figure that compares released values with the original: it would tell of the noise
+    that was drawn (methods.md section 2)."""
 
     min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
     expected_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
     relative_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+    anonymity_k: Annotated[StrictInt, Field(ge=2)] | None = None
+    l_diversity: dict[Name, Annotated[StrictInt, Field(ge=2)]] = Field(default_factory=dict[str, int])
+    t_closeness: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])
+    marketer_risk: Percent | None = None
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Policies that were approved before `relative_error` was known keep their hash."""
+        """Policies that were approved before the later limits were known keep their hash."""
         told: dict[str, Any] = dump(self)
-        return {name: value for name, value in told.items() if value or name != "relative_error"}
+        return {
+            name: value for name, value in told.items() if value or name in ("min_rows", "differencing_below", "expected_error")
+        }
+
+    @property
+    def of_groups(self) -> dict[str, tuple[str, ...]]:
+        """The limits on groups of released quasi-identifiers that are set, by name, with the columns that they are for."""
+        limits: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity), "t_closeness": tuple(self.t_closeness)}
+        set_ones = {name: columns for name, columns in limits.items() if columns}
+        if self.anonymity_k is not None:
+            set_ones["anonymity_k"] = ()
+        if self.marketer_risk is not None:
+            set_ones["marketer_risk"] = ()
+        return set_ones
+
+
+class Target(Frozen):
+    """What a model says yes to: numbers `above` one, or an entry that `equals` one."""
+
+    above: Exact | None = None
+    equals: Category | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Target:
+        if (self.above is None) == (self.equals is None):
+            raise ValueError("a target has either 'above' with a number or 'equals' with an entry")
+        return self
+
+
+class Audit(Frozen):
+    """What the reviewers are told beyond what every audit measures. `predict`: the columns that models learn to predict."""
+
+    predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
 
 
 class Review(Frozen):
@@ -404,6 +449,7 @@ class Policy(Frozen):
     drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
     suppress: AnySuppress | None = None
     gates: Gates = Gates()
+    audit: Audit = Audit()
     review: Review = Review()
     publish: Publish = Publish()
     retain: Days | None = None
@@ -487,6 +533,11 @@ class Policy(Frozen):
         return choose_consistency(protect.consistency, method=protect.method, scope=protect.scope)
 
     @property
+    def clamps(self) -> bool:
+        """Whether released values are moved back into their declared domain."""
+        return not isinstance(self.protect, Protect) or self.protect.clamp == "yes"
+
+    @property
     def vectors(self) -> Insensitive | Alike | None:
         """How clusters of all noise columns together are made, where the method makes such."""
         match self.protect:
@@ -557,6 +608,8 @@ class Policy(Frozen):
         """The policy without comments, order of keys and spelling of numbers: what the hash is of. Where the order of columns
         decides between equally good classes, it is part of it."""
         told = self.model_dump(mode="json")
+        if self.audit == Audit():  # policies that were approved before there was such a part keep their hash
+            del told["audit"]
         if isinstance(self.protect, ProtectClasses):
             told["protect"]["order"] = list(self.generalised_columns)
         if isinstance(self.protect, ProtectVectors | ProtectAlike):

@@ -30,6 +30,7 @@ from release_pipeline.policy.model import (
     ProtectVectors,
     Suppress,
     SuppressClasses,
+    Target,
 )
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
@@ -227,6 +228,11 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "", APPEARS
     keeps_order = policy.consistency == "isotonic"
     yield "consistency", "isotonic: released values keep the order of the clusters, at no cost" if keeps_order else "none"
+    if not policy.clamps:
+        yield (
+            "clamp",
+            "no: released values stay where the noise put them, and may lie outside their domain; the claim is the same",
+        )
 
 
 def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -360,6 +366,9 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
         yield (
             "The table as a whole: the columns kept beside the masked ones have no bound."
             if isinstance(policy.protect, ProtectVectors)
+            else "The table as a whole: the columns kept beside the masked ones have no noise, and which of their values are in "
+            "one row with which masked values is not covered."
+            if policy.protect.method == "laplace"
             else "The table as a whole: equal values, and the columns kept beside them, show which records were ranked together."
         )
     if policy.kept_columns:
@@ -407,6 +416,8 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     more: dict[str, Any] = {"grouping": protect.grouping} if isinstance(protect, ProtectClasses) else {}
     if isinstance(protect, ProtectVectors):
         more = {"order": protect.order, "statistic": protect.statistic}
+    if not policy.clamps:
+        more |= {"clamp": "no"}
     if policy.parts > 1:
         more |= {"partitions": policy.parts, "publish_parts": policy.publishes_parts, "amplification": protect.amplification}
     return {
@@ -543,8 +554,15 @@ def _column_table(plan: Plan) -> Iterator[str]:
             fewest = "the fewest that the policy lets through" if plan.rows == plan.policy.gates.min_rows else "as named"
             yield f"       for {plan.rows:,} rows, {fewest}; it grows with their number (--rows for another one)"
     elif plan.policy.protect.method != "mdav":
-        restored = "the domain is" if isinstance(plan.policy.protect, ProtectVectors) else "order and domain are"
-        yield f"noise: mean absolute error of a released value from noise alone, before {restored} restored"
+        yield f"noise: mean absolute error of a released value from noise alone{_before_words(plan.policy)}"
+
+
+def _before_words(policy: Policy) -> str:
+    if isinstance(policy.protect, ProtectVectors):
+        return ", before the domain is restored"
+    if policy.clamps:
+        return ", before order and domain are restored"
+    return ", before order is restored" if policy.consistency == "isotonic" else ""
 
 
 def _column_words(column: Column, part: ColumnPlan | None) -> str:
@@ -600,7 +618,7 @@ def count_of(number: int, what: str) -> str:
 
 def show_figure(number: float) -> str:
     """A figure that is not exact, with as many digits as it is good for."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+    return f"{number:,.0f}" if number >= 999.5 else f"{number:.3g}"
 
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
@@ -609,10 +627,33 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
     gates += [f"expected relative error of {name} at most {limit:f}" for name, limit in policy.gates.relative_error.items()]
+    gates += _describe_group_gates(policy)
     if policy.differencing_below > 1:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"
+    if policy.audit.predict:
+        told = [f"{name} {_describe_target(target)}" for name, target in policy.audit.predict.items()]
+        yield "audit", f"models learn to predict: {'; '.join(told)}"
     if policy.retain:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
     yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"
+
+
+def _describe_group_gates(policy: Policy) -> Iterator[str]:
+    """The limits on groups of released quasi-identifiers, in words."""
+    gates = policy.gates
+    if gates.of_groups:
+        yield "after the charge, on the released table"
+    if gates.anonymity_k:
+        yield f"groups of released quasi-identifiers of at least {gates.anonymity_k}"
+    for name, least in gates.l_diversity.items():
+        yield f"at least {least} different values of {name} in each group"
+    for name, most in gates.t_closeness.items():
+        yield f"distance of {name} in each group from all at most {most:f}"
+    if gates.marketer_risk is not None:
+        yield f"marketer risk at most {percent(gates.marketer_risk)}"
+
+
+def _describe_target(target: Target) -> str:
+    return f"above {target.above:f}" if target.above is not None else f"equal to '{target.equals}'"

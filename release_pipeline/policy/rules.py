@@ -14,6 +14,7 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import (
     AnyColumn,
+    Audit,
     Gates,
     GeneraliseColumn,
     KeepColumn,
@@ -56,6 +57,7 @@ class Parts:
     protect: PlainProtect | None = None
     suppress: Suppress | SuppressClasses | None = None
     gates: Gates | None = None
+    audit: Audit | None = None
     columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
     drop: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -96,6 +98,8 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     yield from _columns(parts)
     yield from _suppress(parts)
     yield from _gates(parts)
+    yield from _group_gates(parts)
+    yield from _audit(parts)
 
 
 def _names(parts: Parts) -> Iterator[Problem]:
@@ -477,3 +481,48 @@ def _gates(parts: Parts) -> Iterator[Problem]:
         for name in limits:
             if parts.complete and name not in parts.noise:
                 yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", "Remove it."
+
+
+def _group_gates(parts: Parts) -> Iterator[Problem]:
+    """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
+    limits = parts.gates.of_groups if parts.gates is not None and parts.complete else {}
+    makes_groups = any(column.role == "quasi" for column in (parts.kept | parts.generalised).values())
+    if isinstance(parts.protect, ProtectAlike):
+        makes_groups = makes_groups or any(column.role == "quasi" for column in parts.noise.values())
+    for gate, limit in limits.items():
+        if not makes_groups:
+            yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
+            continue
+        for name in limit:
+            column = (parts.kept | parts.noise).get(name)
+            if column is None or column.role != "confidential":
+                yield ("gates", gate, name), f"'{name}' is not a released column with role: confidential.", "Remove it."
+            elif gate == "l_diversity" and name in parts.kept and _least_of(parts, name) > len(parts.kept[name].values):
+                what = f"'{name}' has {len(parts.kept[name].values)} declared values, so that no group can have so many."
+                yield ("gates", gate, name), what, "Lower it."
+            elif gate == "l_diversity" and name in parts.noise:
+                what = f"'{name}' gets noise, so that different values of it say nothing."
+                yield ("gates", gate, name), what, "Use t_closeness, or remove it."
+
+
+def _least_of(parts: Parts, name: str) -> int:
+    return parts.gates.l_diversity[name] if parts.gates is not None else 0
+
+
+def _audit(parts: Parts) -> Iterator[Problem]:
+    """What a model is to predict must be released, and be a number or an entry as the column is."""
+    for name, target in parts.audit.predict.items() if parts.audit is not None and parts.complete else ():
+        place = ("audit", "predict", name)
+        if name in parts.noise:
+            low, high = parts.noise[name].domain
+            if target.above is None:
+                yield (*place, "equals"), f"'{name}' is a column of numbers.", "Say above: NUMBER."
+            elif not low <= target.above < high:
+                yield (*place, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
+        elif name in parts.kept:
+            if target.equals is None:
+                yield (*place, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
+            elif str(target.equals) not in {str(value) for value in parts.kept[name].values}:
+                yield (*place, "equals"), "it is none of the column's declared values.", "Name one of them."
+        else:
+            yield place, f"'{name}' is not a released column with do: noise or keep.", "Remove it."

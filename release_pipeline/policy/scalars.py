@@ -6,7 +6,7 @@ import re
 import unicodedata
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StrictStr
 
@@ -52,6 +52,10 @@ def _percent(value: Any) -> Decimal:
     if match is None or Decimal(match[1]) > 100:
         raise ValueError("must be a percentage from 0% to 100%, like 5%")
     return Decimal(match[1]) / 100
+
+
+def _yes_no(value: Any) -> Any:
+    return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
 def _days(value: Any) -> int:
@@ -138,6 +142,7 @@ Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(
 ReleaseName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 ReleaseList = Annotated[tuple[ReleaseName, ...], Field(min_length=1), AfterValidator(unique)]
 Category = Annotated[int | str, BeforeValidator(_category)]
+YesNo = Annotated[Literal["yes", "no"], BeforeValidator(_yes_no)]
 Timetable = Annotated[Cron, BeforeValidator(_cron), PlainSerializer(lambda cron: cron.text)]
 
 

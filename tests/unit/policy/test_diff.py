@@ -128,6 +128,7 @@ def test_a_timetable_for_the_same_list_leaves_the_series_as_it_is() -> None:
         ("mhi: 0.2", "mhi: 0.9", "gates.expected_error.mhi: 0.2 -> 0.9"),
         ("steward: ana", "steward: ben", "steward: ana -> ben"),
         ("k: 25", "k: 10", "protect.k: 25 -> 10"),
+        ("k: 25", "k: 25, clamp: no", "protect.clamp: yes -> no"),
         ("domain: [0, 50000]", "domain: [0, 90000]", "columns.income.domain: [0, 50000] -> [0, 90000]"),
         ("grid: 0.1, outside: fail", "grid: 0.1, outside: clamp", "columns.mhi.outside: fail -> clamp"),
         ("[parquet, csv]", "[csv]", "publish.formats: [parquet, csv] -> [csv]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -41,8 +42,8 @@ retain: 90 days
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
-    "Known: policy, steward, population, source, person, releases, protect, columns, drop, suppress, gates, review, publish, "
-    "retain."
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, suppress, gates, audit, review, "
+    "publish, retain."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
 TWO = '["1", "2"]'
@@ -1002,6 +1003,8 @@ SAME = {
     "zone": [("2027-01-15T09:30Z", "2027-01-15T10:30+01:00")],
     "defaults": [("records_per_release: 1", "records_per_release: 1"), (", records_per_release: 1", "")],
     "days": [("90 days", "90   days")],
+    "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: yes")],
+    "clamp-as-truth": [("consistency: isotonic", "consistency: isotonic, clamp: true")],
 }
 DIFFERENT = {
     "policy": [("policy: people", "policy: persons")],
@@ -1022,6 +1025,7 @@ DIFFERENT = {
     "k": [("k: 5,", "k: 4,")],
     "scope": [("scope: column, consistency: isotonic", "scope: centroid, consistency: none")],
     "consistency": [("isotonic", "none")],
+    "clamp": [("consistency: isotonic", "consistency: isotonic, clamp: no")],
     "weights": [("{income: 2}", "{income: 3}")],
     "role": [("role: quasi, do: keep, values: [1, 2, 3]", "role: quasi, do: keep, values: [1, 2, 3, 4]")],
     "order-of-values": [("[1, 2, 3]", "[3, 2, 1]")],
@@ -1066,6 +1070,22 @@ def test_hash_ignores_how_a_timetable_is_written(old: str, new: str) -> None:
 def test_hash_ignores_how_it_is_written(changes: list[tuple[str, str]]) -> None:
     """Comments, order of keys, style and the spelling of numbers do not change the hash."""
     assert parse(*changes).canonical_hash() == parse().canonical_hash()
+
+
+def test_policies_from_before_values_could_lie_anywhere_keep_their_canonical_form() -> None:
+    """The option is in it only where it is not the default; `no` and `false` are one meaning."""
+    free, also = (parse(("consistency: isotonic", f"consistency: isotonic, clamp: {word}")) for word in ("no", "false"))
+    assert "clamp" not in json.loads(parse().canonical_json())["protect"]
+    assert json.loads(free.canonical_json())["protect"]["clamp"] == "no"
+    assert free.canonical_hash() == also.canonical_hash() != parse().canonical_hash()
+    assert (parse().clamps, free.clamps) == (True, False)
+
+
+def test_a_clamp_that_is_neither_yes_nor_no_is_refused() -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        parse(("consistency: isotonic", "consistency: isotonic, clamp: maybe"))
+    [problem] = refused.value.problems
+    assert "protect.clamp: 'maybe' is not allowed for clamp. Allowed: 'yes' or 'no'." in problem
 
 
 def test_hash_tells_every_meaning_apart() -> None:

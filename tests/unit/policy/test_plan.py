@@ -21,6 +21,7 @@ from release_pipeline.policy.plan import (
     describe_plan,
     describe_table,
     make_plan,
+    not_covered_words,
     plan_to_json,
     table_is_covered,
 )
@@ -140,6 +141,9 @@ def test_only_laplace_without_kept_columns_covers_the_table(method: str, k: int 
     assert table_is_covered(policy) == covered
     assert describe_table(policy) == ("whole table: covered with the same epsilon" if covered else "whole table: not bounded")
     assert any(line.startswith("not covered ") for line in describe_plan(make_plan(policy, rows=100))) != covered
+    words = " ".join(not_covered_words(policy))
+    assert ("ranked together" in words) == (method != "laplace")
+    assert ("in one row with which masked values is not covered" in words) == (method == "laplace" and not covered)
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "0.7", "2", "30", "1000"])
@@ -397,3 +401,22 @@ def test_plan_names_every_column_and_what_is_done_to_it() -> None:
     assert "epsilon 2; noise at most" in rows["income"]
     assert "domain 0 to 100 by 1, clamp outside" in rows["income"]
     assert any("1 further column, by name" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("method", "k", "noise"),
+    [("dp-um", 5, "noise alone, before order is restored"), ("laplace", None, "noise alone")],
+)
+def test_plan_says_where_values_may_lie(method: str, k: int | None, noise: str) -> None:
+    """Only where they may leave the domain; the claim is the same in every word, and scripts are told too."""
+    free, inside = (policy_of(method, k, options=options) for options in (", clamp: no", ""))
+    lines = list(describe_plan(make_plan(free, rows=100)))
+    assert any(line.startswith("clamp") for line in lines)
+    assert "and may lie outside their domain; the claim is the same" in " ".join(" ".join(lines).split())
+    assert next(line for line in lines if line.startswith("noise: ")).endswith(noise)
+    plain = list(describe_plan(make_plan(inside, rows=100)))
+    assert not any(line.startswith("clamp") for line in plain)
+    assert next(line for line in plain if line.startswith("noise: ")).endswith("before order and domain are restored")
+    assert describe_claim(free) == describe_claim(inside)
+    told, other = (plan_to_json(make_plan(policy, rows=100)) for policy in (free, inside))
+    assert (told["clamp"], "clamp" in other) == ("no", False)

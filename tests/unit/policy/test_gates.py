@@ -1,0 +1,115 @@
+"""Limits on the released table alone, and what models are to predict: read, refused in words, told by `check`, in the hash."""
+
+from __future__ import annotations
+
+import pytest
+
+from release_pipeline.errors import PolicyInvalid
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.plan import describe_plan, make_plan
+
+POLICY = """\
+policy: people
+steward: ana
+population: all-people
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-um, epsilon: 2, k: 5}
+columns:
+  site: {role: quasi, do: keep, values: [1, 2, 3], why: known sites}
+  ill: {role: confidential, do: keep, values: [flu, cold], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 5000], grid: 1, outside: clamp, why: top code}
+  age: {role: quasi, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: by construction}
+"""
+ALL = "gates: {anonymity_k: 5, l_diversity: {ill: 2}, t_closeness: {ill: 0.3, income: 0.25}, marketer_risk: 10%}\n"
+ASKED = "audit: {predict: {income: {above: 1000}, ill: {equals: flu}}}\n"
+HASH = "c40d4f578563b193b08dcabaf39d4771ec42842dee88f899cbb6bfb75dfc8799"  # as the version before these parts computed it
+
+
+def load(more: str = "", **changes: str) -> Policy:
+    """The policy with lines added, and parts of its text replaced."""
+    text = POLICY
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    return parse_policy(text + more, name="people.yaml")
+
+
+def test_limits_on_groups_are_read_and_told() -> None:
+    """What `check` says of them, in words."""
+    policy = load(ALL + ASKED)
+    assert policy.gates.of_groups == {
+        "anonymity_k": (),
+        "l_diversity": ("ill",),
+        "t_closeness": ("ill", "income"),
+        "marketer_risk": (),
+    }
+    told = "\n".join(describe_plan(make_plan(policy)))
+    for words in (
+        "groups of released quasi-identifiers of at least 5",
+        "at least 2 different values of ill in each group",
+        "distance of ill in each group from all at most 0.3",
+        "distance of income in each group from all at most 0.25",
+        "marketer risk at most 10%",
+        "models learn to predict: income above 1000; ill equal to 'flu'",
+    ):
+        assert words in " ".join(told.split())
+
+
+def test_policies_without_these_parts_keep_their_hash() -> None:
+    """As they were approved; with one of them it is another policy."""
+    plain = load()
+    assert plain.canonical_hash() == HASH
+    hashes = {
+        load(more).canonical_hash()
+        for more in (
+            "",
+            ALL,
+            ASKED,
+            "gates: {anonymity_k: 5}\n",
+            "gates: {marketer_risk: 10%}\n",
+            "audit: {predict: {ill: {equals: cold}}}\n",
+        )
+    }
+    assert len(hashes) == 6
+    assert load("audit: {}\n").canonical_hash() == load("audit: {predict: {}}\n").canonical_hash() == plain.canonical_hash()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("gates: {anonymity_k: 1}\n", "gates.anonymity_k"),
+        ("gates: {t_closeness: {ill: 1.5}}\n", "gates.t_closeness.ill"),
+        ("gates: {marketer_risk: 0.1}\n", "must be a percentage"),
+        ("gates: {l_diversity: {site: 2}}\n", "'site' is not a released column with role: confidential."),
+        ("gates: {t_closeness: {age: 0.2}}\n", "'age' is not a released column with role: confidential."),
+        ("gates: {l_diversity: {income: 2}}\n", "'income' gets noise, so that different values of it say nothing."),
+        ("gates: {l_diversity: {ill: 3}}\n", "'ill' has 2 declared values, so that no group can have so many."),
+        ("audit: {predict: {income: {abve: 5}}}\n", "Did you mean 'above'"),
+        ("audit: {predict: {income: {equals: 5}}}\n", "'income' is a column of numbers. Say above: NUMBER."),
+        ("audit: {predict: {income: {above: 5000}}}\n", "it is outside the column's domain"),
+        ("audit: {predict: {ill: {above: 5}}}\n", "'ill' is a column of entries. Say equals: ENTRY."),
+        ("audit: {predict: {ill: {equals: measles}}}\n", "it is none of the column's declared values."),
+        ("audit: {predict: {other: {above: 5}}}\n", "'other' is not a released column with do: noise or keep."),
+        ("audit: {predict: {income: {}}}\n", "a target has either 'above' with a number or 'equals' with an entry"),
+        ("audit: {predict: {income: {above: 5, equals: 6}}}\n", "a target has either 'above'"),
+        ("audit: {forecast: {}}\n", "'forecast'"),
+    ],
+)
+def test_what_is_wrong_with_them_is_said_in_words(more: str, words: str) -> None:
+    """One problem, with its place in the file and what to do."""
+    with pytest.raises(PolicyInvalid) as caught:
+        load(more)
+    assert words in caught.value.in_full
+    assert "people.yaml:13" in caught.value.in_full
+
+
+def test_without_quasi_identifiers_there_are_no_groups_to_limit() -> None:
+    """Numbers with noise make none; exact centroids of quasi-identifiers do."""
+    dropped = {"role: quasi, do: keep, values: [1, 2, 3], why: known sites": "role: quasi, do: drop"}
+    with pytest.raises(PolicyInvalid) as caught:
+        load("gates: {anonymity_k: 5}\n", **dropped)
+    assert "no quasi-identifier is released as it is or coarser, so there are no groups" in caught.value.in_full
+    exact = {"protect: {method: dp-um, epsilon: 2, k: 5}": "protect: {method: mdav, k: 5}"}
+    assert load("gates: {anonymity_k: 5}\n", **dropped, **exact).gates.anonymity_k == 5
