@@ -180,7 +180,7 @@ def measure(heights: npt.NDArray[np.float64], group: Ints, k: int, epsilon: Epsi
 def link(original: Ints, released: Ints, group: Ints) -> npt.NDArray[np.float64]:
     """For each record 1/|G| if its own original is among the nearest originals G of its class, else 0; exactly, for one column.
 
-    The measure of `stages.audit.record_linkage`, of every record instead of a sample. With d = |y - x| the own original is among
+    The measure of `privacy.risk.record_linkage`, of every record instead of a sample. With d = |y - x| the own original is among
     the nearest if no original of the class lies strictly between y - d and y + d, and G are those at these two ends.
     """
     apart = 4 * (int(max(np.abs(original).max(), np.abs(released).max())) + 1)

@@ -41,6 +41,7 @@ from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy import Epsilon, Grid, mdav, noise_stream, order_clusters
 from release_pipeline.privacy.methods import add_noise
+from release_pipeline.privacy.utility import column_error
 from release_pipeline.privacy.vectors import (
     Insensitive,
     Order,
@@ -50,7 +51,6 @@ from release_pipeline.privacy.vectors import (
     compute_vectors,
     quantise_columns,
 )
-from release_pipeline.stages.audit import column_error
 from release_pipeline.stages.ways import RECORD, find_way
 
 CENSUS = ("AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "STATETAX", "TAXINC", "POTHVAL", "INTVAL", "FICA")

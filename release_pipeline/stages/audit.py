@@ -1,112 +1,198 @@
-"""Utility and risk of a masked table, first form. Figures against the original are internal: they inform, and gate nothing."""
+"""Utility and risk of a released table against the records that it was made of. Every figure is internal: it informs the people
+who decide, and gates nothing (methods.md section 2). What a gate may look at is in `gates`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.policy.model import Gates
-from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import NoiseColumn, Target
+from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
+from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
+from release_pipeline.privacy.risk import record_linkage
+from release_pipeline.privacy.utility import (
+    choose_places,
+    correlation_matrix,
+    covariance_matrix,
+    describe_spread,
+    ks_distance,
+    share_at_most,
+    share_of_many,
+    sse_paper,
+    variance_of,
+    wasserstein_distance,
+)
+from release_pipeline.stages.measures.discrimination import tell_apart
+from release_pipeline.stages.measures.features import encode_entries, encode_features
+from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
+from release_pipeline.stages.measures.prediction import predict
 
-LINKAGE_SAMPLE = 2_000
+LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
+LINKAGE_SAMPLE = 2_000  # released records that are linked
+MODEL_SAMPLE = 5_000  # records of each table that models see
+SEED = 1  # of the models' own choices: the same figures for the same tables
+DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
 
 Numbers = npt.NDArray[np.float64]
+Places: TypeAlias = npt.NDArray[np.intp]
+Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
+Streams: TypeAlias = Callable[[Context], NoiseStream]
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A limit that the policy sets and what stands against it."""
+class Compared:
+    """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
+    record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
+    knows how they were coarsened."""
 
-    name: str
-    value: float
-    limit: float
+    policy: Policy
+    read: Read
+    released: pa.Table
+    own: Places
+    everybody: pa.Table
 
     @property
-    def passed(self) -> bool:
-        """Whether the value is within the limit (NaN is not)."""
-        return self.value <= self.limit
+    def originals(self) -> int:
+        """How many records the release was made of."""
+        return len(self.original(next(iter(self.policy.noise_columns))))
 
-    @property
-    def words(self) -> str:
-        """What to say when it does not pass: never the value, which is computed from the data."""
-        return f"the {self.name} is over the limit {self.limit:g} (the figure is in the vault)."
+    def original(self, name: str) -> pa.ChunkedArray:
+        """A column of all records."""
+        return self.read("records", [name]).column(name)
 
-
-def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:
-    """One gate for each column and kind of error with a limit; a column without the figure fails."""
-    kinds = (
-        ("error", "expected error", gates.expected_error),
-        ("relative_error", "expected relative error", gates.relative_error),
-    )
-    found: list[Gate] = []
-    for figure, words, limits in kinds:
-        for name, limit in limits.items():
-            value = figures.get(name, {}).get(figure)
-            found.append(Gate(f"{words} of {name}", np.nan if value is None else float(value), float(limit)))
-    return found
+    def of_released(self, name: str) -> pa.ChunkedArray:
+        """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
+        the record got: that is what somebody who knows the hierarchy makes of the true value."""
+        if name in self.policy.generalised_columns:
+            return self.released.column(name)
+        return self.original(name).take(pa.array(self.own))
 
 
-def audit_columns(
-    original: pa.Table, released: pa.Table, own: npt.NDArray[np.intp], *, stream: NoiseStream
-) -> dict[str, float | int | dict[str, float]]:
-    """Every figure of a masked table against its original, which has the same columns; `own[i]` is the original of record i."""
-    names = original.column_names
-    x = np.stack([original.column(name).to_numpy()[own] for name in names], axis=1)
-    y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
-    everybody = np.stack([original.column(name).to_numpy() for name in names], axis=1)
-    linkage, tried = record_linkage(everybody, y, own, stream=stream)
+def audit_table(compared: Compared, *, streams: Streams, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Every figure of a released table, as evidence keeps it. `streams` gives the random choices of each part by its name."""
+    released, own, policy = compared.released, compared.own, compared.policy
+    names = list(policy.noise_columns)
+    progress("measuring utility")
+    figures = _measure_columns(compared)
+    progress("linking records")
+    tried = shuffled_positions(len(own), streams("linkage"))[:LINKAGE_SAMPLE]
+    original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
+    for place, name in enumerate(names):
+        original[:, place] = compared.original(name).to_numpy()
+    masked = np.column_stack([released.column(name).to_numpy()[tried] for name in names])
+    linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
+    figures["record_linkage"] = asdict(linked)
+    figures["record_linkage_by_chance"] = 1 / len(original)
+    del original
+    progress("attacking the released table")
+    figures |= _attack(compared, streams)
+    groups = measure_groups(released, policy)
+    if groups is not None:
+        risk = journalist_risk(released.select(policy.released_quasi), compared.everybody)
+        figures["groups"] = {**groups.to_json(), "journalist": risk}
+    progress("training models")
+    return round_figures({**figures, **_train(compared, streams)})
+
+
+def link_within(
+    original: Numbers, released: Numbers, own: Places, groups: npt.NDArray[np.int64], *, stream: NoiseStream
+) -> dict[str, Any]:
+    """Linking as KEA18 has it: only originals of the record's own class count."""
+    tried = shuffled_positions(len(own), stream)[:LINKAGE_SAMPLE]
+    return asdict(record_linkage(original, released, own, positions=tried, groups=groups))
+
+
+def _measure_columns(compared: Compared) -> dict[str, Any]:
+    """The closed formulas: errors record by record, distances of distributions, moments, and links between columns."""
+    names = list(compared.policy.noise_columns)
+    found: dict[str, dict[str, Any]] = {
+        figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
+    }
+    originals, masked = list[Numbers](), list[Numbers]()
+    for name in names:
+        everybody, y = compared.original(name).to_numpy(), compared.released.column(name).to_numpy()
+        x = everybody[compared.own]
+        variance = variance_of(everybody)
+        found["error"][name] = float(np.mean((x - y) ** 2)) / variance if variance > 0 else 0.0
+        found["absolute_error"][name] = float(np.mean(np.abs(x - y)))
+        found["ks"][name] = ks_distance(everybody, y)
+        found["wasserstein"][name] = wasserstein_distance(everybody, y)
+        found["spread"][name] = {"original": asdict(describe_spread(everybody)), "released": asdict(describe_spread(y))}
+        places = choose_places(y)
+        shares = {"original": share_of_many(everybody, places), "released": share_at_most(y, places).tolist()}
+        found["curves"][name] = {"places": places.tolist(), **shares}
+        originals.append(x)
+        masked.append(y)
+    covariances = {"original": covariance_matrix(originals), "released": covariance_matrix(masked)}
     return {
-        "error": {name: column_error(x[:, i], y[:, i]) for i, name in enumerate(names)},
-        "sse_paper": sse_paper(x, y),
-        "record_linkage_percent": linkage,
-        "record_linkage_sample": tried,
+        **found,
+        "sse_paper": sse_paper(originals, masked),
+        "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
+        "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
     }
 
 
-def column_error(original: Numbers, released: Numbers) -> float:
-    """Mean squared difference over the variance of the original; 1.0 is no better than publishing the mean."""
-    variance = float(np.var(original))
-    return float(np.mean((original - released) ** 2)) / variance if variance > 0 else 0.0
+def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
+    """The three attacks on all released columns, and inference column by column. Linking and inferring need two columns, and all
+    of them somebody to compare with."""
+    columns: list[AttackedColumn] = []
+    for name, column in compared.policy.released_columns.items():
+        before, after = compared.of_released(name), compared.released.column(name)
+        if isinstance(column, NoiseColumn):
+            columns.append(AttackedColumn(name, before.to_numpy(), after.to_numpy()))
+        else:
+            columns.append(AttackedColumn(name, *encode_entries([before, after])))
+    if compared.released.num_rows < LEAST_ATTACKED:
+        return {"attacks": [], "inference": {}}
+    table, attacks = Attacked(tuple(columns)), list[Attack]()
+    by_column: dict[str, Any] = {}
+    if len(columns) > 1:
+        attacks.append(link(table, stream=streams("link")))
+        inference = infer(table, stream=streams("infer"))
+        attacks.append(inference.overall)
+        by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
+    attacks[:0] = single_out(table, stream=streams("single out"))
+    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column}
 
 
-def sse_paper(original: Numbers, released: Numbers) -> float:
-    """IDP24's mean SSE over the columns of two matrices: mean of (1/m^2) sum_a ((x_a - y_a) / var_a)^2, literally."""
-    variances = np.var(original, axis=0)
-    kept = variances > 0
-    scaled = (original[:, kept] - released[:, kept]) / variances[kept]
-    return float(np.mean(np.sum(scaled * scaled, axis=1))) / original.shape[1] ** 2
+def _train(compared: Compared, streams: Streams) -> dict[str, Any]:
+    """What models tell: on the same persons of both tables, a random sample where there are many."""
+    released, policy = compared.released, compared.policy
+    tried = shuffled_positions(released.num_rows, streams("models"))[:MODEL_SAMPLE]
+    after = released.select(list(policy.released_columns)).take(pa.array(tried))
+    before = pa.table({name: compared.of_released(name).take(pa.array(tried)) for name in after.column_names})
+    original, masked = encode_features([before, after])
+    told: dict[str, Any] = {
+        "model_sample": {"tried": len(tried), "among": released.num_rows},
+        "discrimination": [asdict(one) for one in tell_apart(original, masked, seed=SEED, stream=streams("shuffled tables"))],
+        "predictions": {},
+    }
+    for name, target in policy.audit.predict.items():
+        rest = [place for place, other in enumerate(after.column_names) if other != name]
+        truth, said = _says_yes(before.column(name), target), _says_yes(after.column(name), target)
+        if rest:
+            told["predictions"][name] = asdict(predict(original[:, rest], truth, masked[:, rest], said, seed=SEED))
+    return told
 
 
-def record_linkage(
-    original: Numbers,
-    released: Numbers,
-    own: npt.NDArray[np.intp],
-    *,
-    stream: NoiseStream,
-    groups: npt.NDArray[np.int64] | None = None,
-) -> tuple[float, int]:
-    """The percentage of released records whose own original is among the nearest ones (ties 1/|G|), and how many were tried.
+def _says_yes(column: pa.ChunkedArray, target: Target) -> npt.NDArray[np.bool_]:
+    if target.above is not None:
+        return column.to_numpy() > float(target.above)
+    return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)
 
-    KDP13's measure, Euclidean on z-scores of the original; `own[i]` is the original of released record i. Of more than 2,000
-    released records a random sample is tried. With `groups`, the group of each original, only originals of the own one count.
-    """
-    from scipy.spatial import KDTree
 
-    deviation = np.std(original, axis=0)
-    deviation[deviation == 0] = 1
-    tried = shuffled_positions(len(released), stream)[:LINKAGE_SAMPLE]
-    points, known = released[tried] / deviation, original / deviation
-    if groups is not None:  # so far apart that no other group is ever nearer
-        apart = groups * (4 * float(np.abs(np.concatenate([known, points])).max(initial=0)) * np.sqrt(known.shape[1]) + 1)
-        known, points = np.column_stack([known, apart]), np.column_stack([points, apart[own[tried]]])
-    tree = KDTree(known, compact_nodes=False, balanced_tree=False)
-    distances, _ = tree.query(points)
-    linked = 0.0
-    for nearest, mine in zip(tree.query_ball_point(points, distances * (1 + 1e-9)), own[tried], strict=True):
-        linked += 1 / len(nearest) if mine in nearest else 0.0
-    return 100 * linked / len(tried), len(tried)
+def round_figures(figures: Any) -> Any:
+    """Figures as evidence keeps them: six significant digits, and None for what there is not."""
+    if isinstance(figures, Mapping):
+        return {name: round_figures(figure) for name, figure in figures.items()}
+    if isinstance(figures, list | tuple):
+        return [round_figures(figure) for figure in figures]
+    if isinstance(figures, float):
+        return float(f"{figures:.{DIGITS}g}") if np.isfinite(figures) else None
+    return figures

@@ -31,8 +31,7 @@ from release_pipeline.experiments.kea18 import (
     main,
     run,
 )
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.stages.audit import record_linkage
+from release_pipeline.privacy.risk import record_linkage
 
 pytestmark = pytest.mark.statistical
 
@@ -219,15 +218,10 @@ def test_linking_is_that_of_the_audit(records: list[tuple[int, int, int]]) -> No
         near = min(abs(other - y) for other, _, its in records if its == g)
         nearest = sum(abs(other - y) == near for other, _, its in records if its == g)
         assert mine[place] == (1 / nearest if abs(x - y) == near else 0)
-    percent, tried = record_linkage(
-        original[:, None].astype(float),
-        released[:, None].astype(float),
-        np.arange(len(records)),
-        stream=noise_stream(bytes(32), "link"),
-        groups=group,
-    )
-    assert tried == len(records)
-    assert percent == pytest.approx(100 * mine.mean())
+    own = np.arange(len(records))
+    share = record_linkage(original[:, None].astype(float), released[:, None].astype(float), own, positions=own, groups=group)
+    assert share.tried == len(records)
+    assert share.value == pytest.approx(mine.mean())
 
 
 def test_records_without_a_class_are_neither_linked_nor_near() -> None:

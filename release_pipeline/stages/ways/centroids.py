@@ -15,8 +15,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.model import NoiseColumn, Suppress
 from release_pipeline.policy.plan import percent
 from release_pipeline.privacy.methods import Statistics
-from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
-from release_pipeline.stages.audit import Gate, audit_columns
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.stages.audit import Compared, Streams, audit_table
+from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.suppress import suppress_table
 from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Progress, Read, Suppressed, describe_scales
@@ -50,7 +51,8 @@ class CentroidWay:
             if isinstance(column, NoiseColumn):
                 progress(f"masking {name}")
                 exact = self._stored(name, statistics, membership)
-                columns[name] = pa.array(mask(exact, secret=secret, context=(*context, name))[order])
+                released = mask(exact, secret=secret, context=(*context, name), clamp=self.policy.clamps)
+                columns[name] = pa.array(released[order])
             else:
                 columns[name] = read("records", [name]).column(0).combine_chunks().take(pa.array(order))
         return pa.table(columns)
@@ -70,11 +72,13 @@ class CentroidWay:
             refusal = f"{done.share:.1%} of the records would have to be suppressed, and at most {percent(rule.at_most)} may be."
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
-    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
-        """Errors against the original, and how many records can be linked to it."""
-        names = list(self.policy.noise_columns)
-        own = released.column(RECORD).to_numpy()
-        return audit_columns(read("records", names), released.select(names), own, stream=stream)
+    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+        """What `audit_table` measures. Of quasi-identifiers that are replaced by centroids nobody has a list of others."""
+        quasi, kept = self.policy.released_quasi, self.policy.kept_columns
+        is_kept = all(name in kept for name in quasi)
+        everybody = read("records", quasi) if quasi and is_kept else released.select(quasi)
+        compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody)
+        return audit_table(compared, streams=streams, progress=progress)
 
     def _stored(self, name: str, statistics: pa.Table, membership: pa.Table) -> Statistics:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""

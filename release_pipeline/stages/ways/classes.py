@@ -29,9 +29,10 @@ from release_pipeline.privacy.class_noise import (
     find_small_classes,
     mean_inverses,
 )
-from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.stages.audit import Gate, audit_columns, record_linkage
+from release_pipeline.stages.audit import Compared, Streams, audit_table, link_within, round_figures
+from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.suppress import encode, group_sizes
 from release_pipeline.stages.ways.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
 from release_pipeline.stages.ways.way import (
@@ -207,43 +208,33 @@ class ClassWay:
             table = table.set_column(table.column_names.index(name), name, labels)
         return table
 
-    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
-        """Errors, linking within classes, and what the generalisation lost."""
+    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+        """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
         names = list(self.policy.noise_columns)
         own, group = released.column(RECORD).to_numpy(), self._groups(read)
         original = read("records", names)
-        figures: dict[str, Any] = audit_columns(original, released.select(names), own, stream=stream)
+        members = np.flatnonzero(group >= 0)
+        labels = read("labels", None).take(pa.array(group[members]))
+        kept = {name: read("records", [name]).column(0).take(pa.array(members)) for name in self.policy.kept_columns}
+        everybody = pa.table({name: kept[name] if name in kept else labels.column(name) for name in self.policy.released_quasi})
+        compared = Compared(self.policy, read, released, own, everybody)
+        figures = audit_table(compared, streams=streams, progress=progress)
         relative = {
             name: _or_none(_relative_error(original.column(name).to_numpy()[own], released.column(name).to_numpy()))
             for name in names
         }
-        members = np.flatnonzero(group >= 0)
         place = np.full(len(group), -1, dtype=np.intp)
         place[members] = np.arange(len(members))
         x = np.stack([original.column(name).to_numpy() for name in names], axis=1)[members]
         y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
-        risk, tried = record_linkage(x, y, place[own], stream=stream, groups=group[members])
-        sizes = np.bincount(released.column(CLASS).to_numpy())
-        sizes = sizes[sizes > 0]
-        return {
-            **figures,
+        classes = len(np.unique(released.column(CLASS).to_numpy()))
+        more = {
             "relative_error": relative,
-            "linking_risk_percent": risk,
-            "linking_risk_sample": tried,
-            "linking_by_guess_percent": 100 * len(sizes) / len(own),
-            "means": {
-                name: {"original": float(original.column(name).to_numpy().mean()), "released": float(y[:, place].mean())}
-                for place, name in enumerate(names)
-            },
-            "classes": {
-                "number": len(sizes),
-                "smallest": int(sizes.min()),
-                "mean": float(sizes.mean()),
-                "largest": int(sizes.max()),
-                "discernibility": int(np.sum(sizes * sizes)),
-            },
+            "linking_risk": link_within(x, y, place[own], group[members], stream=streams("linkage within classes")),
+            "linking_by_guess": classes / len(own),
             "information_loss": measure_loss(self.policy, self.protect, read, group),
         }
+        return figures | round_figures(more)
 
     def _groups(self, read: Read) -> Ints:
         return read("membership", None).column(CLASS).to_numpy().astype(np.int64)

@@ -28,7 +28,7 @@ class ColumnWay(CentroidWay):
             progress(f"expecting the error of {name}")
             numbers = read("records", [name]).column(name).to_numpy()
             exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-            expected[name] = {"error": expect_error(exact, numbers, secret=secret, context=(name,))}
+            expected[name] = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
         return expected
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:

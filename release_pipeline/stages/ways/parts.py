@@ -11,14 +11,16 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.noise import NoiseStream, noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.partition import draw_parts
-from release_pipeline.stages.audit import Gate
+from release_pipeline.stages.audit import Streams
+from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.suppress import encode, group_sizes
 from release_pipeline.stages.ways.classes import ClassWay
 from release_pipeline.stages.ways.grouping import Ints
 from release_pipeline.stages.ways.way import CLASS, RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed, Way
 
+ERRORS = ("error", "error_low", "error_high")
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
 
 
@@ -117,7 +119,7 @@ class PartedWay:
             figures=figures,
         )
 
-    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
+    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
         """As the method does, on all records that may be in this release, with the classes of all parts."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
         tables: dict[str, pa.Table] = {}
@@ -129,7 +131,7 @@ class PartedWay:
             labels = read("labels", None).drop_columns([PART])
             tables = {"membership": pa.table({CLASS: pa.array(group)}), "labels": labels}
         released = _put(released, RECORD, np.searchsorted(rows, released.column(RECORD).to_numpy()))
-        return self.way.audit(_Cache(read).within(rows, tables), released, stream=stream)
+        return self.way.audit(_Cache(read).within(rows, tables), released, streams=streams, progress=progress)
 
     def _count(self, read: Read) -> int:
         return read("records", [next(iter(self.policy.noise_columns))]).num_rows
@@ -173,14 +175,19 @@ class PartedWay:
             merged[name] = {
                 key: _combine(key, [figures[name][key] for figures, _ in found], weights) for key in found[0][0][name]
             }
-            if "error" in found[0][0][name]:
-                numbers = cached.read("records", [name]).column(name).to_numpy()
-                spread = [float(np.var(numbers[rows])) for _, rows in found]
-                whole = float(np.var(np.concatenate([numbers[rows] for _, rows in found])))
-                parts = [
-                    figures[name]["error"] * own * share for (figures, _), own, share in zip(found, spread, weights, strict=True)
-                ]
-                merged[name]["error"] = sum(parts) / whole if whole > 0 else 0.0
+            errors = [key for key in ERRORS if key in found[0][0][name]]
+            if not errors:
+                continue
+            numbers = cached.read("records", [name]).column(name).to_numpy()
+            spread = [float(np.var(numbers[rows])) for _, rows in found]
+            whole = float(np.var(np.concatenate([numbers[rows] for _, rows in found])))
+            for key in errors:  # the range of the whole is at most as wide as those of the parts together
+                of_parts = [figures[name][key] for figures, _ in found]
+                if any(part is None for part in of_parts):
+                    merged[name][key] = None
+                    continue
+                squares = float(np.dot(of_parts, np.multiply(spread, weights)))
+                merged[name][key] = squares / whole if whole > 0 else 0.0
         return merged
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from release_pipeline.policy.model import ProtectAlike, Suppress
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.methods import Statistics
-from release_pipeline.stages.audit import Gate
+from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
 from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
@@ -34,7 +34,7 @@ class VectorWay(CentroidWay):
         made = self._cluster(read, secret=secret, context=(), progress=progress)
         for name, exact in made.items():
             numbers = read("records", [name]).column(name).to_numpy()
-            expected[name] = {"error": expect_error(exact, numbers, secret=secret, context=(name,))}
+            expected[name] = expect_error(exact, numbers, secret=secret, context=(name,)).to_json()
         if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, ProtectAlike):
             values = {name: pa.array(mask(exact, secret=secret, context=(name,))) for name, exact in made.items()}
             kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}

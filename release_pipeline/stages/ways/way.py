@@ -14,14 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.noise import Context, NoiseStream
-from release_pipeline.stages.audit import Gate
+from release_pipeline.privacy.noise import Context
+from release_pipeline.stages.audit import Read, Streams
+from release_pipeline.stages.gates import Gate
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
 CLASS = f"{OURS}_class"  # the class of a record, never released
 SUPPRESSION = f"{OURS}_suppression"  # beside the columns in what is expected
 
-Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
 Progress: TypeAlias = Callable[[str], None]
 Contexts: TypeAlias = Sequence[Context]
 
@@ -91,6 +91,6 @@ class Way(Protocol):
         """What of the masked records may be released."""
         ...
 
-    def audit(self, read: Read, released: pa.Table, *, stream: NoiseStream) -> dict[str, Any]:
-        """Figures of utility and risk against the original: internal."""
+    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+        """Figures of utility and risk against the original: internal. `streams` gives random choices by their purpose."""
         ...

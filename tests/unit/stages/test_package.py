@@ -17,7 +17,7 @@ LOW, HIGH, BELOW = -10, 1000, 3
 TOWNS, SEXES, REMARKS = ("north", "01"), (0, 1), ("yes", "no", "not asked")
 
 
-def policy(*, below: int | None = BELOW, keep: bool = True) -> Policy:
+def policy(*, below: int | None = BELOW, keep: bool = True, clamp: str = "yes") -> Policy:
     """Two quasi-identifiers and an answer that are kept, two numbers with noise, a dropped column."""
     kept = """
   town:   {role: quasi, do: keep, values: [north, "01"], why: needed}
@@ -31,7 +31,7 @@ population: folk
 source: {{path: people.csv}}
 person: each-row
 releases: once
-protect: {{method: idp-cbls, epsilon: 2, k: 5}}
+protect: {{method: idp-cbls, epsilon: 2, k: 5, clamp: {clamp}}}
 columns:
   person: {{role: identifier, do: drop}}{kept * keep}
   income: {{role: confidential, do: noise, domain: [{LOW}, {HIGH}], grid: 1, outside: fail, why: known}}
@@ -60,6 +60,18 @@ def test_nothing_is_said_of_what_may_be_published() -> None:
     assert list(check_released(table(), policy(), rows=6)) == []
     blank = table(town=pa.array([None] * 6, pa.string()), sex=pa.array([0] * 3 + [None] * 3, pa.int64()))
     assert list(check_released(blank, policy(), rows=6)) == []
+
+
+def test_values_may_lie_anywhere_where_the_policy_says_so() -> None:
+    """Outside the domain, and still no missing or infinite ones."""
+    far = table(income=pa.array([-1e9, 0.0, 1.5, 2.0, 999.9, 1e9]))
+    assert list(check_released(far, policy(), rows=6)) == ["Column income has values outside its domain."]
+    assert list(check_released(far, policy(clamp="no"), rows=6)) == []
+    for odd in (float("nan"), float("inf"), None):
+        lacks = table(income=pa.array([odd, 0.0, 1.5, 2.0, 999.9, 1.0]))
+        assert list(check_released(lacks, policy(clamp="no"), rows=6)) == [
+            "Column income has values that are missing or infinite."
+        ]
 
 
 def test_whole_numbers_may_come_as_texts() -> None:

@@ -1,0 +1,97 @@
+"""The limits that a policy sets, and what stands against them: the error to expect, and the released table alone.
+
+No gate is judged on a figure that compares released values with original ones: passing it would tell of the noise that was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from release_pipeline.policy.model import Gates
+from release_pipeline.stages.measures.groups import Groups
+
+ERROR = "expected error"
+EXPECTED, ALONE = "expected from the data and the noise scales, before any noise", "of the released table alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A limit that the policy sets and what stands against it. `at_least`: the limit is the smallest value that passes. `basis`:
+    what the figure is of. `column`: the one that it is for, if it is for one."""
+
+    name: str
+    value: float
+    limit: float
+    at_least: bool = False
+    basis: str = EXPECTED
+    column: str = ""
+
+    @property
+    def is_of_error(self) -> bool:
+        """Whether it limits a mean squared error."""
+        return self.name.startswith(ERROR)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the value is within the limit (NaN is not)."""
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    @property
+    def words(self) -> str:
+        """What to say when it does not pass: never the value, which may be computed from the data; and of the released table,
+        which is withheld, not even what about it."""
+        if self.basis == ALONE:
+            return "a limit on the groups of the released table is not met (which one, and the figure, are in the vault)."
+        side = "under" if self.at_least else "over"
+        return f"the {self.name} is {side} the limit {self.limit:g} (the figure is in the vault)."
+
+    def to_json(self) -> dict[str, Any]:
+        """As a note keeps it: None for a figure that there is not."""
+        return {**asdict(self), "value": None if np.isnan(self.value) else self.value}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any] | list[Any]) -> Gate:
+        """The gate that a note tells of; one of an earlier version, which told less, does not pass."""
+        if isinstance(told, list):
+            return cls(str(told[0]), float("nan"), float(told[2]))
+        return cls(**{**told, "value": float("nan") if told["value"] is None else told["value"]})
+
+
+def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:
+    """One gate for each column and kind of error with a limit; a column without the figure fails."""
+    kinds = (
+        ("error", ERROR, gates.expected_error),
+        ("relative_error", "expected relative error", gates.relative_error),
+    )
+    found: list[Gate] = []
+    for figure, words, limits in kinds:
+        for name, limit in limits.items():
+            value = figures.get(name, {}).get(figure)
+            found.append(Gate(f"{words} of {name}", np.nan if value is None else float(value), float(limit), column=name))
+    return found
+
+
+def judge_groups(groups: Groups | None, gates: Gates) -> list[Gate]:
+    """One gate for each limit on the groups of released quasi-identifiers; without groups each fails."""
+
+    def gate(name: str, value: float | None, limit: float, *, at_least: bool, column: str = "") -> Gate:
+        return Gate(name, np.nan if value is None else value, limit, at_least, ALONE, column)
+
+    found: list[Gate] = []
+    if gates.anonymity_k is not None:
+        smallest = None if groups is None else groups.smallest
+        found.append(gate("smallest group of released quasi-identifiers", smallest, gates.anonymity_k, at_least=True))
+    for name, least in gates.l_diversity.items():
+        value = None if groups is None else groups.diversity[name]
+        found.append(gate(f"l-diversity of {name}", value, least, at_least=True, column=name))
+    for name, most in gates.t_closeness.items():
+        value = None if groups is None else groups.closeness[name]
+        found.append(gate(f"t-closeness of {name}", value, float(most), at_least=False, column=name))
+    if gates.marketer_risk is not None:
+        value = None if groups is None else groups.marketer
+        found.append(gate("marketer risk", value, float(gates.marketer_risk), at_least=False))
+    return found

@@ -1,0 +1,108 @@
+"""Groups of records that share their released quasi-identifiers: how small they are, and what they give away.
+
+The sizes, l-diversity and t-closeness are of the released table alone, so that a gate may limit them. The journalist's risk looks
+at the records that the release was made of, and is internal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline.policy import Policy
+from release_pipeline.policy.model import NoiseColumn
+from release_pipeline.privacy.risk import closeness, distinct_diversity, group_by, reidentify_by_groups
+from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
+
+MOST_BARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of one released table. `bars`: how many groups there are of sizes from one to another. `diversity`: of every
+    kept confidential column, the fewest different values in a group; `closeness`: of every released confidential column, the
+    largest distance of a group from the table. `prosecutor`: the chance of finding somebody of the smallest group, for who knows
+    that the person is in the table; `marketer`: the mean chance over all records."""
+
+    number: int
+    smallest: int
+    mean: float
+    largest: int
+    discernibility: int
+    bars: tuple[tuple[int, int, int], ...]
+    diversity: dict[str, int]
+    closeness: dict[str, float]
+    prosecutor: float
+    marketer: float
+
+    def to_json(self) -> dict[str, Any]:
+        """As evidence keeps it."""
+        return asdict(self)
+
+
+def measure_groups(table: pa.Table, policy: Policy) -> Groups | None:
+    """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left."""
+    names = policy.released_quasi
+    if not names or table.num_rows == 0:
+        return None
+    group = group_by([encode_entries([table.column(name)])[0] for name in names])
+    sizes, risk = np.bincount(group), reidentify_by_groups(group)
+    diversity: dict[str, int] = {}
+    distance: dict[str, float] = {}
+    for name, column in policy.released_columns.items():
+        if column.role != "confidential":
+            continue
+        if isinstance(column, NoiseColumn):
+            distance[name] = closeness(group, table.column(name).to_numpy(), ordered=True)
+        else:
+            [codes] = encode_entries([table.column(name)])
+            diversity[name] = distinct_diversity(group, codes)
+            distance[name] = closeness(group, codes, ordered=False)
+    return Groups(
+        number=len(sizes),
+        smallest=risk.smallest,
+        mean=table.num_rows / len(sizes),
+        largest=int(sizes.max()),
+        discernibility=int(np.sum(sizes * sizes)),
+        bars=tuple(count_sizes(sizes)),
+        diversity=diversity,
+        closeness=distance,
+        prosecutor=risk.prosecutor,
+        marketer=risk.prosecutor_mean,
+    )
+
+
+def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
+    """How many groups there are of each size, or of each range of sizes where there are many different ones: (from, to, number),
+    ranges wider the larger the sizes."""
+    different = np.unique(sizes)
+    if len(different) <= MOST_BARS:
+        return [(int(size), int(size), int(np.count_nonzero(sizes == size))) for size in different]
+    edges = np.unique(np.round(np.geomspace(different[0], different[-1] + 1, MOST_BARS + 1)).astype(np.int64))
+    counts = np.histogram(sizes, bins=edges)[0]
+    return [
+        (int(low), int(high) - 1, int(count)) for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True) if count
+    ]
+
+
+def journalist_risk(released: pa.Table, everybody: pa.Table) -> float:
+    """The largest chance of finding somebody for who has a list of all records that the release was made of, with their
+    quasi-identifiers as exact as released: 1 over the fewest of them that a released record can be of. A blank fits every entry.
+    """
+    names = released.column_names
+    pairs = [encode_entries([released.column(name), everybody.column(name)]) for name in names]
+    mine, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
+    rows = np.unique(mine, axis=0)
+    known = rows != BLANK
+    fewest = len(all_of_them)
+    for pattern in np.unique(known, axis=0):
+        those = rows[(known == pattern).all(axis=1)][:, pattern]
+        if those.shape[1] == 0:
+            continue
+        number = group_by(list(np.concatenate([those, all_of_them[:, pattern]]).T))
+        counts = np.bincount(number[len(those) :], minlength=int(number.max()) + 1)
+        fewest = min(fewest, int(counts[number[: len(those)]].min()))
+    return 1 / max(fewest, 1)
