@@ -59,7 +59,7 @@ IS_K_TOGETHER = (
     "these columns "
     "together, and on no others."
 )
-NO_K = "The method makes no clusters, so there is no k; the release is not called k-anonymous either."
+NO_K = "There is no k; the release is not called k-anonymous either."
 ANONYMITY = (
     "Records in the smallest group of equal quasi-identifiers that are released as they are; a blank cell counts as a value."
 )
@@ -69,10 +69,23 @@ NOISE = (
     "Mean absolute size of the noise of one released value, from declared facts alone, before order and domain are restored. It "
     "does not contain what grouping and clamping do to a value."
 )
+NOISE_ANYWHERE = (
+    "Mean absolute size of the noise of one released value, from declared facts alone. Order may be restored afterwards; values "
+    "stay where that leaves them, inside their domain or not. It does not contain what grouping does to a value."
+)
 NOISE_STAYS_INSIDE = "The noise that was really used depends on the data and is confidential: only the bound can be named."
 INDIVIDUAL = (
     "iDP is weaker than DP and must never be compared with it by epsilon: it speaks of the neighbours of the actual data only, "
     "and does not cover groups of people."
+)
+LAW = (
+    "What is known of the noise of each masked column, from declared facts alone, and what the analyst's kit of this software "
+    "makes of it. Where no honest interval exists it declines in words."
+)
+INSIDE = "inside: masked values lie in their declared domain"
+ANYWHERE = (
+    "anywhere: the noise left masked values where they are, and they may lie outside their declared domain. Leave them there: a "
+    "mean of values that were moved back is drawn inwards"
 )
 HIERARCHY_LIST = "What every value of a generalised column becomes on each level, as declared; level0 is the value itself."
 CLASSES_SHOW = (
@@ -140,7 +153,8 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     validated. `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the
     standard could not express is refused with a ValueError, a file without its hash with a KeyError.
     """
-    schema = {"fields": [_make_field(column) for column in view.columns], "missingValues": [""]}
+    anywhere = view.values == "anywhere"
+    schema = {"fields": [_make_field(column, anywhere=anywhere) for column in view.columns], "missingValues": [""]}
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
@@ -290,6 +304,11 @@ def _as_shown(value: object) -> str:
     return show_name(value) if isinstance(value, _Name) else show(str(value))
 
 
+def _as_html(value: object) -> object:
+    """What a macro of a template has rendered is text of the page already; everything else is shown as a text."""
+    return value if hasattr(value, "__html__") else _as_shown(value)
+
+
 def _as_markdown(value: object) -> _Ready:
     return _Ready(escape_markdown(_as_shown(value)))
 
@@ -301,7 +320,7 @@ def load_templates(format: str) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE / "templates"),
         autoescape=True,
-        finalize=_as_markdown if format == "markdown" else _as_shown,
+        finalize=_as_markdown if format == "markdown" else _as_html,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -325,6 +344,8 @@ def _context(view: PublicView) -> dict[str, Any]:
         "anonymity_words": _anonymity_words(view),
         "series_words": _series_words(view),
         "hierarchy_list": HIERARCHY_LIST,
+        "law_words": LAW,
+        "value_words": _value_words(view),
         "noise_words": _noise_words(view),
         "caveats": _caveats(view),
     }
@@ -360,8 +381,17 @@ def _noise_words(view: PublicView) -> str:
         return CLASS_NOISE
     if is_exact(view):
         return EXACT
-    noise = NOISE.replace("before order and domain are restored", "before the domain is restored") if is_together(view) else NOISE
+    if view.values == "anywhere":
+        noise = NOISE_ANYWHERE
+    elif is_together(view):
+        noise = NOISE.replace("before order and domain are restored", "before the domain is restored")
+    else:
+        noise = NOISE
     return f"{noise} {NOISE_STAYS_INSIDE}" if is_individual(view) else noise
+
+
+def _value_words(view: PublicView) -> str:
+    return ANYWHERE if view.values == "anywhere" else INSIDE
 
 
 def _caveats(view: PublicView) -> list[str]:
@@ -401,7 +431,13 @@ def _make_card(view: PublicView) -> dict[str, Any]:
             "not_protected": list(view.not_protected),
             "caveats": _caveats(view),
         },
-        "method": {"name": view.method, "words": view.method_words, "paper": view.paper, "consistency": view.consistency},
+        "method": {
+            "name": view.method,
+            "words": view.method_words,
+            "paper": view.paper,
+            "consistency": view.consistency,
+            "values": view.values,
+        },
         "k": {
             "value": view.k,
             "words": view.k_words,
@@ -424,6 +460,7 @@ def _make_card(view: PublicView) -> dict[str, Any]:
         "noise": _noise_words(view),
         "columns": [_make_column(column) for column in view.columns],
         "how_to_use": list(view.how_to_use),
+        "analysis": list(view.analysis),
         "formats": list(view.formats),
         "hashes": {"policy": view.policy_hash, "candidate": view.candidate_hash},
         "registry_head": {"event": view.head_event, "hash": view.head_hash},
@@ -446,6 +483,7 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "hierarchy": column.hierarchy,
         "levels": list(column.levels),
         "level": column.level,
+        "law": column.law,
     }
 
 
@@ -476,19 +514,24 @@ def _make_list(file: str, digest: str, size: int) -> dict[str, Any]:
     }
 
 
-def _make_field(column: ColumnView) -> dict[str, Any]:
+def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
+    """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only."""
+    is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string"):
         raise ValueError("a released column is of type number, integer or string")
     parts = [
         column.why,
         column.hierarchy or "",
+        f"declared domain {column.domain[0]} to {column.domain[1]}, beyond which released values may lie"
+        if is_free and column.domain
+        else "",
         f"declared grid {column.grid}" if column.grid else "",
         f"noise: {column.noise}" if column.noise else "",
     ]
     field: dict[str, Any] = {"name": column.name, "type": column.type}
     field["description"] = "; ".join(part for part in parts if part)
     constraints: dict[str, Any] = {}
-    if column.domain is not None:
+    if column.domain is not None and not is_free:
         constraints |= {"minimum": _bound(column.domain[0]), "maximum": _bound(column.domain[1])}
     if column.values:
         constraints["enum"] = [int(value) for value in column.values] if column.type == "integer" else list(column.values)

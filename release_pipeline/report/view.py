@@ -16,7 +16,8 @@ SHORT = 10_000  # characters of any one text: no table of people fits
 @dataclass(frozen=True, slots=True)
 class ColumnView:
     """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone;
-    `hierarchy`: what a generalised one was made coarser by, `levels` its levels in words, `level` the one of all records."""
+    `law`: what is known of the law of that noise; `hierarchy`: what a generalised one was made coarser by,
+    `levels` its levels in words, `level` the one of all records."""
 
     name: str
     role: str
@@ -32,13 +33,15 @@ class ColumnView:
     hierarchy: str | None = None
     levels: tuple[str, ...] = ()
     level: int | None = None
+    law: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PublicView:
     """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many different
     values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows.
-    `parts`: what random parts of the records mean, in sentences."""
+    `parts`: what random parts of the records mean, in sentences. `values`: whether masked values lie `inside` their domain, or
+    `anywhere`. `analysis`: what the analyst's kit offers, in sentences."""
 
     release: str
     policy: str
@@ -81,6 +84,8 @@ class PublicView:
     diversity: int | None = None
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
     parts: tuple[str, ...] = ()
+    values: str = "inside"
+    analysis: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

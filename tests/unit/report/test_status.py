@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import html
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
@@ -28,42 +27,10 @@ from release_pipeline.report.status import (
     render_status,
     say_amount,
 )
+from tests.unit.report.pages import Page
 from tests.unit.report.views import HOSTILE, TEXTS
 
 NANO = 10**9
-VOID = {"meta", "line", "path", "circle"}
-
-
-class Page(HTMLParser):
-    """The tags with their attributes, the text outside of the style, and what is open at the end."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.texts.append(data)
-
-    @property
-    def text(self) -> str:
-        """All text on one line."""
-        return " ".join("".join(self.texts).split())
 
 
 def population(

@@ -24,6 +24,7 @@ def noise_column(name: str, upper: str, grid: str, why: str, noise: str) -> Colu
         grid=grid,
         epsilon="0.5",
         noise=noise,
+        law="no law: the noise scales depend on the data and are confidential",
         missing="none: a missing value stops the release",
     )
 
@@ -102,6 +103,7 @@ def sample_view(**changes: Any) -> PublicView:
             ),
         ),
         formats=("parquet", "csv"),
+        analysis=("Means of a whole column (mean): an interval from a worst-case bound.", "Slopes: it declines."),
         policy_hash="3f" * 32,
         candidate_hash="a7" * 32,
         head_event=41,
@@ -161,6 +163,7 @@ def column_views(draw: st.DrawFn) -> ColumnView:
         values=draw(listed if kind != "number" else st.just(())),
         epsilon=draw(st.none() | _decimals()),
         noise=draw(st.none() | TEXTS),
+        law=draw(st.none() | TEXTS),
         missing=draw(st.none() | TEXTS),
     )
 
@@ -179,6 +182,9 @@ def public_views() -> st.SearchStrategy[PublicView]:
         | dict.fromkeys(("k", "anonymity_k"), st.none() | st.integers(1, 10**6))
         | {
             "definition": st.sampled_from(["dp", "idp"]),
+            "method": TEXTS.filter(lambda text: text not in ("mdav", "dp-mdav")),  # they have paragraphs of their own, and a k
+            "values": st.sampled_from(["inside", "anywhere"]),
+            "analysis": several,
             "scope": st.sampled_from(["centroid", "column", "table"]),
             "wider": st.lists(st.tuples(TEXTS | st.just("table"), TEXTS | st.just("not bounded")), max_size=2).map(tuple),
             "records_per_person": st.integers(1, 10_000),

@@ -1,0 +1,55 @@
+"""The differences of correlations as a triangle of cells, with the number written in each."""
+
+from __future__ import annotations
+
+from release_pipeline.report.charts.drawing import WIDTH, Box, Picture, Shape, Text, cut_apart
+from release_pipeline.report.internal_view import CorrelationView
+from release_pipeline.report.prose import is_number
+
+LEFT, TOP, CELL, HIGH = 92, 4, 46, 26
+STRENGTHS = (0.02, 0.05, 0.1, 0.2)  # from how large a difference on a cell has the next stronger colour
+
+
+def find_differences(view: CorrelationView) -> list[tuple[int, int, float | None]]:
+    """Released minus original for each pair of columns, the later one first; None where one of them is not known."""
+    return [
+        (row, across, _subtract(view.released[row][across], view.original[row][across]))
+        for row in range(len(view.names))
+        for across in range(row)
+    ]
+
+
+def draw_correlations(view: CorrelationView) -> Picture:
+    """A row for each column but the first, a column for each but the last, whose name stands on top of its cells."""
+    count = len(view.names)
+    shapes: list[Shape] = []
+    beside, above = cut_apart(view.names, LEFT - 8), cut_apart(view.names, 2 * CELL - 4)
+    for number in range(count):
+        y = TOP + number * HIGH
+        if number:
+            shapes.append(Text(LEFT - 6, y + 17, beside[number], "", "end"))
+        if number < count - 1:
+            shapes.append(Text(LEFT + number * CELL + 3, y + 20, above[number], "soft"))
+    for row, across, difference in find_differences(view):
+        x, y = LEFT + across * CELL, TOP + row * HIGH
+        shapes.append(Box(_choose_kind(difference), x, y, CELL - 2, HIGH - 2))
+        words = "none" if difference is None else f"{difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
+        shapes.append(Text(x + CELL // 2 - 1, y + 16, words, "cell", "middle"))
+    words = (
+        "Correlation as released minus correlation in the original, for each pair of columns; the table below has the figures."
+    )
+    width, height = max(LEFT + count * CELL + 4, WIDTH), TOP + count * HIGH
+    return Picture("Differences of correlations", words, width, height, tuple(shapes))
+
+
+def _subtract(released: float | None, original: float | None) -> float | None:
+    if released is None or original is None or not is_number(released) or not is_number(original):
+        return None
+    return released - original if is_number(released - original) else None
+
+
+def _choose_kind(difference: float | None) -> str:
+    if difference is None:
+        return "unknown"
+    strength = sum(abs(difference) >= least for least in STRENGTHS)
+    return f"{'up' if difference > 0 else 'down'}-{strength}" if strength else "even"

@@ -1,0 +1,107 @@
+"""The internal report, a pure function of one `InternalView`: the page from which reviewers decide on a candidate.
+
+Its figures are computed against the confidential records, so the page says on top that it is not for publication, and needs
+nothing else: no network, no script. The same view gives the same text. Every picture has its figures as a table, and plain words
+about what it shows of this very release; what was not measured is said, with the reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from release_pipeline.policy.plan import count_of
+from release_pipeline.report.charts.bars import Bar, Group, draw_bars
+from release_pipeline.report.internal_view import GateView, InternalView
+from release_pipeline.report.prose import Name, is_number, say_apart
+from release_pipeline.report.public import load_templates
+from release_pipeline.report.sections.parts import STOPPED, Figure, Section, Table, say_part, split
+from release_pipeline.report.sections.risk import show_attacks, show_budget, show_classes, show_levels, show_suppression
+from release_pipeline.report.sections.utility import (
+    show_correlations,
+    show_distributions,
+    show_errors,
+    show_map,
+    show_predictions,
+)
+from release_pipeline.report.status import STEPS, draw_burndown, list_sums, say_amount
+
+ORDER = (
+    show_map,
+    show_distributions,
+    show_errors,
+    show_correlations,
+    show_classes,
+    show_attacks,
+    show_predictions,
+    show_budget,
+    show_suppression,
+    show_levels,
+)
+_MANY_GATES = 8  # in one picture
+
+
+def render_internal(view: InternalView) -> str:
+    """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none."""
+    context: dict[str, Any] = {
+        "view": view,
+        "verdict": say_verdict(view),
+        "passed": bool(view.gates) and not list_failed(view) and not view.stopped_at,
+        "stopped": bool(view.stopped_at) or bool(list_failed(view)),
+        "gates": [(gate, *say_apart(gate.value, gate.limit)) for gate in view.gates],
+        "gate_figures": show_gates(view),
+        "sections": list_sections(view),
+        "draw_burndown": draw_burndown,
+        "sums": list_sums,
+        "steps": STEPS,
+        "amount": say_amount,
+        "counted": count_of,
+    }
+    return load_templates("html").get_template("internal-report.html").render(context)
+
+
+def list_failed(view: InternalView) -> list[GateView]:
+    """The gates that did not pass."""
+    return [gate for gate in view.gates if not gate.passed]
+
+
+def say_verdict(view: InternalView) -> str:
+    """What the gates say, in one sentence."""
+    failed, every = len(list_failed(view)), len(view.gates)
+    gates = "No gate is set" if not every else "The gate passed" if every == 1 else f"All {count_of(every, 'gate')} passed"
+    if failed:
+        gates = "The gate did not pass" if every == 1 else f"{failed:,} of {count_of(every, 'gate')} did not pass"
+    return f"Stopped {view.stopped_at}. {gates}." if view.stopped_at else f"{gates}."
+
+
+def list_sections(view: InternalView) -> list[Section]:
+    """Every section in its order; of a release that was stopped, those that lack figures for it say so."""
+    sections = [show(view) for show in ORDER]
+    if not view.stopped_at:
+        return sections
+    return [
+        Section(section.anchor, section.title, absent=STOPPED.format(view.stopped_at))
+        if section.absent and not section.settled
+        else section
+        for section in sections
+    ]
+
+
+def show_gates(view: InternalView) -> list[Figure]:
+    """The picture that shows why: each gate that did not pass, its value beside its limit, on a scale of its own."""
+    failed = list_failed(view)
+    parts = split(failed, _MANY_GATES) if failed else []
+    figures: list[Figure] = []
+    for number, gates in enumerate(parts):
+        groups: list[Group] = []
+        rows: list[tuple[str, ...]] = []
+        for gate in gates:
+            value, limit = say_apart(gate.value, gate.limit)
+            least = "at least" if gate.at_least else "at most"
+            finite = gate.value if is_number(gate.value) else None
+            groups.append(Group(gate.name, (Bar("", finite, "failed", value),), gate.limit, f"{least} {limit}"))
+            rows.append((Name(gate.name), value, f"{least} {limit}"))
+        words = "Value and limit of each gate that did not pass; the table below has the figures."
+        caption = f"Bar: the value. Dashed line with triangle: the limit that it must keep.{say_part(number, len(parts))}"
+        table = Table("Gates that did not pass", ("Gate", "Value", "Limit"), tuple(rows))
+        figures.append(Figure(draw_bars("Gates that did not pass", words, groups, own=True), caption, table))
+    return figures

@@ -1,0 +1,228 @@
+"""All that the reviewers are told of a candidate, or of a release that a gate stopped, as a type: what the internal report shows.
+
+Figures here are computed against the confidential records: the page is for the reviewers and the auditor, and never published.
+None stands for a figure that does not exist for this method, or was not asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from release_pipeline.report.status import PopulationView
+
+Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
+
+
+@dataclass(frozen=True, slots=True)
+class ShareView:
+    """A share between 0 and 1 with its 95% interval. `tried` of `among` were looked at; with all of them there is no interval
+    to speak of, and low and high are the value. `among` None: there is no end of what could be tried."""
+
+    value: float
+    low: float
+    high: float
+    tried: int
+    among: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateView:
+    """A limit of the policy. `basis`: what the figure is of, in words: the scales, or the released table alone. `at_least`: the
+    limit is a smallest value. `value` None: there is no figure, and the gate does not pass. `error_of`: the column whose
+    error the gate limits, so that the limit can be drawn beside that error; empty where it limits something else."""
+
+    name: str
+    value: float | None
+    limit: float
+    at_least: bool
+    passed: bool
+    basis: str
+    error_of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadView:
+    """A column in numbers: mean, standard deviation, and the quantiles at 1, 5, 25, 50, 75, 95 and 99 percent."""
+
+    mean: float
+    deviation: float
+    quantiles: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseColumnView:
+    """One masked column. Errors are mean squares over the variance of the original: 1 is no better than the mean for everybody.
+
+    `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
+    range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
+    outside of it. `ks`: Kolmogorov-Smirnov distance (0..1); `wasserstein` in the column's unit.
+    """
+
+    name: str
+    role: str
+    epsilon: str | None
+    forecast: str
+    expected_error: float | None
+    expected_low: float | None
+    expected_high: float | None
+    actual_error: float
+    mean_absolute_error: float
+    parted: bool
+    original: SpreadView
+    released: SpreadView
+    ks: float
+    wasserstein: float
+    original_curve: Curve
+    released_curve: Curve
+
+
+@dataclass(frozen=True, slots=True)
+class AttackView:
+    """One attack (singling out, linking, guessing a value): how often it succeeds on people of the table, on people whose own
+    rows were taken out of it, and by plain guessing. `risk`: what is beyond the control, (attack - control) / (1 - control).
+    `words`: what the attacker knows and tries. `worst`: the column or columns that it is worst for, if it was tried for several.
+    """
+
+    name: str
+    words: str
+    attack: ShareView
+    control: ShareView
+    guess: float
+    risk: ShareView
+    worst: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MapPoint:
+    """A release on the risk-utility map: the median error over its columns, and the share of records that link to their own."""
+
+    release: str
+    error: float
+    linkage: float
+    is_this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationView:
+    """Correlations of the masked columns, in the original and as released, row by row; None where a column is constant."""
+
+    names: tuple[str, ...]
+    original: tuple[tuple[float | None, ...], ...]
+    released: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassesView:
+    """Groups of records that share their released quasi-identifiers. `bars`: (smallest size, largest size, number of groups).
+    `least`: the limit that the policy or the method sets, 0 for none. `diversity`: (confidential column, fewest different values
+    in a group); `closeness`: (column, largest distance of a group's values from those of all, 0 to 1). Risks of
+    re-identification, by somebody who knows the quasi-identifiers: prosecutor (knows that the person is in the table; at worst),
+    marketer (the mean over all records), journalist (knows the table that the release was drawn from; at worst)."""
+
+    quasi: tuple[str, ...]
+    groups: int
+    smallest: int
+    mean: float
+    largest: int
+    least: int
+    bars: tuple[tuple[int, int, int], ...]
+    diversity: tuple[tuple[str, int], ...]
+    closeness: tuple[tuple[str, float], ...]
+    prosecutor: float
+    marketer: float
+    journalist: float
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionView:
+    """One model, trained on released and on original records, both tested on the same original ones: F-measure, 0 to 1.
+    `guess`: the F-measure of who says yes to everybody."""
+
+    target: str
+    model: str
+    released: float
+    original: float
+    guess: float
+    trained: int
+    tested: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminationView:
+    """How well a model tells released from original records. `pmse`: mean squared distance of its propensity scores from the
+    share of released records; 0 is not at all, `most` is always. `ratio`: against what it is by chance alone, where that is
+    known."""
+
+    model: str
+    pmse: float
+    most: float
+    ratio: float | None
+    tried: int
+    among: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuppressionView:
+    """What was left out: records before and after, blanked cells, the share touched, the limit (None: none is set), and how many
+    for which reason, in words."""
+
+    rows_in: int
+    rows_out: int
+    cells: int
+    share: float
+    limit: float | None
+    reasons: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """The levels of one column in words, from the value itself to the coarsest. `at`: the level of all records, or the mean of
+    their levels; None where labels follow no levels."""
+
+    column: str
+    levels: tuple[str, ...]
+    at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class InternalView:
+    """One candidate, or one release that gates stopped (`stopped_at`: "before the charge" or "after the charge"; then what could
+    not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
+    linkage says and what not. `released_range`: what became of values that the noise carried out of their domain. `rows_in`: the
+    records for which `check` gave its forecasts, 0 where it was told none. `generalises`: the policy makes columns coarser,
+    whether or not the release came so far. `clusters`: records share values in groups of a k."""
+
+    release: str
+    policy: str
+    tool: str
+    claim: str
+    definition: str
+    wider: tuple[tuple[str, str], ...]
+    method_words: str
+    candidate_hash_words: str
+    stopped_at: str
+    gates: tuple[GateView, ...]
+    decide: tuple[str, ...]
+    warnings: tuple[str, ...]
+    columns: tuple[NoiseColumnView, ...]
+    sse_paper: float | None
+    linkage: ShareView | None
+    linkage_chance: float
+    linkage_words: str
+    in_class_linkage: ShareView | None
+    in_class_guess: float
+    attacks: tuple[AttackView, ...]
+    map: tuple[MapPoint, ...]
+    correlations: CorrelationView | None
+    classes: ClassesView | None
+    discrimination: tuple[DiscriminationView, ...]
+    predictions: tuple[PredictionView, ...]
+    prediction_words: str
+    suppression: SuppressionView | None
+    budget: PopulationView | None
+    ladders: tuple[Ladder, ...]
+    ladder_words: tuple[tuple[str, str], ...]
+    released_range: str = ""
+    rows_in: int = 0
+    generalises: bool = False
+    clusters: bool = False

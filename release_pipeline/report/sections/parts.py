@@ -1,0 +1,74 @@
+"""What a section of the internal report is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from release_pipeline.policy.plan import count_of
+from release_pipeline.report.charts.drawing import Picture
+from release_pipeline.report.internal_view import Ladder
+from release_pipeline.report.prose import Sentence
+from release_pipeline.report.status import PopulationView
+
+T = TypeVar("T")
+NOT_MEASURED = "Not measured for this method, or not asked for."
+STOPPED = "Not measured: a gate stopped the release {}."
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The figures of a picture, for who does not see it: the first cell of a row names it. Names in cells are `Name`s. `note`: a
+    figure that belongs to no row."""
+
+    caption: Sentence
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture with its caption and the table of its figures. `wide`: it keeps its size and scrolls in a box of its own."""
+
+    picture: Picture
+    caption: Sentence
+    table: Table
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One question of the reviewers. `says`: what the figures of this release say. `sign`: what would be a bad one. `absent`: why
+    there is nothing to show, and then there is nothing else; `settled`: whether it was stopped or not. `many`: small pictures
+    side by side."""
+
+    anchor: str
+    title: str
+    shows: str = ""
+    read: str = ""
+    sign: str = ""
+    says: tuple[Sentence, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    absent: Sentence = ""
+    settled: bool = False
+    budget: PopulationView | None = None
+    ladders: tuple[Ladder, ...] = ()
+    many: bool = False
+
+
+def split(items: Sequence[T], most: int) -> list[tuple[T, ...]]:
+    """Parts of at most so many, as even as can be: what one picture has room for."""
+    parts = max(-(-len(items) // most), 1)
+    return [tuple(items[len(items) * part // parts : len(items) * (part + 1) // parts]) for part in range(parts)]
+
+
+def say_part(part: int, parts: int) -> str:
+    """Which of several pictures this is, if there are several."""
+    return f" Picture {part + 1} of {parts}." if parts > 1 else ""
+
+
+def say_count_among(count: int, total: int, what: str) -> str:
+    """3 of 4 columns."""
+    return f"{count:,} of {count_of(total, what)}"

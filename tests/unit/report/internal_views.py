@@ -1,0 +1,321 @@
+"""Internal views to render: one like a wave of the demo's, one with little, one that a gate stopped, and any of many columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from hypothesis import strategies as st
+
+from release_pipeline.report.internal_view import (
+    AttackView,
+    ClassesView,
+    CorrelationView,
+    Curve,
+    DiscriminationView,
+    GateView,
+    InternalView,
+    Ladder,
+    MapPoint,
+    NoiseColumnView,
+    PredictionView,
+    ShareView,
+    SpreadView,
+    SuppressionView,
+)
+from release_pipeline.report.status import PopulationView, StepView
+from tests.unit.report.views import TEXTS
+
+NANO = 10**9
+SCALES = "from the scales of the noise, which are confidential"
+SHARES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+
+
+def share(value: float, spread: float = 0.0, tried: int = 5638, among: int = 5638) -> ShareView:
+    """A share, with the same room to both sides."""
+    return ShareView(value, value - spread, value + spread, tried, among)
+
+
+def bell(mean: float, deviation: float, low: float, high: float, steps: int = 120) -> Curve:
+    """A smooth curve between two bounds."""
+    points: list[tuple[float, float]] = []
+    for step in range(steps + 1):
+        value = low + (high - low) * step / steps
+        points.append((value, 0.5 * (1 + math.erf((value - mean) / deviation / math.sqrt(2)))))
+    return (*points[:-1], (high, 1.0))
+
+
+def skewed(scale: float, high: float, steps: int = 120, jump: int = 1) -> Curve:
+    """A curve that rises steeply from nothing, in as many steps."""
+    values = [high * (step / steps) ** 2 for step in range(0, steps + 1, jump)]
+    return (*((value, 1 - 0.7 * math.exp(-value / scale)) for value in values[:-1]), (high, 1.0))
+
+
+def spread(curve: Curve, mean: float, deviation: float) -> SpreadView:
+    """What a curve says in numbers."""
+    return SpreadView(mean, deviation, tuple(next(value for value, at_most in curve if at_most >= part) for part in SHARES))
+
+
+def column(name: str, **changes: Any) -> NoiseColumnView:
+    """A masked column in which little happened; `changes` replaces fields of it."""
+    original, released = bell(74.3, 14.2, 0, 100), bell(74.1, 12.9, 0, 100)
+    view = NoiseColumnView(
+        name=name,
+        role="confidential",
+        epsilon="0.5",
+        forecast="about 4.2 (4.2% of the domain)",
+        expected_error=0.112,
+        expected_low=0.0963,
+        expected_high=0.131,
+        actual_error=0.118,
+        mean_absolute_error=3.51,
+        parted=False,
+        original=spread(original, 74.3, 14.2),
+        released=spread(released, 74.1, 12.9),
+        ks=0.0412,
+        wasserstein=0.931,
+        original_curve=original,
+        released_curve=released,
+    )
+    return dataclasses.replace(view, **changes)
+
+
+def skewed_column(name: str, scale: float, high: float, **changes: Any) -> NoiseColumnView:
+    """One with most values near nothing."""
+    original, released = skewed(scale, high), skewed(scale * 1.2, high, jump=5)
+    return column(
+        name,
+        original=spread(original, scale * 0.7, scale * 1.1),
+        released=spread(released, scale * 0.84, scale * 1.2),
+        original_curve=original,
+        released_curve=released,
+        **changes,
+    )
+
+
+def budget(spent: int = 3) -> PopulationView:
+    """Two epsilon a wave, of ten."""
+    steps = [StepView(f"rand-hie/{wave}/r1", 2 * NANO, "spent", f"202{wave}-11-20") for wave in range(1, spent + 1)]
+    steps.append(StepView(f"rand-hie/{spent + 1}/r1", 2 * NANO, "reserved", "2026-11-20"))
+    steps.append(StepView(f"rand-hie/{spent + 2}", 2 * NANO, "planned" if spent < 4 else "refused"))
+    used = (spent + 1) * 2 * NANO
+    return PopulationView(
+        "rand-hie-participants", "epsilon, iDP, column", False, 10 * NANO, used, 2 * NANO, 10 * NANO - used, tuple(steps)
+    )
+
+
+def sample_view(**changes: Any) -> InternalView:
+    """The fourth wave of the demo; `changes` replaces fields of it."""
+    names = ("income", "mhi", "mdvis", "outpdol")
+    view = InternalView(
+        release="rand-hie/4/r1",
+        policy="rand-hie",
+        tool="release-pipeline 0.1.0",
+        claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded",
+        definition="eps-iDP (individual differential privacy): for the neighbours of the actual data",
+        wider=(("table", "not bounded"), ("series", "epsilon 8 for the four waves up to this one")),
+        method_words="idp-cbls: individual ranking in clusters of 25, trimmed means, noise by cluster sensitivity, isotonic "
+        "order",
+        candidate_hash_words="Candidate a7a7a7a7a7a7",
+        stopped_at="",
+        gates=(
+            GateView("expected error of income", 0.0871, 0.2, False, True, SCALES, "income"),
+            GateView("expected error of mhi", 0.112, 0.2, False, True, SCALES, "mhi"),
+            GateView("expected error of mdvis", 0.301, 0.4, False, True, SCALES, "mdvis"),
+            GateView("expected error of outpdol", 0.482, 0.6, False, True, SCALES, "outpdol"),
+            GateView("records", 5638, 1000, True, True, "of the released table alone"),
+        ),
+        decide=(
+            "Whether an error of mdvis above what its scales promise is explained well enough",
+            "Whether record linkage of 27% is acceptable: the claim is about column lists and does not bound it",
+        ),
+        warnings=("outpdol has many equal values: 31% of its clusters have a sensitivity of nothing",),
+        columns=(
+            skewed_column("income", 8900.0, 50000.0, expected_error=0.0871, expected_low=0.0702, expected_high=0.105,
+                          actual_error=0.0913, mean_absolute_error=1240.0, ks=0.0634, wasserstein=612.0,
+                          forecast="about 1,300 (2.6% of the domain)"),
+            column("mhi"),
+            skewed_column("mdvis", 3.1, 40.0, expected_error=0.301, expected_low=0.262, expected_high=0.344, actual_error=0.391,
+                          mean_absolute_error=1.12, parted=True, ks=0.187, wasserstein=0.55, forecast="about 0.9 (2.3% of "
+                          "the domain)"),
+            skewed_column("outpdol", 71.0, 1000.0, expected_error=0.482, expected_low=0.402, expected_high=0.571,
+                          actual_error=0.466, mean_absolute_error=29.8, ks=0.142, wasserstein=13.7,
+                          forecast="at most 574 (57.4% of the domain), the worst over all data; usually far less"),
+        ),
+        sse_paper=1234.5,
+        linkage=share(0.271, 0.0193, 2000),
+        linkage_chance=1 / 5638,
+        linkage_words="Rank patterns over several columns are not covered by a column claim, so this is high where columns "
+        "are nearly exact",
+        in_class_linkage=share(0.352, 0.021, 2000),
+        in_class_guess=0.0021,
+        attacks=(
+            AttackView("singling out", "the attacker writes down conditions that only one record meets", share(0.0312, 0.0076,
+            2000),
+                       share(0.0294, 0.0074, 2000, 2819), 0.0011, ShareView(0.00185, -0.0087, 0.0124, 2000, 5638)),
+            AttackView("linking", "the attacker knows income and mhi from elsewhere and looks for mdvis", share(0.142, 0.0153,
+            2000),
+                       share(0.021, 0.0063, 2000, 2819), 0.0002, ShareView(0.1236, 0.107, 0.14, 2000, 5638), "mdvis"),
+            AttackView("guessing a value", "the attacker knows all columns but one", share(0.317, 0.029, 1000),
+                       share(0.311, 0.0287, 1000, 2819), 0.284, ShareView(0.0087, -0.051, 0.068, 1000, 5638), "outpdol"),
+        ),
+        map=(
+            MapPoint("rand-hie/1/r1", 0.198, 0.262, False),
+            MapPoint("rand-hie/2/r1", 0.214, 0.251, False),
+            MapPoint("rand-hie/2/r2", 0.231, 0.248, False),
+            MapPoint("rand-hie/3/r1", 0.205, 0.257, False),
+            MapPoint("rand-hie/4/r1", 0.255, 0.271, True),
+        ),
+        correlations=CorrelationView(
+            names,
+            ((1.0, 0.112, 0.041, 0.083), (0.112, 1.0, -0.121, -0.094), (0.041, -0.121, 1.0, 0.512), (0.083, -0.094, 0.512, 1.0)),
+            ((1.0, 0.101, 0.029, 0.064), (0.101, 1.0, -0.078, -0.071), (0.029, -0.078, 1.0, 0.337), (0.064, -0.071, 0.337, 1.0)),
+        ),
+        classes=ClassesView(
+            ("site", "female"), 12, 84, 469.8, 912, 5, ((1, 4, 0), (5, 49, 0), (50, 99, 1), (100, 199, 2), (200, 499, 4), (500,
+            999, 5)),
+            (("mdvis", 17), ("outpdol", 31)), (("mdvis", 0.0821), ("outpdol", 0.0934)), 1 / 84, 12 / 5638, 1 / 91,
+        ),
+        discrimination=(
+            DiscriminationView("logistic regression", 0.0031, 0.25, 1.42, 4000, 11276),
+            DiscriminationView("gradient boosting", 0.0812, 0.25, 9.8, 4000, 11276),
+            DiscriminationView("classification tree", 0.231, 0.25, 21.3, 4000, 11276),
+        ),
+        predictions=(PredictionView("mdvis above 2", "random forest", 0.612, 0.684, 0.571, 3721, 1917),),
+        prediction_words="Trained on the first 66% of the records, tested on the rest",
+        suppression=SuppressionView(5670, 5638, 12, 0.00776, 0.05, (("group of fewer than 5", 32), ("cell blanked for a "
+        "group", 12))),
+        budget=budget(),
+        ladders=(
+            Ladder("age", ("one year", "5 years", "10 years", "20 years", "everybody"), 2),
+            Ladder("zip", ("5 digits", "3 digits", "1 digit", "none"), 1.37),
+        ),
+        ladder_words=(("information lost in age", "0.31 of what it says"),),
+        released_range="0.4% of the values of mdvis were carried out of their domain by the noise and set to its end",
+        rows_in=5670,
+        clusters=True,
+    )  # fmt: skip
+    return dataclasses.replace(view, **changes)
+
+
+def empty_view(**changes: Any) -> InternalView:
+    """A release of which nothing could be measured."""
+    nothing: dict[str, Any] = dict.fromkeys(
+        ("gates", "decide", "warnings", "columns", "attacks", "map", "discrimination", "predictions", "ladders",
+        "ladder_words", "wider"), ()
+    )  # fmt: skip
+    nothing |= dict.fromkeys(("correlations", "classes", "suppression", "budget", "linkage", "in_class_linkage", "sse_paper"))
+    nothing |= dict.fromkeys(("linkage_words", "prediction_words", "released_range", "stopped_at"), "")
+    return sample_view(**(nothing | {"linkage_chance": math.nan, "in_class_guess": math.nan} | changes))
+
+
+def stopped_view() -> InternalView:
+    """A release that two gates stopped before anything was charged."""
+    return empty_view(
+        stopped_at="before the charge",
+        gates=(
+            GateView("expected error of income", 0.0871, 0.2, False, True, "from the scales", "income"),
+            GateView("expected error of mdvis", 0.923, 0.4, False, False, "from the scales", "mdvis"),
+            GateView("expected error of outpdol", None, 0.6, False, False, "from the scales", "outpdol"),
+            GateView("records", 612, 1000, True, False, "of the table that arrived"),
+        ),
+        budget=budget(),
+    )
+
+
+def many_columns(count: int) -> InternalView:
+    """A release of so many columns, all in one table."""
+    names = tuple(f"column {i}, which has a rather long name of its own" for i in range(count))
+    whole = tuple(tuple(1.0 if i == j else round(0.01 * (i - j), 4) for j in range(count)) for i in range(count))
+    less = tuple(tuple(value if value == 1 else value * 0.8 for value in row) for row in whole)
+    columns = tuple(
+        column(name, actual_error=0.01 * 1.2**i, expected_error=None, expected_low=None, expected_high=None)
+        for i, name in enumerate(names)
+    )
+    return sample_view(columns=columns, correlations=CorrelationView(names, whole, less), gates=())
+
+
+def shorten(view: InternalView) -> InternalView:
+    """The same figures with curves of two points, which are quick to draw."""
+    columns = tuple(
+        dataclasses.replace(one, original_curve=((0.0, 0.4), (1.0, 1.0)), released_curve=((0.0, 0.3), (2.0, 1.0)))
+        for one in view.columns
+    )
+    return dataclasses.replace(view, columns=columns)
+
+
+FLOATS = (
+    st.floats() | st.floats(0, 1) | st.sampled_from([0.0, -0.0, 1.0, 5e-324, 1.7e308, -1.7e308, math.nan, math.inf, -math.inf])
+)
+COUNTS = st.integers(0, 10**12) | st.integers(0, 30)
+_NAMES = TEXTS | st.sampled_from(["income", "שם עמודה", "名前の長い列", "W" * 80, "a\u0301" * 30])
+_SHARES = st.builds(ShareView, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)
+_CURVES = st.lists(st.tuples(FLOATS, st.floats(0, 1)), max_size=6).map(lambda points: tuple(sorted(points)))
+_SPREADS = st.builds(SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple))
+
+
+def _several(part: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(part, max_size=most).map(tuple)
+
+
+@st.composite
+def correlation_views(draw: st.DrawFn) -> CorrelationView:
+    """Square, with columns that are constant."""
+    names = draw(_several(_NAMES, 5))
+    cell = st.none() | st.floats(-1, 1) | st.just(math.nan)
+    rows = st.tuples(*[st.tuples(*[cell] * len(names))] * len(names))
+    return CorrelationView(names, draw(rows), draw(rows))
+
+
+@st.composite
+def bars_of_sizes(draw: st.DrawFn) -> tuple[tuple[int, int, int], ...]:
+    """Ranges of sizes that follow each other."""
+    ends = sorted(draw(st.sets(st.integers(1, 10**9), max_size=8)))
+    return tuple((low, high, draw(COUNTS)) for low, high in zip([1, *[end + 1 for end in ends]], ends, strict=False))
+
+
+def internal_views() -> st.SearchStrategy[InternalView]:
+    """Any view: whatever numbers can be, and hostile texts wherever a text may stand."""
+    texts = {field.name: TEXTS for field in dataclasses.fields(InternalView) if field.type == "str"}
+    gates = st.builds(GateView, _NAMES, st.none() | FLOATS, FLOATS, st.booleans(), st.booleans(), TEXTS, _NAMES)
+    columns = st.builds(
+        NoiseColumnView, _NAMES, TEXTS, st.none() | TEXTS, TEXTS, *[st.none() | FLOATS] * 3, FLOATS, FLOATS, st.booleans(),
+        _SPREADS, _SPREADS, FLOATS, FLOATS, _CURVES, _CURVES,
+    )  # fmt: skip
+    classes = st.builds(
+        ClassesView, _several(_NAMES), COUNTS, COUNTS, FLOATS, COUNTS, COUNTS, bars_of_sizes(),
+        _several(st.tuples(_NAMES, COUNTS)), _several(st.tuples(_NAMES, FLOATS)), FLOATS, FLOATS, FLOATS,
+    )  # fmt: skip
+    reasons = _several(st.tuples(_NAMES, COUNTS))
+    ladders = st.builds(Ladder, _NAMES, _several(_NAMES), st.none() | st.integers(0, 3) | st.floats(0, 3))
+    return st.builds(
+        InternalView,
+        **texts
+        | {
+            "stopped_at": st.sampled_from(["", "before the charge", "after the charge"]),
+            "wider": _several(st.tuples(TEXTS, TEXTS)),
+            "gates": _several(gates),
+            "decide": _several(TEXTS),
+            "warnings": _several(TEXTS),
+            "columns": _several(columns),
+            "sse_paper": st.none() | FLOATS,
+            "linkage": st.none() | _SHARES,
+            "linkage_chance": FLOATS,
+            "in_class_linkage": st.none() | _SHARES,
+            "in_class_guess": FLOATS,
+            "attacks": _several(st.builds(AttackView, _NAMES, TEXTS, _SHARES, _SHARES, FLOATS, _SHARES, _NAMES)),
+            "map": _several(st.builds(MapPoint, _NAMES, FLOATS, FLOATS, st.booleans()), 6),
+            "correlations": st.none() | correlation_views(),
+            "classes": st.none() | classes,
+            "discrimination": _several(st.builds(DiscriminationView, _NAMES, FLOATS, FLOATS, st.none() | FLOATS, COUNTS, COUNTS)),
+            "predictions": _several(st.builds(PredictionView, _NAMES, _NAMES, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)),
+            "suppression": st.none() | st.builds(SuppressionView, COUNTS, COUNTS, COUNTS, FLOATS, st.none() | FLOATS, reasons),
+            "budget": st.none() | st.integers(1, 4).map(budget),
+            "ladders": _several(ladders),
+            "ladder_words": _several(st.tuples(_NAMES, TEXTS)),
+            "rows_in": COUNTS,
+            "generalises": st.booleans(),
+            "clusters": st.booleans(),
+        },
+    )
