@@ -748,7 +748,10 @@ def _check_dossier(report: _Report, tree: _Tree) -> None:
         with report.about(f"{EVENTS}, package"):
             _check_publication(report, history, package)
         bound |= _check_policy_files(report, history, tree)
-    bound |= {f"package/{name}" for name in (*package.sums, SUMS, SUMS_SIG)} | {"candidate/evidence.json", "candidate/levels.svg"}
+    bound |= {f"package/{name}" for name in (*package.sums, SUMS, SUMS_SIG)} | {
+        "candidate/evidence.json",
+        "candidate/report.html",
+    }
     bound |= {f"package/{name}.json" for name in TOMBSTONES}
     if loose := sorted({*listed, *tree.sizes} - bound):
         report("note", f"signed by nobody and in no chain, so the word of who sent it: {', '.join(loose)}")

@@ -84,8 +84,8 @@ Where to look next:
       what the same people were exposed to, and what is left
   {program} check {options.folder}/policies/{POLICY}.yaml
       what the policy claims
-  {options.folder}/vault/candidates/{POLICY}/2/r1/
-      what people sign: data, evidence, hashes
+  {options.folder}/vault/candidates/{POLICY}/2/r1/report.html
+      the page that reviewers decide from; beside it what they sign: data, evidence, hashes
   {options.folder}/releases/{first}/privacy-card.html
       what the public gets, on one page; check it with: {program} verify {options.folder}/releases/{first}"""
     )

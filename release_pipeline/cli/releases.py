@@ -59,6 +59,7 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import open_release, revise_release
+    from release_pipeline.flow.reviewing.page import REPORT
     from release_pipeline.flow.site import find_site
     from release_pipeline.flow.telling.overview import list_releases
 
@@ -78,6 +79,7 @@ def _run(options: argparse.Namespace) -> int:
 
     run_release(site, release.policy, release.release, progress=progress)
     progress("served as it is: the noise of this release was drawn before, and nothing is charged" if before else "done")
+    progress(f"for the reviewers: {site.candidate(str(release)) / REPORT}")
     [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
     print(f"{line.release}: {line.state}, {line.rows or 0:,} rows, {line.claim}")
     print(site.candidate(str(release)))

@@ -115,5 +115,8 @@ def _words(policy: Policy, name: str) -> str:
 def _flatten(figures: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:
     flat: list[tuple[str, float]] = []
     for name, value in figures.items():
-        flat += _flatten(value, f"{prefix}{name}/") if isinstance(value, Mapping) else [(f"{prefix}{name}", float(value))]
+        if isinstance(value, Mapping):
+            flat += _flatten(value, f"{prefix}{name}/")
+        elif isinstance(value, int | float):  # curves, matrices and what there is not: see the report
+            flat.append((f"{prefix}{name}", float(value)))
     return flat

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -157,7 +158,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         with opened_flow(context, site, policy) as flow:
             candidate = flow.freeze()
             whole = flow.candidate_is_whole()
-        yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"))
+        yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.report)
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
         yield from on_time_check(policy, key("candidate"), site.open())
 
@@ -196,13 +197,16 @@ def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: P
 
 
 def materialized(
-    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey, *, asset: dg.AssetKey | None = None
+    result: StageResult, flow: ReleaseFlow, previous: dg.AssetKey, *, asset: dg.AssetKey | None = None, report: Path | None = None
 ) -> dg.MaterializeResult[Any]:
-    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content."""
+    """What Dagster records of a stage: allow-listed facts, columns with their lineage, a version that depends on the content, and
+    where the reviewers' report lies, which only who may read the vault can open."""
     metadata = build_metadata(result, show_internal=flow.site.shows_internal_metrics())
     metadata |= column_metadata(flow.policy, previous)
     if result.stage == "candidate":
         metadata |= {"columns": column_origins(flow.policy)}
+    if report is not None:
+        metadata |= {"report": dg.MetadataValue.path(report)}
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, GateFailed
-from release_pipeline.flow.files import write_private_json
+from release_pipeline.flow.files import write_private_json, write_text
 from release_pipeline.flow.notes import ReleaseNotes
+from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
+from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing
-from release_pipeline.stages.audit import judge_gates
+from release_pipeline.stages.gates import judge_gates
 from release_pipeline.stages.ways import Figures, find_way
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
@@ -71,13 +73,27 @@ def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standin
 
 def keep_refusal(flow: ReleaseNotes, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
-    file = _refusal_file(flow)
+    file = _refusal_file(flow.site, flow.id)
     make_private_folder(file.parent)
     write_private_json(file, {"release": str(flow.id), **figures})
 
 
-def _refusal_file(flow: ReleaseNotes) -> Path:
-    return flow.site.vault / "refused" / f"{flow.id.file_name}.json"
+def show_refusal(flow: ReleaseNotes, page: str) -> str:
+    """The page that shows why, beside the figures, in the vault; gives in words where it is."""
+    file = _refusal_file(flow.site, flow.id).with_suffix(".html")
+    make_private_folder(file.parent)
+    write_text(file, page)
+    return f"A page that shows why: {file.relative_to(flow.site.home)}."
+
+
+def forget_refusal(site: Site, release: ReleaseId) -> None:
+    """Remove figures and page of an attempt that was refused."""
+    for ending in (".json", ".html"):
+        _refusal_file(site, release).with_suffix(ending).unlink(missing_ok=True)
+
+
+def _refusal_file(site: Site, release: ReleaseId) -> Path:
+    return site.vault / "refused" / f"{release.file_name}.json"
 
 
 def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figures:
@@ -87,12 +103,14 @@ def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figure
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
     way = find_way(flow.policy)
     expected = way.expect(room.read, secret=secret, progress=flow.progress)
-    failed = [gate for gate in (*judge_gates(expected, flow.policy.gates), *way.judge(expected)) if not gate.passed]
-    if failed:
-        keep_refusal(flow, {"gates": [(gate.name, gate.value, gate.limit) for gate in failed], "expected": expected})
-        words = tuple(gate.words for gate in failed)
-        file = _refusal_file(flow).relative_to(flow.site.home)
-        remedy = f"No noise was drawn, and nothing is charged. The figures: {file}."
+    judged = [*judge_gates(expected, flow.policy.gates), *way.judge(expected)]
+    words = tuple(gate.words for gate in judged if not gate.passed)
+    if words:
+        figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}
+        keep_refusal(flow, figures)
+        shown = show_refusal(flow, render_report(flow.policy, {"release": str(flow.id), **figures}, stopped_at=BEFORE_CHARGE))
+        file = _refusal_file(flow.site, flow.id).relative_to(flow.site.home)
+        remedy = f"No noise was drawn, and nothing is charged. The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)
-    _refusal_file(flow).unlink(missing_ok=True)  # of an attempt that failed
+    forget_refusal(flow.site, flow.id)
     return expected

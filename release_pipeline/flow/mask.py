@@ -30,7 +30,7 @@ from release_pipeline.flow.reading import (
 from release_pipeline.policy import Policy
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.stages.audit import column_error
+from release_pipeline.privacy.utility import column_error
 from release_pipeline.stages.checks import check_facts, check_release_column, match_header, warn, warn_of_releases
 from release_pipeline.stages.ways import RECORD, Figures, Series, find_way
 from release_pipeline.store.raw import RawTable

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,8 @@ from release_pipeline.errors import Blocked, DataRefused, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exposure import person_key
-from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal
+from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.notes import ReleaseNotes
-from release_pipeline.flow.pictures import draw_pictures
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -33,12 +33,13 @@ from release_pipeline.flow.reading import (
     typed_column,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
+from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
+from release_pipeline.flow.reviewing.surroundings import SURROUNDINGS, tell_surroundings
 from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_standings
 from release_pipeline.policy.model import Person, ProtectClasses
 from release_pipeline.policy.plan import describe_claim
-from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.stages.audit import Gate, judge_gates
+from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.checks import (
     FAMILIES,
     Check,
@@ -50,10 +51,24 @@ from release_pipeline.stages.checks import (
     warn,
     warn_of_releases,
 )
+from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
+from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.stages.ways import RECORD, Series, Way, find_way
 from release_pipeline.store.vault import ReleaseRoom
 
+AUDIT = "audit 2"  # changes when the figures do: what was measured otherwise is measured anew
+PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
+    "error",
+    "absolute_error",
+    "relative_error",
+    "ks",
+    "sse_paper",
+    "record_linkage",
+    "linking_risk",
+    "information_loss",
+    "share_suppressed",
+)
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 
 
@@ -228,7 +243,8 @@ class ReleaseFlow(ReleaseNotes):
             version = self._version([note["version"], done.cells, done.dropped])
             if not done.refusal and not nobody:
                 room.write("suppressed", done.table)
-                self._write_note(room, "suppressed", version, ["suppressed"], **numbers, figures=dict(done.figures))
+                figures = dict(done.figures)
+                self._write_note(room, "suppressed", version, ["suppressed"], **numbers, share=done.share, figures=figures)
         self.probe.passed("suppressed")
         if done.refusal:
             if done.figures:
@@ -236,31 +252,45 @@ class ReleaseFlow(ReleaseNotes):
             self.block(done.refusal)
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
-        return StageResult("suppressed", version, {**numbers, "share_suppressed": done.share}, dict(done.figures))
+        told = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
+        return StageResult("suppressed", version, {**told, "share_suppressed": done.share}, dict(done.figures))
 
     def audit(self) -> StageResult:
-        """Figures of utility and risk, and the gates of the policy judged on the expected error."""
+        """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
+
+        Measured once: who looks at the same table again is told the same, with the same releases before it.
+        """
         policy = self.policy
         with self._room() as room:
             suppressed = self._previous(room, "suppressed", check=True)
             clusters = self._previous(room, "microaggregated", check=True)
             self._check_records(room, clusters)
-            stream = noise_stream(bytes.fromhex(self.site.keyed_hash(str(self.id).encode())), "linkage sample")
-            expected = {name: clusters["columns"][name]["error"] for name in policy.noise_columns}
-            internal = {"expected_error": expected, **self._way.audit(room.read, room.read("suppressed"), stream=stream)}
-            if suppressed.get("figures"):  # a note of an earlier version has none
-                internal["suppressed"] = suppressed["figures"]
-            gates = judge_gates(clusters["columns"], policy.gates)
-            version = self._version([suppressed["version"], "audit"])
-            judged = [(gate.name, gate.value, gate.limit) for gate in gates]
-            self._write_note(room, "audited", version, [], internal=internal, gates=judged)
+            version = self._version([suppressed["version"], AUDIT])
+            stored = self._find_note(room, "audited")
+            if stored is None or stored["version"] != version:
+                secret = bytes.fromhex(self.site.keyed_hash(f"audit of {self.id}".encode()))
+
+                def streams(*purpose: Context) -> NoiseStream:
+                    return noise_stream(secret, *purpose)
+
+                released = room.read("suppressed")
+                figures = self._way.audit(room.read, released, streams=streams, progress=self.progress)
+                figures |= {"suppressed": suppressed.get("figures", {})}  # a note of an earlier version has none
+                figures |= {"share_suppressed": suppressed.get("share")}
+                judged = judge_gates(clusters["columns"], policy.gates)
+                judged += judge_groups(measure_groups(released, policy), policy.gates)
+                told = {name: stored[name] for name in SURROUNDINGS if stored is not None and name in stored}
+                told = told or tell_surroundings(self.site, policy, self.id)
+                gates = [gate.to_json() for gate in judged]
+                stored = self._write_note(room, "audited", version, [], internal=figures, gates=gates, **told)
         self.probe.passed("audited")
+        gates = tuple(Gate.from_json(told) for told in stored["gates"])
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
-            "anonymity_k": suppressed["anonymity_k"],
         }
-        return StageResult("audited", version, facts, internal, gates=tuple(gates))
+        told = {name: stored["internal"][name] for name in PLOTTED if name in stored["internal"]}
+        return StageResult("audited", version, facts, told, gates=gates)
 
     def freeze(self) -> StageResult:
         """The candidate: a frozen folder with a hash over all of it. Refused unless every gate, re-read here, has passed."""
@@ -271,27 +301,33 @@ class ReleaseFlow(ReleaseNotes):
             validated = self._previous(room, "validated")
             clusters = self._previous(room, "microaggregated")
             self._check_records(room, clusters)
-            failed = [gate.words for gate in (Gate(*parts) for parts in audited["gates"]) if not gate.passed]
+            failed = dict.fromkeys(gate.words for told in audited["gates"] if not (gate := Gate.from_json(told)).passed)
             table = room.read("suppressed", list(policy.released_columns))
-            if failed:
-                self.block("; ".join(failed))
             refuse(str(self.id), check_roles(table.column_names, policy))
             facts = self.public_facts(records=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.get("facts", {})
             evidence = self._evidence(facts, audited, clusters, validated)
+            if failed:
+                shown = show_refusal(self, render_report(policy, evidence, stopped_at=AFTER_CHARGE))
+                self.block(f"{' '.join(failed)} {shown} The release is charged; another try is a revision, charged anew.")
             self.check_frozen()
             digest = freeze(
                 self.site.candidate(str(self.id)),
                 table,
                 policy.publish.formats,
                 evidence,
-                draw_pictures(policy, self.id, evidence),
+                {REPORT: render_report(policy, evidence)},
             )  # in the room: one at a time
         self.probe.passed("the candidate's folder is in its place")
         facts["candidate_hash"] = digest
         self.note_candidate(digest, facts)
         self.probe.passed("the candidate is noted")
         return StageResult("candidate", digest, facts)
+
+    @property
+    def report(self) -> Path:
+        """The page for the reviewers of the candidate, in its folder."""
+        return self.site.candidate(str(self.id)) / REPORT
 
     def run(self) -> StageResult:
         """Every stage in order, judged by the plain checks; what `run` does without Dagster."""
@@ -322,6 +358,8 @@ class ReleaseFlow(ReleaseNotes):
             "columns": clusters["columns"],
             "audit": audited["internal"],
             "gates": audited["gates"],
+            "predecessors": audited["predecessors"],
+            "budget": audited["budget"],
             "checks_passed": validated["checks"],
             "warnings": validated["warnings"],
         }

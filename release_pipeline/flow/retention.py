@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from release_pipeline.flow.gates import forget_refusal
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PRUNED, Standing, read_standings
@@ -54,7 +55,7 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
             for release in releases:
                 registry.add(PRUNED, release)
     for release in releases:
-        (site.vault / "refused" / f"{release.file_name}.json").unlink(missing_ok=True)
+        forget_refusal(site, release)
 
 
 def _find_due(site: Site, now: datetime) -> list[Standing]:

@@ -235,3 +235,9 @@ def failures(result: dg.ExecuteInProcessResult) -> list[str]:
     """The descriptions of the steps' failures."""
     data = [event.step_failure_data for event in result.all_events if event.is_step_failure]
     return [one.user_failure_data.description or "" for one in data if one.user_failure_data is not None]
+
+
+def materializations(result: dg.ExecuteInProcessResult) -> dict[str, dg.AssetMaterialization]:
+    """What the run recorded of each stage."""
+    events = [event.step_materialization_data.materialization for event in result.get_asset_materialization_events()]
+    return {event.asset_key.path[-1]: event for event in events if event.asset_key.path[-1] in STAGES}

@@ -100,7 +100,7 @@ def collect_figures(tiny: TinySite, evidence: Mapping[str, Any]) -> dict[str, li
         "scales and statistics of clusters": scales,
         "utility and risk": numbers_in(evidence["audit"]),
         "columns of the evidence": numbers_in(evidence["columns"]),
-        "gates": [value for _, value, _ in evidence["gates"]],
+        "gates": [gate["value"] for gate in evidence["gates"]],
     }
     return {name: sorted({text for number in told for text in spell(number)}) for name, told in figures.items()}
 

@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from release_pipeline.errors import Blocked, DataRefused, OverCap, ReleasePipelineError, SecretLost, WrongUsage
+from release_pipeline.flow import release as release_module
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
+from release_pipeline.stages.gates import Gate
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.vault import open_room
 from tests.integration.sites import HEADER, PARTS, SPOILED, Row, TinySite, make_rows, make_site, spoil
@@ -82,7 +84,7 @@ def secret_of(tiny: TinySite) -> Path:
 def test_candidate_folder_is_private_and_hashed_as_a_whole(finished: TinySite) -> None:
     """Exactly the data, the evidence and the sums, for the owner alone; the hash is over the sums, and they over the rest."""
     folder = finished.folder()
-    assert {file.name for file in folder.iterdir()} == {"data.parquet", "data.csv", "evidence.json", "SHA256SUMS"}
+    assert {file.name for file in folder.iterdir()} == {"data.parquet", "data.csv", "evidence.json", "report.html", "SHA256SUMS"}
     assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
     sums = dict(reversed(line.split("  ")) for line in (folder / "SHA256SUMS").read_text().splitlines())
     others = [file for file in folder.iterdir() if file.name != "SHA256SUMS"]
@@ -410,11 +412,13 @@ def test_retry_before_the_draw_gives_the_same_bits(
 
 @pytest.mark.parametrize("boundary", ["the clusters are committed", "the masked table is committed", "suppressed", "audited"])
 def test_a_release_of_an_earlier_version_is_finished(tiny: TinySite, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notes of before k-epsilon have neither facts nor figures; their charge is not lost."""
+    """Notes of before k-epsilon have neither facts nor figures, those of before the audit's page no shares, and an audit of their
+    own; their charge is not lost."""
     write = ReleaseFlow._write_note
 
     def write_as_before(self: ReleaseFlow, *parts: Any, **content: Any) -> dict[str, Any]:
-        return write(self, *parts, **{name: part for name, part in content.items() if name not in ("facts", "figures")})
+        told = {name: part for name, part in content.items() if name not in ("facts", "figures", "share")}
+        return write(self, *parts, **told)
 
     def stop(passed: str) -> None:
         if passed == boundary:
@@ -422,6 +426,7 @@ def test_a_release_of_an_earlier_version_is_finished(tiny: TinySite, boundary: s
 
     with monkeypatch.context() as patch:
         patch.setattr(ReleaseFlow, "_write_note", write_as_before)
+        patch.setattr(release_module, "AUDIT", "audit")
         with pytest.raises(KeyboardInterrupt):
             open_release(tiny.site, "people", "1", probe=Probe(passed=stop)).run()
     tiny.flow().run()
@@ -616,8 +621,8 @@ def test_gate_that_is_met_lets_through(tmp_path: Path) -> None:
     tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 100}}")
     tiny.flow().run()
     [gate] = json.loads((tiny.folder() / "evidence.json").read_text())["gates"]
-    assert (gate[0], gate[2]) == ("expected error of income", 100.0)
-    assert 0 < gate[1] < 100
+    assert (gate["name"], gate["limit"]) == ("expected error of income", 100.0)
+    assert 0 < gate["value"] < 100
 
 
 def rare_rows(rare: int, *, lonely: bool = False) -> list[Row]:
@@ -736,8 +741,9 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
     flow = tiny.flow()
     with open_room(tiny.site.vault, flow.policy.population, flow.id.room) as room:
         note = room.note("audited") or {}
-        failed = [("expected error of income", 0.5, 0.2)]
-        flow._write_note(room, "audited", note["version"], [], internal=note["internal"], gates=failed)  # sealed
+        failed = [Gate("expected error of income", 0.5, 0.2).to_json()]
+        told = {name: note[name] for name in ("internal", "predecessors", "budget")}
+        flow._write_note(room, "audited", note["version"], [], gates=failed, **told)  # sealed
     with pytest.raises(Blocked, match=r"over the limit 0\.2"):
         flow.freeze()
     assert not tiny.folder().exists()

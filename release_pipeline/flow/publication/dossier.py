@@ -20,11 +20,12 @@ from typing import Any
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.files import check_output, write_bytes
-from release_pipeline.flow.pictures import LEVELS
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
+from release_pipeline.flow.reviewing.page import REPORT
+from release_pipeline.flow.reviewing.surroundings import EVIDENCE
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, POLICY, Standing, read_standings
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
@@ -38,7 +39,6 @@ from release_pipeline.policy.plan import describe_claim, describe_suppression, n
 from release_pipeline.report.lineage import Step, draw_lineage
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
-EVIDENCE = "evidence.json"
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip: the same content gives the same bytes
 _README = """\
 # Dossier of {release}
@@ -117,7 +117,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "requirements.lock": read_lock(),
     }
     files = {f"package/{file.name}": file for file in package.iterdir() if not file.name.startswith("data.")}
-    files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE, LEVELS) if (candidate / name).is_file()}
+    files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE, REPORT) if (candidate / name).is_file()}
     files["verify.py"] = Path(__file__).resolve().parents[2] / "verify.py"
     content = {name: text.encode() for name, text in texts.items()} | {name: file.read_bytes() for name, file in files.items()}
     return content | {SUMS: list_sums({name: hashlib.sha256(part).hexdigest() for name, part in content.items()}).encode()}
@@ -147,7 +147,7 @@ def _describe_diffs(policies: Sequence[Policy]) -> Iterator[str]:
 def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
     return {
         "checks_passed": evidence["checks_passed"],
-        "gates": [{"name": name, "value": value, "limit": limit} for name, value, limit in evidence["gates"]],
+        "gates": evidence["gates"],
         "warnings": evidence["warnings"],
         "approved_by": standing.approvers,
         "reviewers_needed": policy.review.reviewers,

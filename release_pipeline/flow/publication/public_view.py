@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from release_pipeline import __version__
+from release_pipeline.analyst import Facts, explain_kit, law_of
+from release_pipeline.analyst.facts import ANYWHERE, INSIDE, ColumnFacts
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
@@ -114,6 +116,27 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         diversity=protect.l if isinstance(protect, ProtectClasses) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
         parts=tuple(_part_words(policy, facts, standing)),
+        values=INSIDE if policy.clamps else ANYWHERE,
+        analysis=tuple(explain_kit(_facts_of(policy, facts))),
+    )
+
+
+def _facts_of(policy: Policy, facts: Mapping[str, Any]) -> Facts:
+    """What the card says, as the analyst's kit reads it: the words about the noise are its own."""
+    epsilons = policy.column_epsilon
+    return Facts(
+        method=policy.protect.method,
+        scope=policy.protect.scope,
+        k=policy.protect.k,
+        consistency=policy.consistency,
+        clamped=policy.clamps,
+        rows_in=int(facts["rows_in"]),
+        rows_out=int(facts["rows_out"]),
+        in_parts=policy.parts > 1,
+        columns={
+            name: ColumnFacts(name, "noise" if name in epsilons else "centroid", "number", column.exact_grid, epsilons.get(name))
+            for name, column in policy.noise_columns.items()
+        },
     )
 
 
@@ -279,6 +302,7 @@ def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) ->
             epsilon=None if plan.epsilon is None else format_nano(plan.epsilon.nano * policy.records_per_person),
             noise=None if plan.epsilon is None else noise,
             missing=filled,
+            law=law_of(_facts_of(policy, facts), name).words,
         )
     filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else NONE
     if isinstance(policy.suppress, Suppress) and column.role == "quasi":

@@ -31,7 +31,8 @@ from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphra
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.report.view import PublicView
-from release_pipeline.stages.audit import judge_gates
+from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
+from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.package import check_released
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
@@ -192,9 +193,13 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
 def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Iterator[str]:
     """The checks of the data, the gates of the evidence as the policy has them, and that the card's facts are what was signed."""
     rows = int(standing.facts["rows_out"])
+    gates: list[Gate] = []
     for form in policy.publish.formats:
-        yield from check_released(read_table(candidate / f"data.{form}", format=form, policy=policy), policy, rows=rows)
+        table = read_table(candidate / f"data.{form}", format=form, policy=policy)
+        yield from check_released(table, policy, rows=rows)
+        gates += judge_groups(measure_groups(table, policy), policy.gates)
     evidence = json.loads((candidate / "evidence.json").read_text(encoding="utf-8"))
     if noted_facts(evidence["facts"], str(standing.candidate_hash)) != standing.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
-    yield from (gate.words for gate in judge_gates(evidence["columns"], policy.gates) if not gate.passed)
+    gates += judge_gates(evidence["columns"], policy.gates)
+    yield from (gate.words for gate in gates if not gate.passed)

@@ -101,10 +101,12 @@ def describe_candidates(site: Site) -> Iterator[str]:
         facts, audit = state.facts, evidence[state.id]["audit"]
         kind = KINDS.get(facts["definition"])
         epsilon = f"{facts['epsilon']}, {kind}, {SCOPE_WORDS[facts['scope']]}" if kind else "none: k-anonymity"
+        linked = audit.get("record_linkage")  # an earlier version measured it otherwise
+        linkage = "" if linked is None else f"{100 * linked['value']:.1f}%"
         errors = "".join(f"{audit['error'][name]:>9.3f}" for name in names)
         yield (
             f"{state.id!s:<14}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
-            f"{audit['record_linkage_percent']:>8.1f}%  {state.state}"
+            f"{linkage:>9}  {state.state}"
         )
 
 

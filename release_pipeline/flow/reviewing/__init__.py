@@ -1,0 +1,1 @@
+"""What reviewers are told of a candidate, or of a release that gates stopped: the page that they decide from."""

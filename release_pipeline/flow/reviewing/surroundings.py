@@ -1,0 +1,66 @@
+"""What the reviewers' page says beside the release itself: the candidates before it, and the budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import Standing, list_standings
+from release_pipeline.flow.sums import is_whole
+from release_pipeline.policy import Policy
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import ReleaseId
+
+SURROUNDINGS = ("predecessors", "budget")
+EVIDENCE = "evidence.json"
+
+
+def tell_surroundings(site: Site, policy: Policy, release: ReleaseId) -> dict[str, Any]:
+    """What the page says beside the release itself: the candidates of the policy that were charged before it and are there now,
+    and the budget as it was with its own charge. Asked once, when the release is audited first, and kept; no clock is in it.
+    """
+    standings = list_standings(site)
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+    charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == release)]
+    account = open_account(read_caps(site), policy, charges)
+    steps = [
+        {"release": str(charge.id), "amount": account.of(charge.loss)}
+        for charge in charges
+        if charge.population == policy.population
+    ]
+    return {
+        "predecessors": [
+            point
+            for charge in charges[:-1]
+            if charge.id.policy == release.policy and (point := _place_on_map(site, standings.get(charge.id))) is not None
+        ],
+        "budget": {
+            "name": account.population,
+            "unit": account.unit,
+            "in_releases": account.cap.cap.epsilon is None,
+            "cap": account.most,
+            "spent": account.total,
+            "remaining": account.remaining,
+            "steps": steps,
+        },
+    }
+
+
+def _place_on_map(site: Site, known: Standing | None) -> dict[str, Any] | None:
+    """Error and linkage of an earlier candidate that is still what was frozen; None without one, or of an earlier version."""
+    if known is None or known.candidate_hash is None:
+        return None
+    folder = site.candidate(str(known.id))
+    if not is_whole(folder, known.candidate_hash):
+        return None
+    audit = json.loads((folder / EVIDENCE).read_text(encoding="utf-8"))["audit"]
+    linkage = audit.get("record_linkage")
+    if not isinstance(linkage, Mapping):
+        return None
+    return {"release": str(known.id), "error": median(audit["error"].values()), "linkage": linkage["value"]}

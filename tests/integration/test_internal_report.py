@@ -1,0 +1,203 @@
+"""The audit of a release and the page that reviewers decide from: of a candidate, and of what gates stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from release_pipeline.errors import Blocked, GateFailed
+from release_pipeline.flow.reviewing.page import build_internal_view, render_report
+from release_pipeline.flow.sums import is_whole
+from release_pipeline.policy import load_policy
+from release_pipeline.policy.model import Policy
+from release_pipeline.report.internal_view import InternalView
+from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, materializations, run_job
+
+FORBIDDEN = re.compile(r"<script|<link|<img|<iframe|<object|@import|url\((?!#)|(?:src|href)=[\"'](?!#)", re.IGNORECASE)
+
+
+def evidence_of(tiny: TinySite, release: str = "1") -> dict[str, Any]:
+    """What a candidate says of itself."""
+    return json.loads((tiny.folder(release) / "evidence.json").read_text(encoding="utf-8"))
+
+
+def policy_of(tiny: TinySite) -> Policy:
+    """The policy as it stands."""
+    return load_policy(tiny.home / "policies" / "people.yaml")
+
+
+def view_of(tiny: TinySite, release: str = "1") -> InternalView:
+    """What the page of a candidate says."""
+    return build_internal_view(policy_of(tiny), evidence_of(tiny, release))
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """Two releases with all that an audit can measure."""
+    tiny = make_site(
+        tmp_path_factory.mktemp("report") / "site",
+        rows=make_rows(240),
+        suppress="{quasi_groups_below: 5, at_most: 5%}",
+        gates="{min_rows: 20, expected_error: {income: 100}, anonymity_k: 10, marketer_risk: 10%, t_closeness: {rent: 1}}",
+        audit="{predict: {income: {above: 500}}}",
+    )
+    for release in ("1", "2"):
+        tiny.flow(release).run()
+    return tiny
+
+
+def test_the_page_is_a_part_of_the_candidate(released: TinySite) -> None:
+    """In the folder, in the list of sums that its hash is of, for the owner alone, and changing it is found out."""
+    folder = released.folder()
+    page = folder / "report.html"
+    assert page.stat().st_mode & 0o077 == 0
+    assert "report.html" in (folder / "SHA256SUMS").read_text()
+    assert is_whole(folder, released.standing().candidate_hash)
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text + " ", encoding="utf-8")
+    assert not is_whole(folder, released.standing().candidate_hash)
+    page.write_text(text, encoding="utf-8")
+
+
+def test_the_page_needs_nothing_else(released: TinySite) -> None:
+    """No script, picture, style or link from elsewhere: it opens without a network."""
+    text = (released.folder() / "report.html").read_text(encoding="utf-8")
+    assert not FORBIDDEN.search(text)
+    assert 'http-equiv="Content-Security-Policy" content="default-src \'none\'' in text
+
+
+def test_the_same_evidence_gives_the_same_page(released: TinySite) -> None:
+    """So that an auditor, who has the evidence, can make the page again."""
+    page = (released.folder() / "report.html").read_text(encoding="utf-8")
+    assert render_report(policy_of(released), evidence_of(released)) == page
+
+
+def test_the_view_has_what_was_measured(released: TinySite) -> None:
+    """Gates with what they are of, columns with expectation and outcome, attacks with controls, models, groups and budget."""
+    view, audit = view_of(released, "2"), evidence_of(released, "2")["audit"]
+    gates = {gate.name: gate for gate in view.gates}
+    assert set(gates) == {
+        "number of records",
+        "expected error of income",
+        "smallest group of released quasi-identifiers",
+        "marketer risk",
+        "t-closeness of rent",
+    }
+    assert gates["smallest group of released quasi-identifiers"].value == 40 == audit["groups"]["smallest"]
+    assert gates["marketer risk"].value == pytest.approx(6 / 240)
+    assert gates["expected error of income"].error_of == "income"
+    for column in view.columns:
+        assert column.expected_low is not None
+        assert column.expected_high is not None
+        assert column.parted == (not column.expected_low * 0.99 <= column.actual_error <= column.expected_high * 1.01)
+        assert column.forecast.startswith("at most ")
+        assert column.actual_error == audit["error"][column.name]
+    names = [attack.name for attack in view.attacks]
+    inferring = [f"inferring {name}" for name in ("town", "sex", "income", "rent")]
+    assert names == ["singling out by one column", "singling out by several columns", "linking", *inferring]
+    assert [prediction.model for prediction in view.predictions] == ["random forest", "gradient boosting"]
+    assert [point.release for point in view.map] == ["people/1/r1", "people/2/r1"]
+    assert [point.is_this for point in view.map] == [False, True]
+    assert view.budget is not None
+    assert [step.release for step in view.budget.steps] == ["people/1/r1", "people/2/r1"]
+    assert view.budget.remaining == 6_000_000_000
+    assert view.suppression is not None
+    assert (view.suppression.rows_in, view.suppression.rows_out) == (240, 240)
+
+
+def test_a_page_says_when_the_error_is_not_what_was_expected(released: TinySite) -> None:
+    """Far above the range, and inside of it: the reviewers are asked, or not."""
+    evidence = evidence_of(released)
+    evidence["audit"]["error"]["income"] = evidence["columns"]["income"]["error_high"] * 1.5
+    view = build_internal_view(policy_of(released), evidence)
+    assert [column.parted for column in view.columns if column.name == "income"] == [True]
+    assert any("Why does the error of income" in sentence for sentence in view.decide)
+    evidence["audit"]["error"] = {name: noted["error"] for name, noted in evidence["columns"].items()}
+    view = build_internal_view(policy_of(released), evidence)
+    assert not any(column.parted for column in view.columns)
+    assert not any("outside of the range" in sentence for sentence in view.decide)
+
+
+def test_who_audits_again_is_told_the_same(tmp_path: Path) -> None:
+    """Also when other releases came in between: the candidate stays what it was, to the byte."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(120))
+    tiny.flow("2").run()
+    before = {file.name: file.read_bytes() for file in tiny.folder("2").iterdir()}
+    tiny.flow("1").run()
+    tiny.flow("2").run()
+    assert {file.name: file.read_bytes() for file in tiny.folder("2").iterdir()} == before
+    assert [point.release for point in view_of(tiny, "1").map] == ["people/2/r1", "people/1/r1"]
+
+
+def test_a_gate_on_the_expected_error_leaves_a_picture_and_no_charge(tmp_path: Path) -> None:
+    """The page shows figure and limit; the refusal names the page and no figure; a policy that passes removes it."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, expected_error: {income: 0.000001, rent: 100}}")
+    with pytest.raises(GateFailed) as caught:
+        tiny.flow().run()
+    page = tiny.site.vault / "refused" / "people~1~r1.html"
+    assert "vault/refused/people~1~r1.html" in caught.value.in_full
+    text = page.read_text(encoding="utf-8")
+    value = json.loads(page.with_suffix(".json").read_text())["gates"][0]["value"]
+    assert page.stat().st_mode & 0o077 == 0
+    assert "expected error of income" in text
+    assert f"{value:.3g}" in text
+    assert f"{value:.3g}" not in caught.value.in_full
+    assert not FORBIDDEN.search(text)
+    assert (tiny.standing().state, tiny.charges()) == ("blocked", [])
+    tiny.write_policy(gates="{min_rows: 20, expected_error: {income: 100}}")
+    tiny.flow().run()
+    assert not list(page.parent.iterdir())
+
+
+def test_a_gate_on_the_released_table_blocks_after_the_charge(tmp_path: Path) -> None:
+    """Groups of 10 where 11 are asked for: blocked, with a page that has everything, and no candidate; likewise when repeated."""
+    tiny = make_site(tmp_path / "site", gates="{min_rows: 20, anonymity_k: 11}")
+    for _ in range(2):
+        with pytest.raises(Blocked) as caught:
+            tiny.flow().run()
+        assert "a limit on the groups of the released table is not met" in caught.value.in_full
+        assert "The release is charged" in caught.value.in_full
+        assert "under the limit" not in caught.value.in_full
+    assert tiny.standing().state == "blocked"
+    assert len(tiny.charges()) == 1
+    assert not tiny.folder().exists()
+    text = (tiny.site.vault / "refused" / "people~1~r1.html").read_text(encoding="utf-8")
+    assert "after the charge" in text
+    assert "smallest group of released quasi-identifiers" in text
+    assert "record linkage" in text.lower()
+
+
+@GX_WARNINGS
+def test_dagster_names_the_page(tmp_path: Path) -> None:
+    """As a path in the candidate's metadata: who may read the vault opens it."""
+    tiny = make_site(tmp_path / "site")
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = run_job(tiny, instance=instance)
+    told = materializations(result)["candidate"].metadata["report"]
+    assert told == dg.MetadataValue.path(str(tiny.folder() / "report.html"))
+    assert Path(str(told.value)).is_file()
+
+
+def test_few_records_and_one_column_are_audited_too(tmp_path: Path) -> None:
+    """What needs more is left out; the page says what there is."""
+    columns = """
+  person: {role: identifier, do: drop}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}"""
+    tiny = make_site(
+        tmp_path / "site",
+        rows=make_rows(8),
+        columns=columns,
+        drop="[name, town, sex, rent, remark]",
+        gates="{min_rows: 6}",
+        protect="{method: idp-cbls, epsilon: 2, k: 3}",
+    )
+    tiny.flow().run()
+    view = view_of(tiny)
+    assert (view.attacks, view.classes, view.correlations, view.suppression) == ((), None, None, None)
+    assert all(math.isnan(quantile) for quantile in view.columns[0].original.quantiles)
