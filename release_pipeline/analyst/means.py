@@ -1,0 +1,182 @@
+"""The mean that a column has in the confidential table, from released values and public facts.
+
+It is the mean on the declared grid: values beyond the domain count as its ends, missing ones as the card says. Intervals are
+about the noise alone: they say where the mean of *this* confidential table is, not that of a wider population.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from release_pipeline.analyst.facts import Facts, NoHonestAnswer
+from release_pipeline.analyst.laws import (
+    KNOWN,
+    LEAST_DRAWS,
+    Reach,
+    advise,
+    common_scale,
+    declared,
+    decline_release,
+    decline_rows,
+    overshoot_of,
+    reach_of,
+)
+from release_pipeline.analyst.laws import variance_of as variance
+from release_pipeline.analyst.quantiles import bound_equal_magnitudes, bound_magnitudes, bound_sum, check_level, quantile_of_sum
+from release_pipeline.privacy.grid import FloatArray, Grid
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with an interval. `kind`: `law` where the noise's own law gives it, so that it covers the truth in a share
+    `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data; `exact` without
+    noise. Where the kit declines some releases after a look at them (slopes, correlations), the promise is about all releases:
+    at most a share 1 - `level` of them has an interval that misses, which among those answered can be a larger one."""
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    kind: Literal["law", "bound", "exact"]
+    words: str
+
+    @property
+    def width(self) -> float:
+        """From its lower to its upper end."""
+        return self.high - self.low
+
+
+def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
+    """An interval for the mean of a masked column over all records, or `NoHonestAnswer`.
+
+    The mean of the released values is (total + sum_j Z_j)/n: the sum over the p clusters of one draw each, since a cluster's
+    value (S_j + Z_j)/c_j is given to c_j records. Restoring the order does not change it: isotonic regression with weights c_j
+    pools neighbours into their weighted mean, which leaves sum c_j y_j as it was in every step.
+
+    Moved back into the domain, without restored order: the tail of Z has no memory, so however the sum S of a cluster lies in
+    [0, cW], S + Z given that it is at or below 0 is minus a geometric number of mean g, and likewise at or above cW. Putting -g
+    and cW + g in place of 0 and cW gives E[S + Z | what was released]: its mean is S exactly, and its variance that of Z less
+    the geometric one times the probability of an end. The number of clusters at an end is told by the released values.
+
+    Otherwise clamping and order are bounded together: centroids are isotone and lie in the domain, so neither step makes
+    sum_j c_j |y_j - x_j| larger, and the mean is off by at most (sum_j |Z_j| + bias)/n.
+
+    The mean m lies in the domain [a, b], so that estimate and ends are moved to the nearest points of it: low <= m <= high
+    implies max(low, a) <= m <= min(high, b), and coverage is what it was.
+    """
+    check_level(level)
+    why = decline_release(facts)
+    if why:
+        raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
+    _check_rows(facts, name, values)
+    centre = float(np.mean(values))
+    column = facts.masked_column(name)
+    if facts.method == "mdav":
+        return Interval(
+            centre, centre, centre, level, "exact", "The means of clusters are exact, so that their mean is that of all."
+        )
+    grid, _ = declared(column)
+    return _cut(_estimate_uncut(facts, name, values, level), grid)
+
+
+def state_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
+    """The mean of a column without noise: that of the released values, or `NoHonestAnswer` where rows were dropped or chosen."""
+    check_level(level)
+    why = decline_rows(facts)
+    if why:
+        raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
+    _check_rows(facts, name, values)
+    centre = float(np.mean(values))
+    return Interval(centre, centre, centre, level, "exact", "No noise: the plain mean of the released column is exact.")
+
+
+def _check_rows(facts: Facts, name: str, values: FloatArray) -> None:
+    if len(values) != facts.rows_out or not facts.rows_out:
+        raise NoHonestAnswer(
+            f"the data have {len(values):,} records and the card counts {facts.rows_out:,}.",
+            where=name,
+            remedy="Pass all rows: public facts bound the noise of a whole column, and not of the rows that somebody chose.",
+        )
+
+
+def _cut(interval: Interval, grid: Grid) -> Interval:
+    """The part of the interval that lies in the domain; its nearest point where none does."""
+    lo, hi = float(grid.lo), float(grid.hi)
+    estimate, low, high = (min(max(end, lo), hi) for end in (interval.estimate, interval.low, interval.high))
+    words = interval.words
+    if interval.low > hi or interval.high < lo:
+        words += f" All of it lies beyond the domain, as in at most {1 - interval.level:.2g} of all releases: moved to its end."
+    elif (low, high) != (interval.low, interval.high):
+        words += " Cut where the domain ends: no mean lies beyond."
+    return Interval(estimate, low, high, interval.level, interval.kind, words)
+
+
+def _estimate_uncut(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
+    centre = float(np.mean(values))
+    grid, _ = declared(facts.masked_column(name))
+    step = float(grid.step)
+    reach = reach_of(facts, name)
+    if not facts.clamped:
+        half = _half_width(reach, level)
+        kind: Literal["law", "bound"] = "law" if reach.exact else "bound"
+        return _around(centre, half * step / facts.rows_in, level, kind, float(grid.hi - grid.lo), name)
+    if facts.method in KNOWN and facts.consistency == "none":
+        return _undo_ends(facts, name, values, level)
+    half = _sum_of_magnitudes(reach, level) + reach.bias
+    return _around(centre, half * step / facts.rows_in, level, "bound", float(grid.hi - grid.lo), name)
+
+
+def _half_width(reach: Reach, level: float) -> float:
+    """Of the interval for a column's total, in grid steps."""
+    if reach.scale is not None:  # scales below it give sums nearer to 0, since all of them are symmetric and unimodal (Bir48)
+        return quantile_of_sum(reach.scale, reach.draws, level)
+    return bound_sum(reach.root, reach.draws, level) + reach.bias
+
+
+def _sum_of_magnitudes(reach: Reach, level: float) -> float:
+    if reach.scale is not None:
+        return bound_equal_magnitudes(reach.scale, reach.draws, level)
+    return bound_magnitudes(reach.total, reach.root, reach.draws, level)
+
+
+def _around(centre: float, half: float, level: float, kind: Literal["law", "bound"], domain: float, name: str) -> Interval:
+    if kind == "bound" and half >= domain:
+        raise NoHonestAnswer(
+            "no mean: the worst-case bound is wider than the declared domain, and would say nothing.",
+            where=name,
+            remedy="Ask for a release with clamp: no, a larger epsilon or k; or simulate.",
+        )
+    words = (
+        "From the exact law of the noise."
+        if kind == "law"
+        else f"From a worst-case bound: the half-width is {half / domain:.1%} of the domain, whatever the confidential data are."
+    )
+    return Interval(centre, centre - half, centre + half, level, kind, words)
+
+
+def _undo_ends(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
+    column = facts.masked_column(name)
+    grid, _ = declared(column)
+    if facts.draws < LEAST_DRAWS:
+        raise NoHonestAnswer(
+            f"no mean: {facts.draws} draws are too few for the approximation that values moved back into the domain need.",
+            where=name,
+            remedy="Ask for a release with clamp: no.",
+        )
+    t, k = common_scale(column), facts.k or 1
+    mean, spread = overshoot_of(t)
+    low = int(np.count_nonzero(values <= float(grid.lo))) // k  # clusters: none has fewer than k records, and one has more
+    high = int(np.count_nonzero(values >= float(grid.hi))) // k
+    moved = (high - low) * mean * float(grid.step) / facts.rows_in
+    deviation = math.sqrt(max(facts.draws * variance(t) - (low + high) * spread, 0.0))
+    # one record that moves from end to end moves the total by 2 (g + 1/2) at the least: half of it, where all lie there
+    lattice = (mean + 0.5) * min((low + high) / facts.draws, 1.0)
+    half = NormalDist().inv_cdf((1 + level) / 2) * deviation + lattice
+    centre, reach = float(np.mean(values)) + moved, half * float(grid.step) / facts.rows_in
+    words = "From the law of the noise, whose sum is taken as normal; what lies at the ends was put where it lay on average."
+    return Interval(centre, centre - reach, centre + reach, level, "law", words)
