@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import machine, memory, table
+from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.figures import Figure, with_growth
 from benchmarks.grouping import ADULT, grouping, notes
@@ -23,11 +24,13 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "grouping": grouping,
     "clustering": clustering,
     "ordering": ordering,
+    "auditing": auditing,
     "pipeline": pipeline,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (10**4, 4 * 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 10**4)
 CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10**6), (CENSUS, 10**4, 2 * 10**4)
+AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (2 * 10**3, 10**4)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (2 * 10**4,)
 
 
@@ -68,6 +71,8 @@ def _sizes(name: str, *, quick: bool) -> Sequence[int]:
         return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
     if name == "grouping":
         return QUICK_GROUPING_SIZES if quick else GROUPING_SIZES
+    if name == "auditing":
+        return QUICK_AUDITING_SIZES if quick else AUDITING_SIZES
     if name == "clustering":
         return QUICK_CLUSTERING_SIZES if quick else CLUSTERING_SIZES
     return QUICK_SIZES if quick else SIZES

@@ -33,7 +33,9 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
     return [figure for figure in quick_run[1]["figures"] if figure["benchmark"] == benchmark]
 
 
-@pytest.mark.parametrize("benchmark", ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "pipeline"])
+@pytest.mark.parametrize(
+    "benchmark", ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "auditing", "pipeline"]
+)
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
     assert figures
@@ -78,6 +80,22 @@ def test_ordering_holds_both_orders_to_sorts_of_one_column(quick_run: tuple[str,
     figures = _figures(quick_run, "ordering")
     assert {figure["case"].partition(",")[0] for figure in figures} == {"hilbert", "corner", "hilbert of logs"}
     assert {(figure["target"], figure["unit"]) for figure in figures} == {("at most 6", "stable argsorts")}
+
+
+def test_auditing_has_linkage_beside_both_baselines_and_the_attacks(quick_run: tuple[str, dict[str, Any]]) -> None:
+    figures = _figures(quick_run, "auditing")
+    for m in (4, 10):
+        for case in (
+            f"linkage, {m} columns",
+            f"linkage by SciPy's tree, {m} columns",
+            f"attacks, {m} columns",
+            f"whole audit, {m} columns",
+        ):
+            there = [figure for figure in figures if figure["case"] == case and "time" in figure["measure"]]
+            assert [figure["n"] for figure in there] == [2_000, 10_000]
+        if sys.platform == "linux":
+            measured = {figure["case"] for figure in figures if figure["measure"] == "peak memory"}
+            assert {f"linkage, {m} columns", f"attacks, {m} columns", f"whole audit, {m} columns"} <= measured
 
 
 def test_the_pipeline_covers_the_job_every_stage_and_both_formats(quick_run: tuple[str, dict[str, Any]]) -> None:
