@@ -1,4 +1,5 @@
-"""Regenerates docs/screenshots/ from the demo's Dagster UI, with headless Chromium and its driver (Debian: chromium-driver).
+"""Regenerates docs/screenshots/ from the demo's Dagster UI and a wave's report, with headless Chromium and its driver (Debian:
+chromium-driver).
 
     make demo && .venv/bin/python docs/make_screenshots.py
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -46,6 +48,15 @@ SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text
     ("policy", "assets/policy/rand_hie?view=checks", (1500, 1100), ""),
 ]
 
+VIEWS = [  # of a page: name, width, height (0: all of it), media, colours; 703 is A4 without the margins
+    ("top", 1280, 1150, "screen", "light"),
+    ("desktop", 1280, 0, "screen", "light"),
+    ("phone", 390, 0, "screen", "light"),
+    ("dark", 1280, 0, "screen", "dark"),
+    ("print", 703, 0, "print", "light"),
+]
+REPORT = ROOT / "demo" / "vault" / "candidates" / "rand-hie" / "4" / "r1" / "report.html"
+
 
 def main() -> None:
     """Serve the demo's UI, visit each page, and write each picture."""
@@ -65,6 +76,50 @@ def main() -> None:
             picture = base64.b64decode(_call(f"{session}/screenshot"))
             (OUT / f"{name}.png").write_bytes(picture)
             print(f"docs/screenshots/{name}.png")
+    with tempfile.TemporaryDirectory() as made:
+        measured = shoot_report(REPORT, Path(made))
+        for name, *_ in VIEWS:
+            shutil.move(Path(made) / f"{REPORT.stem}-{name}.webp", OUT / f"{REPORT.stem}-{name}.webp")
+            print(f"docs/screenshots/{REPORT.stem}-{name}.webp")
+    print("the report: {milliseconds:.0f} ms to load without a network, {kilobytes:.0f} kB".format(**measured))
+
+
+def shoot_report(page: Path, out: Path) -> dict[str, float]:
+    """Pictures of an HTML file: its top, and the whole of it on a desktop, on a phone, in the dark and as print styles make it on
+    paper as wide as A4 (NAME-top.webp and so on); and NAME.pdf, which printing gives. The network is off meanwhile. Returned:
+    milliseconds from the start of the navigation to the end of loading, and the size of the file in kB."""
+    out.mkdir(parents=True, exist_ok=True)
+    with _browser() as session:
+
+        def tell(command: str, **parameters: Any) -> Any:
+            return _call(f"{session}/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+        tell("Network.enable")
+        tell("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+        _call(f"{session}/url", {"url": page.resolve().as_uri()})
+        script = "const [e] = performance.getEntriesByType('navigation'); return e.loadEventEnd - e.startTime"
+        took = float(_call(f"{session}/execute/sync", {"script": script, "args": []}))
+        for name, width, top, media, scheme in VIEWS:
+            features = [{"name": "prefers-color-scheme", "value": scheme}]
+            tell("Emulation.setEmulatedMedia", media=media, features=features)
+            phone = width < 500
+            tell("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=phone)
+            script = "return document.documentElement.scrollHeight"
+            height = top or _call(f"{session}/execute/sync", {"script": script, "args": []})
+            tell(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=height,
+                deviceScaleFactor=1,
+                mobile=phone,
+            )
+            picture = tell("Page.captureScreenshot", format="webp", quality=70, captureBeyondViewport=not top)["data"]
+            (out / f"{page.stem}-{name}.webp").write_bytes(base64.b64decode(picture))
+        tell("Emulation.clearDeviceMetricsOverride")
+        tell("Emulation.setEmulatedMedia", media="", features=[])
+        printed = tell("Page.printToPDF", preferCSSPageSize=True, printBackground=False)["data"]
+        (out / f"{page.stem}.pdf").write_bytes(base64.b64decode(printed))
+    return {"milliseconds": took, "kilobytes": page.stat().st_size / 1000}
 
 
 @contextmanager

@@ -165,6 +165,11 @@ def test_a_population_that_counts_epsilon_has_no_room_for_mdav(tmp_path: Path) -
         ({"protect": "{method: dp-mdav, epsilon: 1, k: 5, order: corner, blocks: kd}"}, "which is for k-anonymity alone"),
         ({"protect": "{method: mdav, k: 5, epsilon: 1}", "cap": "releases: 2"}, "mdav has no noise and no epsilon. Remove it."),
         ({"protect": "{method: mdav, k: 5, order: corner}", "cap": "releases: 2"}, "'order' is not for this method"),
+        (
+            {"protect": "{method: mdav, k: 5, clamp: no}", "cap": "releases: 2"},
+            "'clamp' is not for this method: mdav has no noise, so that no value leaves its domain. Remove it.",
+        ),
+        ({"protect": "{method: dp-mdav, epsilon: 1, k: 5, order: corner, clamp: no}"}, "and dp-mdav offers none. Remove it."),
         ({"protect": "{method: mdav, k: 1}", "cap": "releases: 2"}, "The least allowed is 2."),
         ({"protect": MDAV, "columns": LOGS, "cap": "releases: 2"}, "transform is for the order of dp-mdav; mdav has none."),
         (
