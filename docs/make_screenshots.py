@@ -51,8 +51,8 @@ SHOTS: list[tuple[str, str, tuple[int, int], str]] = [  # name, path, size, text
 VIEWS = [  # of a page: name, width, height (0: all of it), media, colours; 703 is A4 without the margins
     ("top", 1280, 1150, "screen", "light"),
     ("desktop", 1280, 0, "screen", "light"),
-    ("phone", 390, 0, "screen", "light"),
-    ("dark", 1280, 0, "screen", "dark"),
+    ("phone", 390, 8000, "screen", "light"),  # a picture of this kind has no more than 16,383 lines
+    ("dark", 1280, 1150, "screen", "dark"),
     ("print", 703, 0, "print", "light"),
 ]
 REPORT = ROOT / "demo" / "vault" / "candidates" / "rand-hie" / "4" / "r1" / "report.html"
