@@ -140,7 +140,7 @@ def _show_curves(column: NoiseColumnView) -> Figure:
 def _say_beyond(column: NoiseColumnView) -> str:
     """What of the original the picture cannot show; empty where its line ends at all records."""
     beyond = 1 - column.original_curve[-1][1] if column.original_curve else 0.0
-    return f". {say_share(beyond)} of the original records lie above the largest released value." if beyond > _ROUNDING else ""
+    return f". {say_share(beyond)} of the original records lie above the end of its line." if beyond > _ROUNDING else ""
 
 
 def _list_spread(spread: SpreadView) -> tuple[str, ...]:

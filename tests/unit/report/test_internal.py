@@ -459,7 +459,7 @@ def test_a_tree_that_tells_clusters_apart_is_put_into_words() -> None:
 def test_what_of_the_original_lies_beyond_the_picture_is_said() -> None:
     """A line that does not reach all records looks like a mistake without words; one that does needs none."""
     short = column("a", original_curve=((0.0, 0.2), (1.0, 0.975)), released_curve=((0.0, 0.4), (1.0, 1.0)))
-    assert "2.5% of the original records lie above the largest released value." in read(sample_view(columns=(short,)))
+    assert "2.5% of the original records lie above the end of its line." in read(sample_view(columns=(short,)))
     text = read(sample_view())
     assert "lie above the largest" not in text
     assert text.count("Drawn at released values and at even steps between them, so that no point is somebody's") == 1
