@@ -52,11 +52,18 @@ Predicate: TypeAlias = tuple[tuple[int, Comparison, float], ...]
 @dataclass(frozen=True, slots=True, repr=False)
 class AttackedColumn:
     """One column before and after: float64 for numbers, or integers that number categories (-1: blank) in the same way in
-    both."""
+    both. `own` is the row of the original of each released one, where they do not lie in the same order: so that nobody need
+    put a column into it."""
 
     name: str
     original: npt.NDArray[Any]
     released: npt.NDArray[Any]
+    own: Rows | None = None
+
+    def of_people(self, people: Rows) -> npt.NDArray[Any]:
+        """The originals of some released rows."""
+        rows: Rows = people if self.own is None else self.own[people]
+        return np.take(self.original, rows)
 
     @property
     def is_numeric(self) -> bool:
@@ -66,7 +73,8 @@ class AttackedColumn:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Attacked:
-    """A released table and what it was made of: row i of every released column comes from row i of every original one."""
+    """A released table and what it was made of: row i of every released column comes from row i of every original one, or from
+    row own[i] of it."""
 
     columns: tuple[AttackedColumn, ...]
 
@@ -77,7 +85,8 @@ class Attacked:
             kinds = {column.original.dtype.kind, column.released.dtype.kind}
             if kinds != {"f"} and not kinds <= {"i", "u"}:
                 raise InvalidType("a column is neither float64 nor integer codes, before and after.", where=column.name)
-            if {column.original.shape, column.released.shape} != {(len(self),)}:
+            own = column.original if column.own is None else column.own
+            if {own.shape, column.released.shape} != {(len(self),)}:
                 raise InvalidArgument("the columns do not have equally many rows.", where=column.name)
             if column.is_numeric and not (np.isfinite(column.original).all() and np.isfinite(column.released).all()):
                 raise InvalidArgument(
@@ -89,7 +98,7 @@ class Attacked:
             raise InvalidArgument("fewer than three records leave nobody to compare with.")
 
     def __len__(self) -> int:
-        return len(self.columns[0].original)
+        return len(self.columns[0].released)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +207,10 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
     found = [_one_column(released, kinds, stream), _several_columns(released, kinds, stream)]
     guesses = [_random_predicates(released, kinds, stream, most=most) for most in (1, _MOST_COLUMNS)]
     del released
-    side = _Side([column.original[targets] for column in table.columns])
+    side = _Side([column.of_people(targets) for column in table.columns])
     hits, lucky = ([side.single_out(predicates) for predicates in made] for made in (found, guesses))
     del side
-    side = _Side([column.original[control] for column in table.columns])
+    side = _Side([column.of_people(control) for column in table.columns])
     misses = [side.single_out(predicates) for predicates in found]
     names = ("singling out by one column", "singling out by several columns")
     attacks: list[Attack] = []
@@ -264,7 +273,7 @@ class _View:
         """The rows nearest to the originals of some people, and these people's values of the secret."""
         points, codes = self._points(people)
         for near in self.neighbours.search(points, codes):
-            yield near, secret.original[people[near.first : near.first + len(near.distance)]]
+            yield near, secret.of_people(people[near.first : near.first + len(near.distance)])
 
     def lists(self, people: Rows) -> Iterator[IntArray]:
         """For each of some people the distinct points that are nearest."""
@@ -275,10 +284,10 @@ class _View:
     def _points(self, people: Rows) -> tuple[FloatArray, IntArray]:
         points = np.empty((len(people), len(self._numbers)))
         for place, (column, least, width) in enumerate(self._numbers):
-            points[:, place] = (column.original[people] - least) / width
+            points[:, place] = (column.of_people(people) - least) / width
         codes = np.empty((len(people), len(self._codes)), dtype=np.int64)
         for place, column in enumerate(self._codes):
-            codes[:, place] = column.original[people]
+            codes[:, place] = column.of_people(people)
         return points, codes
 
 

@@ -78,8 +78,7 @@ def audit_table(compared: Compared, *, streams: Streams, progress: Callable[[str
     """Every figure of a released table, as evidence keeps it. `streams` gives the random choices of each part by its name."""
     released, own, policy = compared.released, compared.own, compared.policy
     names = list(policy.noise_columns)
-    progress("measuring utility")
-    figures = _measure_columns(compared)
+    figures: dict[str, Any] = {}
     progress("linking records")
     tried = shuffled_positions(len(own), streams("linkage"))[:LINKAGE_SAMPLE]
     original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
@@ -90,6 +89,8 @@ def audit_table(compared: Compared, *, streams: Streams, progress: Callable[[str
     figures["record_linkage"] = asdict(linked)
     figures["record_linkage_by_chance"] = 1 / len(original)
     del original
+    progress("measuring utility")
+    figures |= _measure_columns(compared)
     progress("attacking the released table")
     figures |= _attack(compared, streams)
     groups = measure_groups(released, policy)
@@ -143,11 +144,11 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
     of them somebody to compare with."""
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
-        before, after = compared.of_released(name), compared.released.column(name)
+        after = compared.released.column(name)
         if isinstance(column, NoiseColumn):
-            columns.append(AttackedColumn(name, before.to_numpy(), after.to_numpy()))
+            columns.append(AttackedColumn(name, compared.original(name).to_numpy(), after.to_numpy(), compared.own))
         else:
-            columns.append(AttackedColumn(name, *encode_entries([before, after])))
+            columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
     if compared.released.num_rows < LEAST_ATTACKED:
         return {"attacks": [], "inference": {}}
     table, attacks = Attacked(tuple(columns)), list[Attack]()

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from pycanon import anonymity
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy import neighbours as module
 from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.mdav import mdav
@@ -421,3 +422,23 @@ def test_predicates_single_out_whom_they_say(monkeypatch: pytest.MonkeyPatch) ->
     assert {len(predicate) for predicate in seen[0]} == {1}
     assert {len(predicate) for predicate in seen[1]} == {2, 3, 4, 5}
     assert found[0].worst == "e"
+
+
+def test_originals_may_lie_in_another_order() -> None:
+    """With the row of each record's original the attacks are those on originals that were put in order; others are in the way."""
+    chance = np.random.default_rng(7)
+    everybody = chance.normal(size=(130, 3))
+    own = chance.permutation(130)[:120]
+    released = everybody[own] + chance.normal(0, 0.1, (120, 3))
+    ordered = Attacked(tuple(AttackedColumn(f"n{j}", everybody[own, j].copy(), released[:, j].copy()) for j in range(3)))
+    moved = Attacked(tuple(AttackedColumn(f"n{j}", everybody[:, j].copy(), released[:, j].copy(), own) for j in range(3)))
+
+    def run(table: Attacked) -> list[object]:
+        return [*single_out(table, stream=noise_stream(bytes(32), "s")), link(table, stream=noise_stream(bytes(32), "l"))]
+
+    assert run(moved) == run(ordered)
+    assert [one.attack.value for one in infer(moved, stream=noise_stream(bytes(32), "i")).columns] == pytest.approx(
+        [one.attack.value for one in infer(ordered, stream=noise_stream(bytes(32), "i")).columns], abs=0.05
+    )
+    with pytest.raises(InvalidArgument, match="equally many rows"):
+        Attacked((AttackedColumn("n", everybody[:, 0].copy(), released[:, 0].copy(), own[:100]),))
