@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from release_pipeline import __version__
-from release_pipeline.cli import auditor, demo, people, policies, releases
+from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.errors import ReleasePipelineError
 
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for part in (demo, policies, releases, people, auditor):
+    for part in (demo, policies, releases, people, auditor, experiments):
         part.add_commands(commands)
     return parser
 

@@ -1,1 +1,1 @@
-"""What the papers found, found again with this project's own code: data in, figures and a picture out, no release."""
+"""What the papers found, found again with this project's own code: data in, figures and pictures out, no release."""

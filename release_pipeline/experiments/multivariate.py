@@ -23,14 +23,11 @@ reads census.csv and wine_white.csv in the folder DATA, prints the tables, and r
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from math import floor, log10
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -38,10 +35,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.experiments.tables import KEY, MADE_UP, MADE_UP_RECORDS, Source, make_up, read_source
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy import Epsilon, Grid, mdav, noise_stream, order_clusters
+from release_pipeline.privacy import Epsilon, mdav, order_clusters
 from release_pipeline.privacy.methods import add_noise
-from release_pipeline.privacy.utility import column_error
 from release_pipeline.privacy.vectors import (
     Insensitive,
     Order,
@@ -49,12 +46,10 @@ from release_pipeline.privacy.vectors import (
     Transform,
     VectorScope,
     compute_vectors,
-    quantise_columns,
 )
 from release_pipeline.stages.ways import RECORD, find_way
 
-CENSUS = ("AFNLWGT", "AGI", "EMCONTRB", "FEDTAX", "STATETAX", "TAXINC", "POTHVAL", "INTVAL", "FICA")
-TABLES = {"census": ("census", CENSUS), "wine": ("wine_white", None)}  # name: file, columns (all)
+TABLES = ("census", "wine")
 KS = (20, 50, 100, 200, 400)
 EPSILONS = ("0.1", "1", "10")
 SECRETS, PARTED_SECRETS = 20, 3
@@ -71,15 +66,6 @@ CLAIMS: dict[str, tuple[Statistic, VectorScope]] = {
     "table, iDP": ("trimmed", "table"),
 }
 PARTS = (1, 2, 10, 100)
-RECORDS = 100_000
-KEY = bytes(range(32))  # of the made-up table
-
-MADE_UP = {  # column: mean and deviation of its logarithm, correlation with the common factor, top of the domain
-    "income": (10.2, 0.7, 0.8, 250_000),
-    "spending": (9.6, 0.6, 0.7, 120_000),
-    "savings": (9.0, 1.2, 0.6, 500_000),
-    "debts": (8.5, 1.0, 0.3, 200_000),
-}
 
 _RANK = (  # method, and what else the policy says
     ("laplace", "method: laplace"),
@@ -115,25 +101,6 @@ BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 
 Numbers = npt.NDArray[np.float64]
 Progress = Callable[[str], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Numeric columns, records by columns, with their declared grids."""
-
-    name: str
-    values: Numbers
-    grids: tuple[Grid, ...]
-
-    @property
-    def units(self) -> npt.NDArray[np.int64]:
-        """The numbers on their grids."""
-        return quantise_columns(list(self.values.T), self.grids)
-
-    def measure(self, released: Numbers) -> tuple[float, float]:
-        """The error of released values in record order, mean and median over columns."""
-        errors = [column_error(x, y) for x, y in zip(self.values.T, released.T, strict=True)]
-        return float(np.mean(errors)), float(np.median(errors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,11 +168,12 @@ def run(
     epsilons: Sequence[str] = EPSILONS,
     secrets: int = SECRETS,
     parts: Sequence[int] = PARTS,
-    records: int = RECORDS,
+    records: int = MADE_UP_RECORDS,
     parted_secrets: int = PARTED_SECRETS,
     progress: Progress = lambda _: None,
 ) -> Experiment:
     """Everything, on census.csv and wine_white.csv in the folder `data` and on a made-up table of so many records."""
+    data = find_data(data, TABLES)
     alone: list[Alone] = []
     noisy: list[Noisy] = []
     for name in TABLES:
@@ -230,33 +198,6 @@ def run(
             measure_parted(made_up, method, epsilon, count, secrets=parted_secrets) for epsilon in epsilons for count in parts
         ]
     return Experiment(tuple(alone), tuple(noisy), tuple(parted))
-
-
-def read_source(data: Path, name: str) -> Source:
-    """A table of `TABLES`, with domain [0, 1.5 max] and grid half of the resolution: learned from the data, as no release may."""
-    file, wanted = TABLES[name]
-    with (data / f"{file}.csv").open(newline="", encoding="utf-8") as rows:
-        header, *lines = csv.reader(rows)
-    texts = {column: [line[place] for line in lines] for place, column in enumerate(header)}
-    chosen = [texts[column] for column in wanted or header]
-    values = np.array(chosen, dtype=np.float64).T
-    grids = [Grid.declare((0, max(map(Decimal, column)) * 3 / 2), _resolution(column) / 2) for column in chosen]
-    return Source(name, values, tuple(grids))
-
-
-def make_up(records: int) -> Source:
-    """Skewed and correlated columns of whole numbers: logarithms are normal, with a common factor for each record and one of each
-    column's own, drawn from a stream of the project's own; the same numbers in every run."""
-    words = np.empty((1 + len(MADE_UP)) * records, dtype=np.uint64)
-    noise_stream(KEY, "multivariate", "made up").words(0, 0, words)
-    normal = NormalDist()
-    drawn = np.array([normal.inv_cdf((word + 0.5) / 2**52) for word in (words >> np.uint64(12)).tolist()])
-    common, *own = drawn.reshape(-1, records)
-    columns = [
-        np.clip(np.rint(np.exp(mean + deviation * (share * common + np.sqrt(1 - share**2) * mine))), 0, top)
-        for (mean, deviation, share, top), mine in zip(MADE_UP.values(), own, strict=True)
-    ]
-    return Source("made up", np.stack(columns, axis=1), tuple(Grid.declare((0, top), 1) for *_, top in MADE_UP.values()))
 
 
 def measure_alone(source: Source, k: int, clusters: str) -> Alone:
@@ -339,11 +280,6 @@ def _policy(protect: str, parts: int, records: int) -> Policy:
 
 def _secret(number: int) -> bytes:
     return number.to_bytes(32, "big")
-
-
-def _resolution(texts: Iterable[str]) -> Decimal:
-    decimals = max(len(text.partition(".")[2].rstrip("0")) for text in texts)
-    return Decimal(1).scaleb(-min(decimals, 6))
 
 
 def show(number: float) -> str:

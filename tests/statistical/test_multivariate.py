@@ -21,21 +21,18 @@ from release_pipeline.experiments.multivariate import (
     CLUSTERS,
     END,
     KS,
-    MADE_UP,
     METHODS,
     NOISY_ORDERS,
     PARTS,
     Experiment,
-    Source,
     main,
-    make_up,
     measure_alone,
     measure_noisy,
     measure_parted,
-    read_source,
     rewrite,
     show,
 )
+from release_pipeline.experiments.tables import MADE_UP, Source, make_up, read_source
 from release_pipeline.privacy import mdav
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]

@@ -1,0 +1,67 @@
+"""The privacy expert's part: reproduce."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.cli.options import PROGRAM, Progress, positive
+from release_pipeline.experiments.names import EXPERIMENTS
+
+ALL = "all"
+
+
+def add_commands(commands: Any) -> None:
+    """Add this command."""
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="the papers' experiments: results, pictures, and a page that says which claims hold",
+        description="Experiments: " + "; ".join(f"{name}: {about}" for name, about in EXPERIMENTS.items()) + f"; or {ALL}.",
+        epilog="Exit code 1 if a figure differs from the committed one by more than chance allows.",
+    )
+    reproduce.add_argument(
+        "experiment", choices=[*EXPERIMENTS, ALL], metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)} or {ALL}"
+    )
+    reproduce.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="the reference data (default: RELEASE_PIPELINE_REFERENCE_DATA)"
+    )
+    reproduce.add_argument(
+        "-o", "--output", type=Path, default=Path("reproduction"), metavar="FOLDER", help="where to write (default: reproduction)"
+    )
+    reproduce.add_argument("--quick", action="store_true", help="few settings and runs, within two minutes")
+    reproduce.add_argument(
+        "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="settings at a time (default: cores)"
+    )
+    reproduce.add_argument("--seed", type=positive, metavar="N", help="other noise (default: 1; 2 with --quick)")
+    reproduce.set_defaults(run=_reproduce)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from release_pipeline.experiments.reproduce import reproduce
+
+    try:
+        outcome = reproduce(
+            list(EXPERIMENTS) if options.experiment == ALL else [options.experiment],
+            options.output,
+            data=options.data,
+            quick=options.quick,
+            jobs=options.jobs,
+            seed=options.seed,
+            progress=Progress(),
+        )
+    except KeyboardInterrupt:
+        print(f"{PROGRAM}: stopped; what was measured is kept: the same command goes on from there.", file=sys.stderr)
+        return 130
+    for name, chapter in outcome.chapters.items():
+        for finding in chapter.findings:
+            print(f"{name:8} {finding.verdict:14} {finding.claim}")
+    for departure in outcome.departures:
+        print(f"DIFFERS  {departure}")
+    print(
+        f"{outcome.compared - len(outcome.departures):,} of {outcome.compared:,} figures agree with the committed ones; "
+        f"the page: {outcome.page}"
+    )
+    return int(bool(outcome.departures))

@@ -1,0 +1,5 @@
+"""The experiments by name, for those who only list them."""
+
+EXPERIMENTS = {
+    "idp24": "rank methods on census and wine, mean SSE and F-measures (figures 3 to 6)",
+}

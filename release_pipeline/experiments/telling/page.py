@@ -1,0 +1,69 @@
+"""The page: every claim in one line with what became of it, then a chapter for each paper with pictures and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from release_pipeline.experiments.telling.claims import LEAST_RUNS, Chapter, Finding, table
+
+TOP = """\
+# The papers, reproduced
+
+Made by `release-pipeline reproduce all`; written by hand is nothing below. A claim **holds** if it held in every run of every
+setting that it speaks of, **holds in part** if in some, and there it says where not, and why. Each setting has at least {runs}
+runs with noise of their own, a quick run fewer. Ranges are over all runs. Epsilon is of the definition that stands beside it:
+epsilon of individual differential privacy (iDP) is not epsilon of differential privacy (DP), whatever the number."""
+
+BOTTOM = """\
+## Run it yourself
+
+    pip install 'release-pipeline[reproduce]'            # or `make test`'s environment: .venv/bin/release-pipeline
+    release-pipeline reproduce all --quick               # two minutes: fewer settings and runs, other noise, compared with
+    these figures release-pipeline reproduce all -o reproduction       # everything, within half an hour on two cores; stopped,
+    it goes on where it was
+
+Reference data are not shipped: the command says which files are missing and where they are published, and checks shape and
+content. Every run of every setting is in `EXPERIMENT/KIND.csv` and `.parquet` of the folder, each picture as SVG and PNG, and
+`manifest.json` has versions, hashes, seed and times. The same seed gives the same figures, but for the last digits of scales
+that come from powers of real numbers."""
+
+
+def make_page(
+    chapters: Mapping[str, Chapter], *, quick: bool, compared: int, departures: Sequence[object], pictures: str = ""
+) -> str:
+    """The page, with pictures in folders by experiment under `pictures`."""
+    parts = [TOP.format(runs=LEAST_RUNS)]
+    if quick:
+        parts.append("**A quick run**: few settings with few runs each; its verdicts are of these alone.")
+    if compared:
+        agree = compared - len(departures)
+        parts.append(f"Compared with the committed figures: {agree:,} of {compared:,} agree within what chance allows.")
+        parts += ["\n".join(f"- {departure}" for departure in departures)] if departures else []
+    rows: list[list[str]] = []
+    for name, chapter in chapters.items():
+        rows += [[f"[{name}](#{_anchor(chapter.title)})", finding.claim, finding.verdict] for finding in chapter.findings]
+    parts += ["## All claims", table(["experiment", "claim", "verdict"], rows)]
+    for name, chapter in chapters.items():
+        parts += _tell(name, chapter, pictures)
+    return "\n\n".join([*parts, BOTTOM]) + "\n"
+
+
+def _tell(name: str, chapter: Chapter, pictures: str) -> list[str]:
+    parts = [f"## {chapter.title}", chapter.words]
+    parts += [
+        f"![{picture.caption}]({pictures}{name}/{picture.name}.svg)\n\n*{picture.caption}.*" for picture in chapter.pictures
+    ]
+    parts += [f"### Claims of {name}", "\n".join(_tell_finding(finding) for finding in chapter.findings)]
+    for heading, words in chapter.tables:
+        parts += [f"### {heading}", words]
+    return parts
+
+
+def _tell_finding(finding: Finding) -> str:
+    why = f" Why: {finding.why}" if finding.why else ""
+    return f"- **{finding.claim}** ({finding.source}) *{finding.verdict}*. {finding.measured.rstrip('.')}.{why}"
+
+
+def _anchor(title: str) -> str:
+    """The anchor that GitHub makes of a heading."""
+    return "".join(letter for letter in title.lower().replace(" ", "-") if letter.isalnum() or letter in "-_")

@@ -1,0 +1,132 @@
+"""Pictures in one style: a method has the same colour, mark and line everywhere, and can be told apart without colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0b5fa5", "#d55e00", "#007a5a", "#8a3f8f", "#6b6b6b", "#b8860b", "#c2185b", "#2e2e2e")
+MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3)))
+KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "mdav": 5, "original": 7}
+WIDE, HIGH = 3.5, 2.9  # inches of one panel
+SETTINGS: Any = {  # of Matplotlib
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e3e3e0",
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "svg.hashsalt": "release-pipeline",
+    "svg.fonttype": "none",
+    "savefig.facecolor": "white",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line: at each x what was measured in all runs (rows: x; columns: runs). `name` says what it is; equal names, equal looks.
+    `look` fixes its place in the style where the name is not a method's."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[np.ndarray]
+    look: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes. `level` is a horizontal line with its words."""
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    log_x: bool = False
+    log_y: bool = True
+    level: tuple[float, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Panels side by side, `across` in a row, with what they show in words."""
+
+    name: str
+    caption: str
+    panels: Sequence[Panel]
+    across: int = 3
+
+    def save(self, folder: Path) -> list[Path]:
+        """Write it as SVG and as PNG, the same bytes for the same figures and the same version of Matplotlib."""
+        import matplotlib as mpl
+
+        with mpl.rc_context(SETTINGS):
+            figure = self._draw()
+            files = [folder / f"{self.name}.svg", folder / f"{self.name}.png"]
+            figure.savefig(files[0], metadata={"Date": None, "Title": self.caption, "Creator": None})
+            figure.savefig(files[1], dpi=130, metadata={"Software": None, "Title": self.caption})
+        return files
+
+    def _draw(self) -> Figure:
+        from matplotlib.figure import Figure
+
+        across = min(self.across, len(self.panels))
+        down = -(-len(self.panels) // across)
+        figure = Figure(figsize=(WIDE * across, HIGH * down + 0.5), layout="constrained")
+        places: list[Axes] = list(figure.subplots(down, across, squeeze=False).flat)
+        looks = _choose_looks(self.panels)
+        handles = {}
+        for place, panel in zip(places, self.panels, strict=False):
+            handles |= _draw_panel(place, panel, looks)
+        for place in places[len(self.panels) :]:
+            place.set_visible(False)
+        if len(handles) > 1:
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 2 * across))
+        return figure
+
+
+def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, object]:
+    handles: dict[str, object] = {}
+    for series in panel.series:
+        look = looks[series.name]
+        middle = [float(np.mean(runs)) for runs in series.y]
+        colour, dash = COLOURS[look % len(COLOURS)], DASHES[look % len(DASHES)]
+        if len(series.x) > 1:
+            mark = MARKS[look % len(MARKS)] if len(series.x) < 40 else ""
+            (handles[series.name],) = place.plot(series.x, middle, color=colour, linestyle=dash, marker=mark)
+            low, high = ([float(edge(runs)) for runs in series.y] for edge in (np.min, np.max))
+            place.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
+        else:  # what has no k is a level
+            handles[series.name] = place.axhline(middle[0], color=colour, linestyle=dash)
+    if panel.level is not None:
+        place.axhline(panel.level[0], color="#2e2e2e", linewidth=0.9, linestyle=(0, (6, 4)))
+        place.annotate(
+            panel.level[1], (0.99, panel.level[0]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
+        )
+    place.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
+    if panel.log_x:
+        place.set_xscale("log")
+    if panel.log_y:
+        place.set_yscale("log")
+    return handles
+
+
+def _choose_looks(panels: Sequence[Panel]) -> dict[str, int]:
+    """Methods by name; everything else by its own wish, or the next look that is free."""
+    looks: dict[str, int] = {}
+    for series in (series for panel in panels for series in panel.series):
+        if series.name not in looks:
+            free = next(number for number in range(len(COLOURS) ** 2) if number not in looks.values())
+            looks[series.name] = KNOWN.get(series.name, free) if series.look is None else series.look
+    return looks
