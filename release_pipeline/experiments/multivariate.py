@@ -35,7 +35,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
-from release_pipeline.experiments.tables import KEY, MADE_UP, MADE_UP_RECORDS, Source, make_up, read_source
+from release_pipeline.experiments.tables import KEY, MADE_UP, MADE_UP_RECORDS, Source, find_data, make_up, read_source
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy import Epsilon, mdav, order_clusters
 from release_pipeline.privacy.methods import add_noise

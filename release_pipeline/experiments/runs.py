@@ -97,10 +97,14 @@ class Results:
 
     def runs(self, kind: str, measure: str, **fields: Field) -> npt.NDArray[np.float64]:
         """A measure in all runs of the setting with these fields."""
-        found = [one for its, one in self._by_kind.get(kind, []) if all(its.get(name) == value for name, value in fields.items())]
-        if not found:
-            raise InvalidArgument(f"no {kind} was measured for {fields}.", where="results")
-        return np.concatenate([one.runs(measure) for one in found])
+        found = self.of(kind, **fields)
+        if len(found) != 1:
+            raise InvalidArgument(f"there are {len(found)} settings of {kind} with {fields}, not one.", where="results")
+        return found[0].runs(measure)
+
+    def of(self, kind: str, **fields: Field) -> list[Measured]:
+        """The settings of a kind with these fields."""
+        return [one for its, one in self._by_kind.get(kind, []) if all(its.get(name) == value for name, value in fields.items())]
 
     def mean(self, kind: str, measure: str, **fields: Field) -> float:
         """The mean of a measure over the runs of one setting."""
@@ -108,8 +112,7 @@ class Results:
 
     def values(self, kind: str, field: str, **fields: Field) -> list[Any]:
         """Every value of a field, in the order in which they were asked for."""
-        entries = (its for its, _ in self._by_kind.get(kind, []) if all(its.get(name) == value for name, value in fields.items()))
-        return list(dict.fromkeys(its[field] for its in entries))
+        return list(dict.fromkeys(dict(one.setting.fields)[field] for one in self.of(kind, **fields)))
 
 
 def measure_all(

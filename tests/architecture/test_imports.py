@@ -35,7 +35,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
     "dagster_app": {"dagster"},
-    "experiments": {"numpy", "pyarrow", "matplotlib", "sklearn"},
+    "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},
     "cli": set[str](),
     "verify.py": set[str](),
     "analyst": {"numpy", "scipy"},

@@ -27,6 +27,20 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """What a claim says, and what these data lose: `exact` is the joint loss of the lists of all columns, or of the whole
+    table."""
+
+    table: str
+    method: str
+    definition: str
+    scope: str
+    k: int
+    epsilon: str
+    exact: float
+
+
+@dataclass(frozen=True, slots=True)
 class Chapter:
     """What the page says of one experiment; `tables` are headings with tables in Markdown."""
 
@@ -35,6 +49,7 @@ class Chapter:
     pictures: tuple[Picture, ...]
     findings: tuple[Finding, ...]
     tables: tuple[tuple[str, str], ...] = ()
+    losses: tuple[Loss, ...] = ()
 
 
 @dataclass(slots=True)

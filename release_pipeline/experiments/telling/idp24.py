@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, list_names, show, table
+from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, table
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
+from release_pipeline.privacy.methods import DEFINITION
 
 WORDS = """\
 Mean SSE as the paper defines it, (1/n) sum over records of (1/m^2) sum over columns of ((x - y) / variance)^2, literally
@@ -30,7 +32,15 @@ def tell(results: Results) -> Chapter:
         (*_draw_errors(results), _draw_classes(results)),
         tuple(_judge(results)),
         (("Best k by mean SSE, alpha 1.5", _tell_best(results)),),
+        tuple(_list_losses(results)),
     )
+
+
+def _list_losses(results: Results) -> Iterator[Loss]:
+    for one in results.of("error", alpha="1.5"):
+        name, method, epsilon = (one.setting.text(field) for field in ("table", "method", "epsilon"))
+        definition = DEFINITION[method]
+        yield Loss(name, method, definition, "centroid", one.setting.number("k"), epsilon, float(one.runs("loss")[0]))
 
 
 def _series(results: Results, kind: str, measure: str, **fields: str | int) -> list[Series]:

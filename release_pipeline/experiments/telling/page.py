@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from release_pipeline.experiments.telling.claims import LEAST_RUNS, Chapter, Finding, table
+from release_pipeline.experiments.telling.claims import LEAST_RUNS, Chapter, Finding, Loss, show, table
 
 TOP = """\
 # The papers, reproduced
@@ -13,6 +13,12 @@ Made by `release-pipeline reproduce all`; written by hand is nothing below. A cl
 setting that it speaks of, **holds in part** if in some, and there it says where not, and why. Each setting has at least {runs}
 runs with noise of their own, a quick run fewer. Ranges are over all runs. Epsilon is of the definition that stands beside it:
 epsilon of individual differential privacy (iDP) is not epsilon of differential privacy (DP), whatever the number."""
+
+LOSSES = """\
+A claim of scope `centroid` speaks of each published centroid on its own. Who reads the column has all of them, and one changed
+record changes many at once. In the columns of epsilon: the exact worst-case loss on these data of the lists of all columns
+together, by the accountant, where that epsilon is advertised. It is confidential for real data; these are public. A DP claim's
+epsilon is for the worst data, so that these lose less."""
 
 BOTTOM = """\
 ## Run it yourself
@@ -45,7 +51,8 @@ def make_page(
     parts += ["## All claims", table(["experiment", "claim", "verdict"], rows)]
     for name, chapter in chapters.items():
         parts += _tell(name, chapter, pictures)
-    return "\n\n".join([*parts, BOTTOM]) + "\n"
+    losses = [loss for chapter in chapters.values() for loss in chapter.losses]
+    return "\n\n".join([*parts, *_tell_losses(losses), BOTTOM]) + "\n"
 
 
 def _tell(name: str, chapter: Chapter, pictures: str) -> list[str]:
@@ -62,6 +69,21 @@ def _tell(name: str, chapter: Chapter, pictures: str) -> list[str]:
 def _tell_finding(finding: Finding) -> str:
     why = f" Why: {finding.why}" if finding.why else ""
     return f"- **{finding.claim}** ({finding.source}) *{finding.verdict}*. {finding.measured.rstrip('.')}.{why}"
+
+
+def _tell_losses(losses: Sequence[Loss]) -> list[str]:
+    if not losses:
+        return []
+    epsilons = sorted({loss.epsilon for loss in losses}, key=float)
+    rows: dict[tuple[str, ...], dict[str, float]] = {}
+    for loss in losses:
+        row = (loss.table, loss.method, {"dp": "DP", "idp": "iDP"}[loss.definition], loss.scope, str(loss.k) if loss.k > 1 else
+        "") rows.setdefault(row, {})[loss.epsilon] = loss.exact
+    lines = [
+        [*row, *(show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons)] for row, found in rows.items()
+    ]
+    head = ["table", "method", "definition", "scope of the claim", "k", *(f"epsilon {epsilon}" for epsilon in epsilons)]
+    return ["## Advertised epsilon against exact loss", LOSSES, table(head, lines)]
 
 
 def _anchor(title: str) -> str:
