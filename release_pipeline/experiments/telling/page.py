@@ -77,11 +77,10 @@ def _tell_losses(losses: Sequence[Loss]) -> list[str]:
     epsilons = sorted({loss.epsilon for loss in losses}, key=float)
     rows: dict[tuple[str, ...], dict[str, float]] = {}
     for loss in losses:
-        row = (loss.table, loss.method, {"dp": "DP", "idp": "iDP"}[loss.definition], loss.scope, str(loss.k) if loss.k > 1 else
-        "") rows.setdefault(row, {})[loss.epsilon] = loss.exact
-    lines = [
-        [*row, *(show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons)] for row, found in rows.items()
-    ]
+        definition = {"dp": "DP", "idp": "iDP"}[loss.definition]
+        row = (loss.table, loss.method, definition, loss.scope, str(loss.k) if loss.k > 1 else "")
+        rows.setdefault(row, {})[loss.epsilon] = loss.exact
+    lines = [[*row, *(show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons)] for row, found in rows.items()]
     head = ["table", "method", "definition", "scope of the claim", "k", *(f"epsilon {epsilon}" for epsilon in epsilons)]
     return ["## Advertised epsilon against exact loss", LOSSES, table(head, lines)]
 
