@@ -4,7 +4,8 @@ runs.
 `key_figures.csv` holds the mean and the standard deviation over runs of what a quick run measures too, made by a full run with
 another seed. Numbers above zero are compared by their logarithms. With R runs there and r here, means of the same law differ by
 more than Student's quantile with R - 1 degrees of freedom times sd sqrt(1/R + 1/r) in two of a million comparisons; a method
-whose scale is wrong by a third moves a squared error by more than half. What has no noise must be equal.
+whose scale is wrong by a third moves a squared error by more than half. What has no noise must be equal. Settings of a kind that
+gives other figures in every run (`UNREPEATABLE`) are neither committed nor compared.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from release_pipeline.experiments.runs import Results
 
 FILE = Path(__file__).with_name("key_figures.csv")
 DOUBT = 1e-6  # of one comparison, on each side
+UNREPEATABLE = ("time",)  # kinds of settings
 SAME = 1e-3  # relative, of what has no noise: scales come from powers of real numbers, which differ between processors
 
 
@@ -58,8 +60,10 @@ class Departure:
 
 
 def summarise(experiment: str, results: Results) -> Iterator[Figure]:
-    """Every measure of every setting."""
+    """Every measure of every setting that can be repeated."""
     for one in results.measured:
+        if one.setting.kind in UNREPEATABLE:
+            continue
         for measure in one.rows[0]:
             runs = one.runs(measure)
             scale = "log" if np.all(runs > 0) else "plain"
@@ -70,7 +74,7 @@ def summarise(experiment: str, results: Results) -> Iterator[Figure]:
 
 def compare(experiment: str, results: Results, committed: Sequence[Figure]) -> tuple[int, list[Departure]]:
     """How many figures were compared, and those that chance does not explain."""
-    found = {one.setting.key: one for one in results.measured}
+    found = {one.setting.key: one for one in results.measured if one.setting.kind not in UNREPEATABLE}
     compared, departures = 0, list[Departure]()
     for figure in committed:
         one = found.get(figure.setting)

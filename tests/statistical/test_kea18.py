@@ -16,9 +16,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from release_pipeline.errors import InvalidArgument, WrongUsage
-from release_pipeline.experiments import kea18
 from release_pipeline.experiments.kea18 import (
     DOMAIN,
     HEIGHTS,
@@ -31,6 +28,9 @@ from release_pipeline.experiments.kea18 import (
     main,
     run,
 )
+
+from release_pipeline.errors import InvalidArgument, WrongUsage
+from release_pipeline.experiments import kea18
 from release_pipeline.privacy.risk import record_linkage
 
 pytestmark = pytest.mark.statistical

@@ -17,6 +17,7 @@ COLOURS = ("#0b5fa5", "#d55e00", "#007a5a", "#8a3f8f", "#6b6b6b", "#b8860b", "#c
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3)))
 KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "mdav": 5, "original": 7}
+MAX_TICKS = 8  # of a logarithmic axis at the numbers themselves
 WIDE, HIGH = 3.5, 2.9  # inches of one panel
 SETTINGS: Any = {  # of Matplotlib
     "font.family": "DejaVu Sans",
@@ -37,17 +38,21 @@ SETTINGS: Any = {  # of Matplotlib
 @dataclass(frozen=True, slots=True)
 class Series:
     """A line: at each x what was measured in all runs (rows: x; columns: runs). `name` says what it is; equal names, equal looks.
-    `look` fixes its place in the style where the name is not a method's."""
+    `look` fixes its place in the style where the name is not a method's. A `thin` one has no marks and is not in the legend,
+    where the line of the same name stands: the caption says what it is."""
 
     name: str
     x: Sequence[float]
     y: Sequence[np.ndarray]
     look: int | None = None
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. `level` is a horizontal line with its words."""
+    """One pair of axes. `level` is a horizontal line with its words, `level_left` or right. With `percent` shares are shown as
+    percent. A logarithmic axis has no 0: it lies on the `floor`, a share below all others, without a mark and beside the word
+    none."""
 
     title: str
     x: str
@@ -56,16 +61,21 @@ class Panel:
     log_x: bool = False
     log_y: bool = True
     level: tuple[float, str] | None = None
+    level_left: bool = False
+    percent: bool = False
+    floor: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Panels side by side, `across` in a row, with what they show in words."""
+    """Panels side by side, `across` in a row, with what they show in words; with `same_y` those below each other have one
+    scale."""
 
     name: str
     caption: str
     panels: Sequence[Panel]
     across: int = 3
+    same_y: bool = False
 
     def save(self, folder: Path) -> list[Path]:
         """Write it as SVG and as PNG, the same bytes for the same figures and the same version of Matplotlib."""
@@ -84,7 +94,7 @@ class Picture:
         across = min(self.across, len(self.panels))
         down = -(-len(self.panels) // across)
         figure = Figure(figsize=(WIDE * across, HIGH * down + 0.5), layout="constrained")
-        places: list[Axes] = list(figure.subplots(down, across, squeeze=False).flat)
+        places: list[Axes] = list(figure.subplots(down, across, squeeze=False, sharey="col" if self.same_y else False).flat)
         looks = _choose_looks(self.panels)
         handles = {}
         for place, panel in zip(places, self.panels, strict=False):
@@ -98,27 +108,39 @@ class Picture:
 
 def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, object]:
     handles: dict[str, object] = {}
+    unit, floor = 100 if panel.percent else 1, panel.floor or -np.inf
     for series in panel.series:
         look = looks[series.name]
-        middle = [float(np.mean(runs)) for runs in series.y]
+        middle, low, high = (
+            np.array([unit * max(float(edge(runs)), floor) for runs in series.y]) for edge in (np.mean, np.min, np.max)
+        )
         colour, dash = COLOURS[look % len(COLOURS)], DASHES[look % len(DASHES)]
-        if len(series.x) > 1:
+        if series.thin:
+            place.plot(series.x, middle, color=colour, linestyle=dash, linewidth=0.7)
+        elif len(series.x) > 1:
             mark = MARKS[look % len(MARKS)] if len(series.x) < 40 else ""
-            (handles[series.name],) = place.plot(series.x, middle, color=colour, linestyle=dash, marker=mark)
-            low, high = ([float(edge(runs)) for runs in series.y] for edge in (np.min, np.max))
+            seen = (middle > unit * floor).tolist()
+            (handles[series.name],) = place.plot(series.x, middle, color=colour, linestyle=dash, marker=mark, markevery=seen)
             place.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
         else:  # what has no k is a level
             handles[series.name] = place.axhline(middle[0], color=colour, linestyle=dash)
     if panel.level is not None:
-        place.axhline(panel.level[0], color="#2e2e2e", linewidth=0.9, linestyle=(0, (6, 4)))
-        place.annotate(
-            panel.level[1], (0.99, panel.level[0]), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
-        )
+        level, (x, side) = unit * panel.level[0], (0.02, "left") if panel.level_left else (0.99, "right")
+        place.axhline(level, color="#2e2e2e", linewidth=0.9, linestyle=(0, (6, 4)))
+        place.annotate(panel.level[1], (x, level), xycoords=("axes fraction", "data"), ha=side, va="bottom", fontsize=8)
     place.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
     if panel.log_x:
         place.set_xscale("log")
+        numbers = sorted({x for series in panel.series for x in series.x})
+        if len(numbers) <= MAX_TICKS:
+            place.set_xticks(numbers)
+            place.set_xticks([], minor=True)
+        place.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     if panel.log_y:
         place.set_yscale("log")
+    if panel.percent:
+        place.yaxis.set_major_formatter(lambda y, _: "none" if y <= 1.001 * unit * floor else f"{y:,.6g}%")
+        place.yaxis.set_minor_formatter(lambda *_: "")
     return handles
 
 

@@ -1,0 +1,309 @@
+"""KEA18: what epsilon and k do to the error, to linking and to what must be suppressed, with OLA's classes and with Mondrian's.
+
+The table is UCI Adult with a column of heights. Age, sex, race and marital status are generalised; inside each class the height
+gets noise of scale diam / epsilon. Kinds of settings:
+
+- `noise`: a grouping with a k and an epsilon;
+- `grouping`: what the grouping alone comes to, without noise and so in one run; also with `mondrian-labels`, for comparison;
+- `node`: the levels that OLA chose, and its own loss;
+- `time`: CPU times over one another, of compiled code that was called before; other figures in every run.
+
+OLA gives each column one level of its hierarchy in all records, and may drop up to 5% of them. Mondrian recodes class by class:
+age is cut between any two whole years, the others by their hierarchies, and nobody is dropped; for `mondrian-labels` age too is
+cut by the hierarchy that OLA has.
+
+Adult has no heights, so they are made up: normal, by sex and age (`HEIGHTS`, in millimetres), the same in every run, and rounded
+to millimetres. They say nothing about anybody; only their spread within a class matters here. Millimetres rather than
+centimetres, because equal numbers in a class hide each other: the finer grid is the harder case for linking.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.experiments.runs import Setting
+from release_pipeline.experiments.tables import Numbers, draw_normal, read_hierarchy, read_table
+from release_pipeline.privacy import Epsilon, Grid, Hierarchy
+from release_pipeline.privacy.class_noise import (
+    add_class_noise,
+    class_diameters,
+    class_ends,
+    class_scales,
+    confidence_widths,
+    expect_relative_errors,
+    find_exposed,
+    find_small_classes,
+)
+from release_pipeline.privacy.cuts import Cuts, cut_classes
+from release_pipeline.privacy.lattice import Generalisation, search_lattice
+
+QUASI = ("age", "sex", "race", "marital_status")
+AGE = QUASI.index("age")
+GROUPINGS = ("ola", "mondrian")
+LABELS = "mondrian-labels"
+KS = (2, 5, 10, 20, 50, 100)
+EPSILONS = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "20", "50", "100")
+SUPPRESSED_AT_MOST = Fraction(1, 20)
+CONFIDENCE = Decimal("0.99")
+RUNS = 10
+QUICK_KS, QUICK_EPSILONS, QUICK_RUNS = (2, 10, 100), ("0.1", "1", "10", "100"), 3
+QUICK_MONDRIAN = (("mondrian", 10, "10"),)  # one: each process that cuts classes compiles for four seconds before
+TIME_OF = 3  # calls, of which the fastest counts
+
+DOMAIN, STEP = (1000, 2500), 1  # millimetres
+GRID = Grid.declare(DOMAIN, STEP)
+HEIGHTS = {  # sex: (the first age of the band, mean), and the standard deviation of all bands
+    "Male": (((0, 1770), (30, 1765), (50, 1750), (70, 1725)), 72),
+    "Female": (((0, 1635), (30, 1630), (50, 1615), (70, 1590)), 66),
+}
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The table as numbers: of each quasi-identifier the place of the value in its hierarchy, ages in years, heights in
+    millimetres and in grid units."""
+
+    codes: Ints
+    hierarchies: tuple[Hierarchy, ...]
+    age: Ints
+    heights: Numbers
+    units: Ints
+
+    @property
+    def numbers(self) -> Ints:
+        """The quasi-identifiers with age in years."""
+        return np.column_stack([self.age if place == AGE else self.codes[:, place] for place in range(len(QUASI))])
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """The class of each record, -1 where it was dropped, and for each record and column how many of the values that occur in the
+    table its label stands for."""
+
+    group: Ints
+    covered: Ints
+
+
+def list_settings(*, quick: bool) -> list[Setting]:
+    """Every grouping with every k and epsilon; a quick run has Mondrian's once."""
+    ks, runs = (QUICK_KS, QUICK_RUNS) if quick else (KS, RUNS)
+    ola = [("ola", k, epsilon) for k in ks for epsilon in (QUICK_EPSILONS if quick else EPSILONS)]
+    cut = QUICK_MONDRIAN if quick else tuple(("mondrian", k, epsilon) for _, k, epsilon in ola)
+    return [
+        *(Setting.of("noise", runs, grouping=grouping, k=k, epsilon=epsilon) for grouping, k, epsilon in (*ola, *cut)),
+        *(Setting.of("grouping", 1, grouping=name, k=k) for name in (("ola",) if quick else (*GROUPINGS, LABELS)) for k in ks),
+        *(Setting.of("node", 1, k=k) for k in ks),
+        *(Setting.of("time", runs, k=k) for k in (() if quick else ks)),
+    ]
+
+
+def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict[str, float]]:
+    """One setting in all of its runs."""
+    people, k = read_people(data), setting.number("k")
+    if setting.kind == "noise":
+        return _measure_noise(people, group_people(data, setting.text("grouping"), k).group, setting, secrets)
+    if setting.kind == "grouping":
+        return [_measure_grouping(people, group_people(data, setting.text("grouping"), k))]
+    if setting.kind == "node":
+        node = _search(people, k)
+        return [{"loss": node.loss, **dict(zip(QUASI, map(float, node.levels), strict=True))}]
+    return [_measure_times(people, k, secret) for secret in secrets]
+
+
+@lru_cache(maxsize=1)
+def read_people(data: Path) -> People:
+    """Adult with made-up heights."""
+    table = read_table(data, "adult")
+    hierarchies = tuple(read_hierarchy(data, name) for name in QUASI)
+    codes = np.column_stack([hierarchy.encode(table[name]) for name, hierarchy in zip(QUASI, hierarchies, strict=True)])
+    age = np.array(table["age"], dtype=np.int64)
+    heights = draw_heights(age, np.array(table["sex"], dtype=object))
+    return People(codes, hierarchies, age, heights, GRID.quantise(heights))
+
+
+def draw_heights(age: Ints, sex: npt.NDArray[np.object_]) -> Numbers:
+    """Made-up heights in whole millimetres; the same for the same ages and sexes."""
+    mean, deviation = np.zeros(len(age)), np.zeros(len(age))
+    for which, (bands, spread) in HEIGHTS.items():
+        mine = sex == which
+        starts, means = zip(*bands, strict=True)
+        mean[mine] = np.array(means)[np.searchsorted(starts, age[mine], side="right") - 1]
+        deviation[mine] = spread
+    return np.clip(np.rint(mean + deviation * draw_normal(len(age), "kea18", "heights")), *DOMAIN)
+
+
+@lru_cache(maxsize=32)
+def group_people(data: Path, grouping: str, k: int) -> Grouped:
+    """The classes that this grouping makes of the table."""
+    people = read_people(data)
+    occurring = [np.unique(column) for column in people.codes.T]
+    if grouping == "ola":
+        node = _search(people, k)
+        levels = np.tile(np.array(node.levels, dtype=np.int64), (len(people.age), 1))
+        return Grouped(node.group, _count_covered(people, levels, occurring))
+    cuts = _cut(people, k) if grouping == "mondrian" else _cut_labels(people, k)
+    levels = cuts.level[cuts.label]
+    covered = _count_covered(people, np.maximum(levels, 0), occurring)
+    if grouping == "mondrian":
+        years = np.unique(people.age)
+        low, high = class_ends(people.age, cuts.label)
+        covered[:, AGE] = (np.searchsorted(years, high, side="right") - np.searchsorted(years, low))[cuts.label]
+    return Grouped(cuts.label, covered)
+
+
+def _search(people: People, k: int) -> Generalisation:
+    return search_lattice(people.codes, people.hierarchies, k, SUPPRESSED_AT_MOST)
+
+
+def _cut(people: People, k: int) -> Cuts:
+    labelled = {place: hierarchy for place, hierarchy in enumerate(people.hierarchies) if place != AGE}
+    return cut_classes(people.numbers, k, hierarchies=labelled)
+
+
+def _cut_labels(people: People, k: int) -> Cuts:
+    return cut_classes(people.codes, k, hierarchies=dict(enumerate(people.hierarchies)))
+
+
+def _count_covered(people: People, levels: Ints, occurring: Sequence[Ints]) -> Ints:
+    """For each record and column the occurring values that share its label on this level."""
+    covered = np.empty_like(people.codes)
+    for place, (hierarchy, values) in enumerate(zip(people.hierarchies, occurring, strict=True)):
+        own = hierarchy.codes[levels[:, place], people.codes[:, place]]
+        counts = np.zeros((hierarchy.levels, len(hierarchy.values)), dtype=np.int64)
+        for level in range(hierarchy.levels):
+            counts[level] = np.bincount(hierarchy.codes[level, values], minlength=len(hierarchy.values))
+        covered[:, place] = counts[levels[:, place], own]
+    return covered
+
+
+def penalise(people: People, covered: Ints) -> Numbers:
+    """The normalised certainty penalty of each record in each column: (values its label stands for - 1) / (values that occur
+    - 1), 0 where its own is published and 1 where nothing is told."""
+    occurring = np.array([len(np.unique(column)) for column in people.codes.T])
+    return (covered - 1) / (occurring - 1)
+
+
+def _measure_grouping(people: People, found: Grouped) -> dict[str, float]:
+    """`penalty` is the mean over columns and records in classes (by column after it), `penalty_all` that over all records, 1 for
+    those that are dropped. `same` is the share of records in classes that have one height only, which is published exactly;
+    `mean_error` the relative error of one who takes the mean of the class for each height."""
+    group, kept = found.group[found.group >= 0], found.group >= 0
+    by_column = penalise(people, found.covered)
+    penalty = by_column.mean(axis=1)
+    diameters, heights = class_diameters(people.units, found.group), people.heights[kept]
+    means = np.bincount(group, weights=heights) / np.bincount(group)
+    return {
+        "classes": float(len(diameters)),
+        "records": float(np.count_nonzero(kept)),
+        "dropped": float(np.mean(~kept)),
+        "penalty": float(penalty[kept].mean()),
+        **{f"penalty_{name}": float(by_column[kept, place].mean()) for place, name in enumerate(QUASI)},
+        "penalty_all": float(np.where(kept, penalty, 1.0).mean()),
+        "same": float(np.mean(diameters[group] == 0)),
+        "mean_error": float((np.abs(means[group] - heights) / heights).mean()),
+    }
+
+
+def _measure_noise(people: People, group: Ints, setting: Setting, secrets: Sequence[bytes]) -> list[dict[str, float]]:
+    """Shares are of 1, not percent. `chance` is the linking risk of a guess, classes / records. `expected_error` is the closed
+    form, before numbers are moved back into the domain, `measured_error` what a reader gets, after; both relative. `linking` is
+    over all records in classes, `linking_left` over those that the confidence boxes leave, 0 where they leave none; `exposed` and
+    `left_too_small` are what these suppress, of all records of the table."""
+    q, kept, k = people.units, group >= 0, setting.number("k")
+    scale = class_scales(q, group, Epsilon.of(setting.text("epsilon")))
+    by_class, count = expect_relative_errors(people.heights, group, scale, STEP)
+    widths = confidence_widths([scale], CONFIDENCE)
+    known = Known.of(q, group)
+    found: list[dict[str, float]] = []
+    for secret in secrets:
+        noisy = add_class_noise(q, group, scale, GRID, secret=secret, context=("kea18", setting.key))
+        exposed = find_exposed(q[:, None], noisy[:, None], group, widths, k)
+        small = find_small_classes(group, kept & ~exposed, k=k)
+        linked, left = known.link(noisy), kept & ~exposed & ~small
+        found.append(
+            {
+                "chance": len(scale) / int(np.count_nonzero(kept)),
+                "expected_error": float(np.sum(by_class * count) / count.sum()),
+                "measured_error": float((np.abs(noisy - q) * STEP / people.heights)[kept].mean()),
+                "linking": float(linked[kept].mean()),
+                "linking_left": float(linked[left].mean()) if left.any() else 0.0,
+                "exposed": float(exposed.mean()),
+                "left_too_small": float(small.mean()),
+            }
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The originals of each class, sorted, as one who links knows them; and for each record how many there are below its own and
+    how many not above it, in this order of all."""
+
+    original: Ints
+    group: Ints
+    apart: int
+    ordered: Ints
+    below: Ints
+    up_to: Ints
+
+    @classmethod
+    def of(cls, original: Ints, group: Ints) -> Known:
+        """Originals with the class of each, -1 for none: such a record is not linked, and near to nobody."""
+        apart = 8 * (int(np.abs(original).max(initial=0)) + 1)
+        keys = group * apart + original
+        ordered = np.sort(keys)
+        return cls(original, group, apart, ordered, np.searchsorted(ordered, keys), np.searchsorted(ordered, keys, side="right"))
+
+    def link(self, released: Ints) -> Numbers:
+        """For each record 1/|G| if its own original is among the nearest originals G of its class, else 0; exactly.
+
+        The measure of `privacy.risk.record_linkage`, of every record instead of a sample, for one column. The own original x is
+        among those nearest to the released y if no original of the class lies strictly between x and its mirror image 2y - x,
+        and G are those at these two.
+        """
+        mirror = np.clip(2 * released - self.original, -self.apart // 4, self.apart // 4)  # beyond all originals of the class
+        keys = self.group * self.apart + mirror
+        below, up_to = np.searchsorted(self.ordered, keys), np.searchsorted(self.ordered, keys, side="right")
+        above = mirror > self.original
+        between = np.where(above, below - self.up_to, self.below - up_to)
+        at_ends = self.up_to - self.below + np.where(mirror == self.original, 0, up_to - below)
+        return np.where((self.group >= 0) & (between <= 0), 1 / np.maximum(at_ends, 1), 0.0)
+
+
+def _measure_times(people: People, k: int, secret: bytes) -> dict[str, float]:
+    """CPU time in one process: Mondrian's over OLA's on the same records, and that of the noise step (scales and noise, at
+    epsilon 1) over that of the grouping before it."""
+    group = {"ola": _search(people, k).group, "mondrian": _cut(people, k).label}  # compiles, too
+    search, cut = _time(lambda: _search(people, k)), _time(lambda: _cut(people, k))
+    noise = {name: _time(lambda its=its: _add_noise(people, its, secret)) for name, its in group.items()}
+    return {
+        "mondrian_over_ola": cut / search,
+        "noise_over_ola": noise["ola"] / search,
+        "noise_over_mondrian": noise["mondrian"] / cut,
+    }
+
+
+def _add_noise(people: People, group: Ints, secret: bytes) -> Ints:
+    scale = class_scales(people.units, group, Epsilon.of("1"))
+    return add_class_noise(people.units, group, scale, GRID, secret=secret, context=("kea18", "time"))
+
+
+def _time(task: Callable[[], object]) -> float:
+    """CPU seconds of the fastest of a few calls."""
+    took: list[float] = []
+    for _ in range(TIME_OF):
+        start = time.process_time()
+        task()
+        took.append(time.process_time() - start)
+    return min(took)
