@@ -7,47 +7,84 @@ to epsilon 5. What is suppressed has no hump: boxes that hold the whole class sh
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from release_pipeline.experiments.kea18 import (
+
+from release_pipeline.experiments.measuring.kea18 import (
     DOMAIN,
+    EPSILONS,
     HEIGHTS,
     KS,
-    Experiment,
-    Point,
-    draw,
+    Known,
     draw_heights,
-    link,
-    main,
-    run,
+    list_settings,
+    measure,
 )
-
-from release_pipeline.errors import InvalidArgument, WrongUsage
-from release_pipeline.experiments import kea18
+from release_pipeline.experiments.runs import Measured, Results, Setting
 from release_pipeline.privacy.risk import record_linkage
 
 pytestmark = pytest.mark.statistical
 
-EPSILONS = ("0.01", "0.1", "0.5", "1", "2", "5", "10", "20", "50", "100")
+CHOSEN = ("0.01", "0.1", "0.5", "1", "2", "5", "10", "20", "50", "100")
 RUNS = 3
-SVG = "{http://www.w3.org/2000/svg}"
+SECRETS = [bytes(30) + bytes([7, run]) for run in range(RUNS)]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Means over runs of one k and epsilon."""
+
+    epsilon: float
+    classes: int
+    records: int
+    chance: float
+    expected_error: float
+    measured_error: float
+    linking: float
+    linking_left: float
+    exposed: float
+    left_too_small: float
+
+    @property
+    def suppressed(self) -> float:
+        return self.exposed + self.left_too_small
+
+
+class Experiment:
+    """All points with OLA's classes."""
+
+    def __init__(self, data: Path) -> None:
+        settings = [
+            Setting.of("noise", RUNS, grouping="ola", k=k, epsilon=epsilon)
+            if epsilon
+            else Setting.of("grouping", 1, grouping="ola", k=k)
+            for k in KS
+            for epsilon in (None, *CHOSEN)
+        ]
+        known = {setting.key for setting in list_settings(quick=False)}
+        assert all(setting.key in known for setting in settings)
+        self.results = Results(Measured(setting, measure(data, setting, SECRETS[: setting.runs])) for setting in settings)
+
+        self._points = {k: [self._make(k, epsilon) for epsilon in CHOSEN] for k in KS}
+
+    def of(self, k: int) -> list[Point]:
+        return self._points[k]
+
+    def _make(self, k: int, epsilon: str) -> Point:
+        [counted], [one] = self.results.of("grouping", k=k)[0].rows, self.results.of("noise", k=k, epsilon=epsilon)
+        means = {name: float(one.runs(name).mean()) for name in list(Point.__annotations__)[4:]}
+        return Point(float(epsilon), int(counted["classes"]), int(counted["records"]), one.rows[0]["chance"], **means)
 
 
 @pytest.fixture(scope="module")
-def adult(reference_data: Path) -> Path:
-    return reference_data / "adult.csv"
-
-
-@pytest.fixture(scope="module")
-def found(adult: Path) -> Experiment:
-    return run(adult, epsilons=EPSILONS, runs=RUNS, secret=bytes(31) + b"\x07")
+def found(reference_data: Path) -> Experiment:
+    return Experiment(reference_data)
 
 
 def at(found: Experiment, k: int, epsilon: float) -> Point:
@@ -77,7 +114,7 @@ def test_error_falls_as_epsilon_grows(found: Experiment, k: int) -> None:
 def test_error_grows_with_k(found: Experiment) -> None:
     """Larger classes are wider: nearly half as much again from k = 2 to 100. k = 5 and 10 have the same levels, and nearly the
     same classes."""
-    for epsilon in map(float, EPSILONS):
+    for epsilon in map(float, CHOSEN):
         errors = [at(found, k, epsilon).expected_error for k in KS]
         assert errors == sorted(errors)
         assert errors[-1] > 1.4 * errors[0]
@@ -109,7 +146,7 @@ def test_linking_under_five_percent_is_reached(found: Experiment) -> None:
     assert all(at(found, k, 10).linking < 0.045 for k in KS if k >= 10)
     assert at(found, 100, 100).linking < 0.035
     assert at(found, 10, 50).linking > 0.08
-    for epsilon in map(float, EPSILONS):
+    for epsilon in map(float, CHOSEN):
         risks = [at(found, k, epsilon).linking for k in (2, 5, 20, 50, 100)]
         assert all(one > 1.25 * more for one, more in pairwise(risks))
 
@@ -150,45 +187,23 @@ def test_the_classes_are_those_of_the_grouping(found: Experiment) -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_and_the_figures_are_whole(found: Experiment) -> None:
-    """A line for each k in each panel and in the legend, everything inside the page, and a row for each point."""
-    text = draw(found)
-    page = ET.fromstring(text)  # noqa: S314  written by us
-    lines = [path for path in page.iter(f"{SVG}path") if path.get("class") == "line"]
-    assert len(lines) == 4 * len(KS)
-    assert len({path.get("stroke") for path in lines}) == len(KS)
-    for path in lines[:3]:
-        assert path.get("d", "").count("L") == len(EPSILONS) - 1
-    wide, high = float(page.get("width", 0)), float(page.get("height", 0))
-    for path in lines:
-        places = np.array(path.get("d", "M").replace("h", "L")[1:].replace("L", " ").split(), dtype=float)
-        assert 0 < places.min() < places.max() < wide
-    for entry in page.iter(f"{SVG}text"):
-        letter = {"title": 11, "head": 8.5}.get(entry.get("class", ""), 7)  # no sans-serif is so wide on average
-        room = float(entry.get("x", 0)) if entry.get("text-anchor") == "end" else wide - float(entry.get("x", 0))
-        assert letter * len(entry.text or "") < room
-        assert 12 < float(entry.get("y", 0)) < high - 4
-    assert {f"k = {k}" for k in KS} <= {text.text for text in page.iter(f"{SVG}text")}
-    assert "prefers-color-scheme:dark" in text
-    assert len(text) < 60_000
-    rows = [row.split(",") for row in found.csv.splitlines()]
-    assert rows[0][:2] == ["k", "epsilon"]
-    assert len(rows) == 1 + len(found.points)
-    for row, point in zip(rows[1:], found.points, strict=True):
-        assert [float(entry) for entry in row[:2]] == [point.k, point.epsilon]
+def test_the_same_seed_gives_the_same_figures(reference_data: Path, found: Experiment) -> None:
+    """And another run of a setting has other noise."""
+    setting = Setting.of("noise", RUNS, grouping="ola", k=100, epsilon="1")
+    one, two = measure(reference_data, setting, SECRETS[:2])
+    [again] = found.results.of("noise", k=100, epsilon="1")
+    assert [one, two] == again.rows[:2]
+    assert one["measured_error"] != two["measured_error"]
 
 
-@pytest.mark.slow
-def test_the_command_writes_both_files(adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small run: the same figures twice, for the secret and the heights are fixed."""
-    monkeypatch.setattr(kea18, "run", partial(run, ks=(100,), epsilons=("1",), runs=1))
-    for name in ("one", "two"):
-        main([str(adult), str(tmp_path / name)])
-    one, two = ((tmp_path / name / "kea18.csv").read_text() for name in ("one", "two"))
-    assert one == two
-    assert ET.parse(tmp_path / "one" / "kea18.svg").getroot().tag == f"{SVG}svg"  # noqa: S314  written by us
-    with pytest.raises(WrongUsage, match="two paths"):
-        main([str(adult)])
+def test_what_a_quick_run_measures_is_part_of_the_whole() -> None:
+    """Identical fields, so that figures can be compared, and every kind that can be."""
+    whole = {setting.key: setting for setting in list_settings(quick=False)}
+    quick = list_settings(quick=True)
+    assert all(setting.key in whole and setting.runs <= whole[setting.key].runs for setting in quick)
+    assert {setting.kind for setting in quick} == {"noise", "grouping", "node"}
+    assert sum(setting.kind == "noise" for setting in whole.values()) == 2 * len(KS) * len(EPSILONS)
+    assert len(quick) < len(whole) / 5
 
 
 def test_heights_are_normal_in_whole_millimetres() -> None:
@@ -203,17 +218,11 @@ def test_heights_are_normal_in_whole_millimetres() -> None:
                 assert DOMAIN[0] < heights.min() < heights.max() < DOMAIN[1]
 
 
-def test_no_more_lines_than_colours() -> None:
-    point = Point(2, 1.0, 1, 2, 0.5, 1.0, 1.0, 0.5, 0.5, 0.0, 0.0)
-    with pytest.raises(InvalidArgument, match="told apart"):
-        draw(Experiment(tuple(Point(k, *(getattr(point, name) for name in Point.__slots__[1:])) for k in range(7))))
-
-
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 2)), min_size=1, max_size=25))
 def test_linking_is_that_of_the_audit(records: list[tuple[int, int, int]]) -> None:
     """Record by record by hand, and on average as `record_linkage` has it within groups; ties of all kinds."""
     original, released, group = (np.array(column) for column in zip(*records, strict=True))
-    mine = link(original, released, group)
+    mine = Known.of(original, group).link(released)
     for place, (x, y, g) in enumerate(records):
         near = min(abs(other - y) for other, _, its in records if its == g)
         nearest = sum(abs(other - y) == near for other, _, its in records if its == g)
@@ -226,4 +235,4 @@ def test_linking_is_that_of_the_audit(records: list[tuple[int, int, int]]) -> No
 
 def test_records_without_a_class_are_neither_linked_nor_near() -> None:
     original, released, group = np.array([5, 5, 7, 0]), np.array([5, 6, 7, 0]), np.array([-1, 0, 0, 0])
-    assert link(original, released, group).tolist() == [0, 0.5, 1, 1]
+    assert Known.of(original, group).link(released).tolist() == [0, 0.5, 1, 1]

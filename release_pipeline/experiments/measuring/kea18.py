@@ -55,8 +55,8 @@ EPSILONS = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "2
 SUPPRESSED_AT_MOST = Fraction(1, 20)
 CONFIDENCE = Decimal("0.99")
 RUNS = 10
-QUICK_KS, QUICK_EPSILONS, QUICK_RUNS = (2, 10, 100), ("0.1", "1", "10", "100"), 3
-QUICK_MONDRIAN = (("mondrian", 10, "10"),)  # one: each process that cuts classes compiles for four seconds before
+QUICK_KS, QUICK_EPSILONS, QUICK_RUNS = (2, 5, 20), ("0.01", "5", "20", "100"), 3  # where counts are none or not few
+QUICK_MONDRIAN = (("mondrian", 20, "5"),)  # one: each process that cuts classes compiles for four seconds before
 TIME_OF = 3  # calls, of which the fastest counts
 
 DOMAIN, STEP = (1000, 2500), 1  # millimetres

@@ -63,15 +63,10 @@ def tell(results: Results) -> Chapter:
 
 
 def _measured(results: Results, measure: str) -> Runs:
-    def runs(grouping: str, k: int, epsilon: str) -> np.ndarray:
-        if measure == "suppressed":
-            both = (
-                results.runs("noise", part, grouping=grouping, k=k, epsilon=epsilon) for part in ("exposed", "left_too_small")
-            )
-            return sum(both, start=np.zeros(1))
-        return results.runs("noise", measure, grouping=grouping, k=k, epsilon=epsilon)
-
-    return runs
+    """A measure in all runs, by grouping, k and epsilon; `suppressed` is all that confidence suppresses."""
+    parts = ("exposed", "left_too_small") if measure == "suppressed" else (measure,)
+    found = {one.setting.fields: np.sum([one.runs(part) for part in parts], axis=0) for one in results.of("noise")}
+    return lambda grouping, k, epsilon: found[("grouping", grouping), ("k", k), ("epsilon", epsilon)]
 
 
 def _groups(results: Results) -> Iterator[tuple[str, int, list[str]]]:
@@ -130,9 +125,9 @@ def _draw_by_epsilon(results: Results) -> Picture:
         ]
     return Picture(
         "kea18-epsilon",
-        "Error, linking risk and suppression by epsilon of (k,epsilon)-anonymity, which is not DP. Thin lines: the closed form of "
-        "the error, before numbers are moved back into the domain, and the linking risk of a guess within the class; without a "
-        "mark: none in any run",
+        "Error, linking risk and suppression by epsilon of (k,epsilon)-anonymity, which is not DP. Thin lines: the closed form "
+        "of the error, before numbers are moved back into the domain, and the linking risk of a guess within the class; without "
+        "a mark: none in any run",
         panels,
         same_y=True,
     )
@@ -158,8 +153,8 @@ def _draw_by_k(results: Results) -> list[Picture]:
     return [
         Picture(
             "kea18-loss",
-            "Information loss of the generalised columns and size of classes by k: what is dropped counts as 1 in the middle, and "
-            "not at all on the left",
+            "Information loss of the generalised columns and size of classes by k: what is dropped counts as 1 in the middle, "
+            "and not at all on the left",
             [
                 Panel("information loss, records in classes", "k", loss, penalty("penalty"), log_x=True, log_y=False),
                 Panel("information loss, all records", "k", loss, penalty("penalty_all"), log_x=True, log_y=False),
@@ -190,30 +185,31 @@ def _judge_error(results: Results) -> Finding:
     )
     if closed:
         more += (
-            f". The closed form falls from step to step by {show(min(closed))} to {show(max(closed))} of the factor of epsilon, as "
-            "scales are rounded up"
+            f". The closed form falls from step to step by {show(min(closed))} to {show(max(closed))} of the factor of epsilon, "
+            "as scales are rounded up"
         )
     if off:
         more += f", and what is measured from epsilon {LARGE:g} on is within {max(off):.1%} of it, run by run"
-    useful = _list_useful(results)
-    if useful:
-        more += (
-            ". A reader who takes the mean of the class for each of its heights errs by little, too; a released number errs by "
-            f"less from an epsilon of: {'; '.join(useful)}"
-        )
+    more += _compare_mean(results)
     why = f"Where noise fills the domain whatever epsilon is, single runs can lie on either side: {list_names(cases.failed)}."
     return cases.find("The error falls as epsilon grows.", PAPER, more=more, why=why)
 
 
-def _list_useful(results: Results) -> list[str]:
-    """For each grouping and k the least epsilon at which every run has a smaller error than the class's mean has."""
-    error, found = _measured(results, "measured_error"), list[str]()
+def _compare_mean(results: Results) -> str:
+    """From which epsilon on every run has a smaller error than the class's mean has, by grouping and k."""
+    error, found, means = _measured(results, "measured_error"), dict[str, list[str]](), list[float]()
     for grouping, k, epsilons in _groups(results):
         if results.of("grouping", grouping=grouping, k=k):
-            mean = results.mean("grouping", "mean_error", grouping=grouping, k=k)
-            least = next((x for x in epsilons if np.all(error(grouping, k, x) < mean)), "none")
-            found.append(f"{grouping}, k {k}: {least} (mean: {mean:.1%})")
-    return found
+            means.append(results.mean("grouping", "mean_error", grouping=grouping, k=k))
+            least = next((x for x in epsilons if np.all(error(grouping, k, x) < means[-1])), "none")
+            found.setdefault(least, []).append(f"{grouping}, k {k}")
+    if not found:
+        return ""
+    where = "; ".join(f"{least} ({'everywhere' if len(found) == 1 else ', '.join(its)})" for least, its in found.items())
+    return (
+        f". Whoever takes its class's mean for each height errs by {min(means):.1%} to {max(means):.1%}; a released number errs "
+        f"by less only from an epsilon of {where}"
+    )
 
 
 def _judge_linking(results: Results) -> Finding:
@@ -247,8 +243,8 @@ def _judge_suppression(results: Results) -> Finding:
             most = float(suppressed(grouping, k, epsilons[-1]).mean())
             reached.append(f"{grouping}, k {k}: {last} ({most:.1%} at {epsilons[-1]})")
     more = (
-        f"What is suppressed, over 2%, for epsilon up to {SMALL:g} (the bound of what is small is ours); said to hold below 1. In "
-        f"every run under 2% up to an epsilon of: {'; '.join(reached)}. What the grouping dropped before is not in it"
+        f"What is suppressed, over 2%, for epsilon up to {SMALL:g} (the bound of what is small is ours); said to hold below 1. "
+        f"In every run under 2% up to an epsilon of: {'; '.join(reached)}. What the grouping dropped before is not in it"
     )
     return cases.find(
         "99%-confident k-anonymity suppresses under 2% for small epsilon.", PAPER, more=more, why=_name_failed(cases)
@@ -307,8 +303,8 @@ def _judge_groupings(results: Results) -> list[Finding]:
             if not ks
             else f"OLA's penalty over Mondrian's: {', '.join(f'{name}: {show(one[0])}' for name, one in cases.ratios.items())}; "
             "without noise, so one figure for each k. Over records in classes alone Mondrian loses less at "
-            f"{_list_ks(kept)}; with age cut by OLA's hierarchy ({LABELS}, dropped records counted) at {_list_ks(labels)}: what it "
-            "gains comes from dropping nobody and from cutting age anywhere. The two lose different columns (table)",
+            f"{_list_ks(kept)}; with age cut by OLA's hierarchy ({LABELS}, dropped records counted) at {_list_ks(labels)}: what "
+            "it gains comes from dropping nobody and from cutting age anywhere. The two lose different columns (table)",
             "Mondrian cuts a column of labels only if every label that occurs has k records in the class, which rare labels "
             f"forbid; OLA drops such records, and coarsens age alone ({list_names(cases.failed)})."
             if cases.failed
@@ -441,7 +437,7 @@ def _tell_times(results: Results) -> str:
             [str(one.setting.number("k")), *(f"{show(np.median(x))} ({show(x.min())} to {show(x.max())})" for x in found)]
         )
     return (
-        "Of one process on the same records, with everything compiled before; noise is scales and noise of the heights, at epsilon "
-        "1. Medians over runs, with their range; they differ from run to run and from machine to machine, and are compared with "
-        "nothing.\n\n" + table(["k", *heads.values()], rows)
+        "Of one process on the same records, with everything compiled before; noise is scales and noise of the heights, at "
+        "epsilon 1. Medians over runs, with their range; they differ from run to run and from machine to machine, and are "
+        "compared with nothing.\n\n" + table(["k", *heads.values()], rows)
     )
