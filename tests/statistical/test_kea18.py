@@ -218,6 +218,20 @@ def test_heights_are_normal_in_whole_millimetres() -> None:
                 assert DOMAIN[0] < heights.min() < heights.max() < DOMAIN[1]
 
 
+def test_heights_are_those_of_the_committed_figures() -> None:
+    """The same stream, in the same order."""
+    sex = np.array(["Male", "Female", "Male", "Female", "Male", "Female", "Male"], dtype=object)
+    assert draw_heights(np.array([17, 29, 30, 50, 69, 70, 90]), sex).tolist() == [
+        1657.0,
+        1668.0,
+        1704.0,
+        1589.0,
+        1706.0,
+        1550.0,
+        1721.0,
+    ]
+
+
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.integers(0, 2)), min_size=1, max_size=25))
 def test_linking_is_that_of_the_audit(records: list[tuple[int, int, int]]) -> None:
     """Record by record by hand, and on average as `record_linkage` has it within groups; ties of all kinds."""

@@ -143,9 +143,10 @@ def test_mondrian_is_linked_under_five_percent_for_smaller_epsilon(reference_dat
     assert 0.04 < noise(reference_data, "mondrian", 2, "0.01")["chance"] < 0.045
 
 
-def test_times_are_ratios_of_what_is_compiled(reference_data: Path) -> None:
-    """A first call compiles for seconds, a later one takes milliseconds: no ratio is in the hundreds."""
-    rows = measure(reference_data, Setting.of("time", 1, k=100), SECRETS[:1])
-    assert set(rows[0]) == {"mondrian_over_ola", "noise_over_ola", "noise_over_mondrian"}
-    assert all(0.01 < ratio < 100 for ratio in rows[0].values())
-    assert rows[0]["noise_over_ola"] > 0.5 * rows[0]["mondrian_over_ola"] * rows[0]["noise_over_mondrian"]
+def test_times_are_ratios_that_agree(reference_data: Path) -> None:
+    """The noise takes about as long for either grouping, so that two of the ratios give the third; none is of a first call, which
+    compiles for seconds."""
+    [row] = measure(reference_data, Setting.of("time", 1, k=100), SECRETS[:1])
+    assert set(row) == {"mondrian_over_ola", "noise_over_ola", "noise_over_mondrian"}
+    assert all(0.01 < ratio < 100 for ratio in row.values())
+    assert 0.4 < row["noise_over_ola"] / (row["mondrian_over_ola"] * row["noise_over_mondrian"]) < 2.5
