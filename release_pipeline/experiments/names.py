@@ -2,4 +2,5 @@
 
 EXPERIMENTS = {
     "idp24": "rank methods on census and wine, mean SSE and F-measures (figures 3 to 6)",
+    "ours": "every method at the same exact loss of each column, on census, wine and 100,000 made-up records",
 }

@@ -30,7 +30,7 @@ import pyarrow.parquet
 from release_pipeline import __version__
 from release_pipeline.errors import WrongUsage
 from release_pipeline.experiments import agreement
-from release_pipeline.experiments.measuring import idp24
+from release_pipeline.experiments.measuring import idp24, ours
 from release_pipeline.experiments.runs import (
     Progress,
     Results,
@@ -42,6 +42,7 @@ from release_pipeline.experiments.runs import (
 )
 from release_pipeline.experiments.tables import REFERENCES, find_data
 from release_pipeline.experiments.telling import idp24 as tell_idp24
+from release_pipeline.experiments.telling import ours as tell_ours
 from release_pipeline.experiments.telling.claims import Chapter
 from release_pipeline.experiments.telling.page import make_page
 
@@ -63,6 +64,7 @@ class Experiment:
 
 CATALOGUE = {
     "idp24": Experiment(("census", "wine"), idp24, tell_idp24.tell),
+    "ours": Experiment(("census", "wine"), ours, tell_ours.tell),
 }
 
 
