@@ -60,6 +60,11 @@ class Setting:
         """The setting in one line, for people and for files; the number of runs is no part of it."""
         return f"{self.kind}: " + ", ".join(f"{name} {value}" for name, value in self.fields)
 
+    @property
+    def without_numbers(self) -> str:
+        """The fields that are no numbers, as in `key`."""
+        return ", ".join(f"{name} {value}" for name, value in self.fields if not _is_number(value))
+
     def text(self, name: str) -> str:
         """A field that is a text."""
         return str(dict(self.fields)[name])
@@ -67,6 +72,14 @@ class Setting:
     def number(self, name: str) -> int:
         """A field that is a whole number."""
         return int(dict(self.fields)[name])
+
+
+def _is_number(value: Field) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 Measure: TypeAlias = Callable[[Path, Setting, Sequence[bytes]], list[dict[str, float]]]

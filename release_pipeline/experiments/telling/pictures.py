@@ -20,7 +20,7 @@ KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "md
 WIDE, HIGH = 3.5, 2.9  # inches of one panel
 LETTER, HANDLE = 0.085, 0.75  # inches of a letter in the legend, and of what stands before the words
 SETTINGS: Any = {  # of Matplotlib
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
