@@ -151,6 +151,7 @@ def _draw(columns: Columns) -> Iterator[Picture]:
             "(above) and without (below)",
             panels,
             across=len(results.values("columns", "epsilon")),
+            alike=True,
         )
 
 
@@ -185,6 +186,7 @@ def _draw_together(results: Results) -> Iterator[Picture]:
         "Error of dp-mdav by k with a claim for the whole table: the paper's order by corner, and along a Hilbert curve",
         panels,
         across=len(results.values("together", "epsilon")),
+        alike=True,
     )
 
 

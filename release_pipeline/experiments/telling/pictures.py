@@ -57,16 +57,18 @@ class Panel:
     log_x: bool = False
     log_y: bool = True
     level: tuple[float, str] | None = None
+    band: tuple[float, float] = (0, 1)  # the runs between these quantiles
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Panels side by side, `across` in a row, with what they show in words."""
+    """Panels side by side, `across` in a row, with what they show in words. `alike`: a row has one vertical axis."""
 
     name: str
     caption: str
     panels: Sequence[Panel]
     across: int = 3
+    alike: bool = False
 
     def save(self, folder: Path) -> list[Path]:
         """Write it as SVG and as PNG, the same bytes for the same figures and the same version of Matplotlib."""
@@ -81,17 +83,22 @@ class Picture:
 
     def _draw(self) -> Figure:
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
 
         across = min(self.across, len(self.panels))
         down = -(-len(self.panels) // across)
-        figure = Figure(figsize=(WIDE * across, HIGH * down + 0.5), layout="constrained")
-        places: list[Axes] = list(figure.subplots(down, across, squeeze=False).flat)
+        figure = Figure(figsize=(WIDE * across, HIGH * down + 0.5), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06))
+        axes = figure.subplots(down, across, squeeze=False, sharey="row" if self.alike else False)
+        places: list[Axes] = list(axes.flat)
         looks = _choose_looks(self.panels)
         handles = {}
         for place, panel in zip(places, self.panels, strict=False):
             handles |= _draw_panel(place, panel, looks)
         for place in places[len(self.panels) :]:
             place.set_visible(False)
+        if self.alike:
+            for place in axes[:, 1:].flat:
+                place.set_ylabel("")
         if len(handles) > 1:
             longest = max(map(len, handles))
             most = max(int(WIDE * across / (LETTER * longest + HANDLE)), 1)
@@ -109,7 +116,7 @@ def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, o
         if len(series.x) > 1:
             mark = MARKS[look % len(MARKS)] if len(series.x) < 40 else ""
             (handles[series.name],) = place.plot(series.x, middle, color=colour, linestyle=dash, marker=mark)
-            low, high = ([float(edge(runs)) for runs in series.y] for edge in (np.min, np.max))
+            low, high = ([float(np.quantile(runs, edge)) for runs in series.y] for edge in panel.band)
             place.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
         else:  # what has no k is a level
             handles[series.name] = place.axhline(middle[0], color=colour, linestyle=dash)
