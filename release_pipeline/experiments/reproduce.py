@@ -30,7 +30,7 @@ import pyarrow.parquet
 from release_pipeline import __version__
 from release_pipeline.errors import WrongUsage
 from release_pipeline.experiments import agreement
-from release_pipeline.experiments.measuring import idp24, kea18
+from release_pipeline.experiments.measuring import idp24, kea18, ours
 from release_pipeline.experiments.runs import (
     Progress,
     Results,
@@ -43,6 +43,7 @@ from release_pipeline.experiments.runs import (
 from release_pipeline.experiments.tables import REFERENCES, find_data
 from release_pipeline.experiments.telling import idp24 as tell_idp24
 from release_pipeline.experiments.telling import kea18 as tell_kea18
+from release_pipeline.experiments.telling import ours as tell_ours
 from release_pipeline.experiments.telling.claims import Chapter
 from release_pipeline.experiments.telling.page import make_page
 
@@ -65,13 +66,16 @@ class Experiment:
 CATALOGUE = {
     "idp24": Experiment(("census", "wine"), idp24, tell_idp24.tell),
     "kea18": Experiment(("adult", *kea18.QUASI), kea18, tell_kea18.tell),
+    "ours": Experiment(("census", "wine"), ours, tell_ours.tell),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run found: chapters by experiment, how many figures were compared with the committed ones, and which differ."""
+    """What a run found: results and chapters by experiment, how many figures were compared with the committed ones, and which
+    differ."""
 
+    results: dict[str, Results]
     chapters: dict[str, Chapter]
     compared: int
     departures: list[agreement.Departure]
@@ -91,6 +95,7 @@ def reproduce(
     place = find_data(data, tables)
     seed = seed if seed is not None else QUICK_SEED if quick else SEED
     committed = agreement.read_figures() if agreement.FILE.is_file() else []
+    measured: dict[str, Results] = {}
     chapters: dict[str, Chapter] = {}
     compared, departures = 0, list[agreement.Departure]()
     told: dict[str, Any] = {}
@@ -98,7 +103,7 @@ def reproduce(
         start = time.monotonic()
         settings = experiment.list_settings(quick=quick)
         progress(f"{name}: {len(settings):,} settings, {sum(setting.runs for setting in settings):,} runs")
-        results = measure_all(
+        results = measured[name] = measure_all(
             settings,
             experiment.measuring.measure,
             place,
@@ -137,7 +142,13 @@ def reproduce(
         "figures that differ": [str(departure) for departure in departures],
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return Outcome(chapters, compared, departures, page)
+    return Outcome(measured, chapters, compared, departures, page)
+
+
+def choose_key_figures(name: str, results: Results) -> list[agreement.Figure]:
+    """Of a full run what a quick one measures too."""
+    quick = {setting.key for setting in CATALOGUE[name].list_settings(quick=True)}
+    return [figure for figure in agreement.summarise(name, results) if figure.setting in quick]
 
 
 def _write_tables(results: Results, folder: Path) -> list[Path]:

@@ -94,42 +94,52 @@ def _draw_by_epsilon(results: Results) -> Picture:
             if name == grouping
         ]
 
-    panels: list[Panel] = []
-    for name in drawn:
-        error = [*lines(name, "measured_error"), *lines(name, "expected_error", thin=True)]
-        linking = [*lines(name, "linking"), *lines(name, "chance", thin=True)]
-        suppressed = lines(name, "suppressed")
-        panels += [
-            Panel(f"{name}: error", "epsilon", "relative error of a height", error, log_x=True, percent=True),
-            Panel(
-                f"{name}: linking",
-                "epsilon",
-                "linking risk",
-                linking,
-                log_x=True,
-                percent=True,
-                level=(LINKED_AT_MOST, "5%"),
-                level_left=True,
-            ),
-            Panel(
-                f"{name}: suppressed by confidence",
-                "epsilon",
-                "share of all records",
-                suppressed,
-                log_x=True,
-                percent=True,
-                level=(SUPPRESSED_AT_MOST, "2%"),
-                level_left=True,
-                floor=FLOOR,
-            ),
-        ]
+    error = [
+        Panel(
+            f"{name}: error",
+            "epsilon",
+            "relative error of a height",
+            [*lines(name, "measured_error"), *lines(name, "expected_error", thin=True)],
+            log_x=True,
+            percent=True,
+        )
+        for name in drawn
+    ]
+    linking = [
+        Panel(
+            f"{name}: linking",
+            "epsilon",
+            "linking risk",
+            [*lines(name, "linking"), *lines(name, "chance", thin=True)],
+            log_x=True,
+            percent=True,
+            level=(LINKED_AT_MOST, "5%"),
+            level_left=True,
+        )
+        for name in drawn
+    ]
+    suppressed = [
+        Panel(
+            f"{name}: suppressed by confidence",
+            "epsilon",
+            "share of all records",
+            lines(name, "suppressed"),
+            log_x=True,
+            percent=True,
+            level=(SUPPRESSED_AT_MOST, "2%"),
+            level_left=True,
+            floor=FLOOR,
+        )
+        for name in drawn
+    ]
     return Picture(
         "kea18-epsilon",
         "Error, linking risk and suppression by epsilon of (k,epsilon)-anonymity, which is not DP. Thin lines: the closed form "
         "of the error, before numbers are moved back into the domain, and the linking risk of a guess within the class; without "
         "a mark: none in any run",
-        panels,
-        same_y=True,
+        [*error, *linking, *suppressed],
+        across=len(drawn),
+        alike=True,
     )
 
 

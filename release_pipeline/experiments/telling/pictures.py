@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)
 KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "mdav": 5, "original": 7}
 MAX_TICKS = 8  # of a logarithmic axis at the numbers themselves
 WIDE, HIGH = 3.5, 2.9  # inches of one panel
+LETTER, HANDLE = 0.085, 0.75  # inches of a letter in the legend, and of what stands before the words
 SETTINGS: Any = {  # of Matplotlib
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -64,18 +66,18 @@ class Panel:
     level_left: bool = False
     percent: bool = False
     floor: float | None = None
+    band: tuple[float, float] = (0, 1)  # the runs between these quantiles
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Panels side by side, `across` in a row, with what they show in words; with `same_y` those below each other have one
-    scale."""
+    """Panels side by side, `across` in a row, with what they show in words. `alike`: a row has one vertical axis."""
 
     name: str
     caption: str
     panels: Sequence[Panel]
     across: int = 3
-    same_y: bool = False
+    alike: bool = False
 
     def save(self, folder: Path) -> list[Path]:
         """Write it as SVG and as PNG, the same bytes for the same figures and the same version of Matplotlib."""
@@ -90,19 +92,27 @@ class Picture:
 
     def _draw(self) -> Figure:
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
 
         across = min(self.across, len(self.panels))
         down = -(-len(self.panels) // across)
-        figure = Figure(figsize=(WIDE * across, HIGH * down + 0.5), layout="constrained")
-        places: list[Axes] = list(figure.subplots(down, across, squeeze=False, sharey="col" if self.same_y else False).flat)
+        figure = Figure(figsize=(WIDE * across, HIGH * down + 0.5), layout=ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.06))
+        axes = figure.subplots(down, across, squeeze=False, sharey="row" if self.alike else False)
+        places: list[Axes] = list(axes.flat)
         looks = _choose_looks(self.panels)
         handles = {}
         for place, panel in zip(places, self.panels, strict=False):
             handles |= _draw_panel(place, panel, looks)
         for place in places[len(self.panels) :]:
             place.set_visible(False)
+        if self.alike:
+            for place in axes[:, 1:].flat:
+                place.set_ylabel("")
         if len(handles) > 1:
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 2 * across))
+            longest = max(map(len, handles))
+            most = max(int(WIDE * across / (LETTER * longest + HANDLE)), 1)
+            rows = -(-len(handles) // most)
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=-(-len(handles) // rows))
         return figure
 
 
@@ -112,7 +122,8 @@ def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, o
     for series in panel.series:
         look = looks[series.name]
         middle, low, high = (
-            np.array([unit * max(float(edge(runs)), floor) for runs in series.y]) for edge in (np.mean, np.min, np.max)
+            np.array([unit * max(float(edge(runs)), floor) for runs in series.y])
+            for edge in (np.mean, *(partial(np.quantile, q=share) for share in panel.band))
         )
         colour, dash = COLOURS[look % len(COLOURS)], DASHES[look % len(DASHES)]
         if series.thin:
