@@ -88,14 +88,18 @@ def group_by(columns: Sequence[npt.ArrayLike]) -> IntArray:
     """
     if not columns:
         raise InvalidArgument("there is no column to group by.", where="columns")
-    first, *others = (_as_groups(column) for column in columns)
-    group = _number(first)
-    for column in others:
-        if len(column) != len(group):
-            raise InvalidArgument("the columns do not have equally many records.", where="columns")
-        code = _number(column)
-        group = _number(group * (int(code.max(initial=0)) + 1) + code)
-    return group
+    codes = [_as_groups(column) for column in columns]
+    records = len(codes[0])
+    if any(len(code) != records for code in codes):
+        raise InvalidArgument("the columns do not have equally many records.", where="columns")
+    key, span = np.zeros(records, dtype=np.int64), 1  # equal records have equal keys, in 0..span-1
+    for code in codes if records else ():
+        digits, width = _compact(code, most=records)
+        key, span = key * width + digits, span * width
+        if span > records:
+            key, span = _compact(key, most=records)
+    used = np.bincount(key, minlength=span) > 0
+    return (np.cumsum(used) - 1)[key]
 
 
 def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
@@ -157,6 +161,17 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, I
     if len(group) != len(value):
         raise InvalidArgument("there is not one value for each record of the groups.", where="values")
     return group, value
+
+
+def _compact(column: IntArray, *, most: int) -> tuple[IntArray, int]:
+    """Equal numbers for equal entries, in their order, in 0..width-1, and the width: at most `most`, so that products stay within
+    64 bits."""
+    lowest = int(column.min())
+    width = int(column.max()) - lowest + 1
+    if width <= most:
+        return column - lowest, width
+    values, digits = np.unique(column, return_inverse=True)
+    return digits, len(values)
 
 
 def _number(column: npt.NDArray[Any]) -> IntArray:
