@@ -30,7 +30,6 @@ from release_pipeline.policy.model import (
     ProtectVectors,
     Suppress,
     SuppressClasses,
-    Target,
 )
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
@@ -83,6 +82,18 @@ class ColumnPlan:
     noise: float | None
     share: float | None
     worst_case: bool
+
+    @property
+    def noise_words(self) -> str:
+        """How large the noise is."""
+        if self.noise is None:
+            return "depends on the number of rows"
+        return f"{'at most ' if self.worst_case else ''}{show_figure(self.noise)}"
+
+    @property
+    def share_words(self) -> str:
+        """The same, and what it is of the domain."""
+        return self.noise_words if self.share is None else f"{self.noise_words} ({self.share:.1%} of the domain)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,10 +589,8 @@ def _column_words(column: Column, part: ColumnPlan | None) -> str:
         return words
     if part.epsilon is None:
         return f"replaced by the mean of its cluster; {words}"
-    if part.noise is None or part.share is None:
-        return f"epsilon {part.epsilon}; noise depends on the number of rows (name it with --rows); {words}"
-    bound = "at most " if part.worst_case else ""
-    return f"epsilon {part.epsilon}; noise {bound}{show_figure(part.noise)} ({part.share:.1%} of the domain); {words}"
+    remedy = " (name it with --rows)" if part.noise is None else ""
+    return f"epsilon {part.epsilon}; noise {part.share_words}{remedy}; {words}"
 
 
 def describe_suppression(policy: Policy) -> str:
@@ -632,8 +641,7 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"
     if policy.audit.predict:
-        told = [f"{name} {_describe_target(target)}" for name, target in policy.audit.predict.items()]
-        yield "audit", f"models learn to predict: {'; '.join(told)}"
+        yield "audit", f"models learn to predict: {'; '.join(describe_target(policy, name) for name in policy.audit.predict)}"
     if policy.retain:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
@@ -655,5 +663,7 @@ def _describe_group_gates(policy: Policy) -> Iterator[str]:
         yield f"marketer risk at most {percent(gates.marketer_risk)}"
 
 
-def _describe_target(target: Target) -> str:
-    return f"above {target.above:f}" if target.above is not None else f"equal to '{target.equals}'"
+def describe_target(policy: Policy, name: str) -> str:
+    """What a model learns to predict of a column."""
+    target = policy.audit.predict[name]
+    return f"{name} above {target.above:f}" if target.above is not None else f"{name} equal to '{target.equals}'"

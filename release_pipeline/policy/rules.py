@@ -485,11 +485,12 @@ def _gates(parts: Parts) -> Iterator[Problem]:
 
 def _group_gates(parts: Parts) -> Iterator[Problem]:
     """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
-    limits = parts.gates.of_groups if parts.gates is not None and parts.complete else {}
+    if parts.gates is None or not parts.complete:
+        return
     makes_groups = any(column.role == "quasi" for column in (parts.kept | parts.generalised).values())
     if isinstance(parts.protect, ProtectAlike):
         makes_groups = makes_groups or any(column.role == "quasi" for column in parts.noise.values())
-    for gate, limit in limits.items():
+    for gate, limit in parts.gates.of_groups.items():
         if not makes_groups:
             yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
             continue
@@ -497,16 +498,12 @@ def _group_gates(parts: Parts) -> Iterator[Problem]:
             column = (parts.kept | parts.noise).get(name)
             if column is None or column.role != "confidential":
                 yield ("gates", gate, name), f"'{name}' is not a released column with role: confidential.", "Remove it."
-            elif gate == "l_diversity" and name in parts.kept and _least_of(parts, name) > len(parts.kept[name].values):
+            elif gate == "l_diversity" and name in parts.kept and parts.gates.l_diversity[name] > len(parts.kept[name].values):
                 what = f"'{name}' has {len(parts.kept[name].values)} declared values, so that no group can have so many."
                 yield ("gates", gate, name), what, "Lower it."
             elif gate == "l_diversity" and name in parts.noise:
                 what = f"'{name}' gets noise, so that different values of it say nothing."
                 yield ("gates", gate, name), what, "Use t_closeness, or remove it."
-
-
-def _least_of(parts: Parts, name: str) -> int:
-    return parts.gates.l_diversity[name] if parts.gates is not None else 0
 
 
 def _audit(parts: Parts) -> Iterator[Problem]:

@@ -1,10 +1,9 @@
 """How many released records can be told to be whose: linkage, group sizes, and what a group tells of a secret (methods.md
 section 6).
 
-Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Group sizes are those
-of records with equal quasi-identifiers, given as integers: a prosecutor knows that the person is in the release, a journalist
-only that the person is in the population that the release was drawn from, a marketer wants as many as possible (EED08).
-`distinct_diversity` is l of MKG07 in its simplest form, `closeness` is t of LLV07.
+Record linkage (KDP13) compares every record tried with all originals and counts all that are equally near. Groups are of records
+with equal quasi-identifiers, given as integers. `distinct_diversity` is l of MKG07 in its simplest form, `closeness` is t of
+LLV07.
 
 All are computed against confidential data or tell about them: figures for a review, not for the public.
 """
@@ -13,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,51 +80,6 @@ def record_linkage(
     return measure_share(linked, among=among)
 
 
-@dataclass(frozen=True, slots=True)
-class Reidentification:
-    """What group sizes say. Each risk is the chance to name the right person, in the worst group or on average over records.
-
-    smallest         k: the size of the smallest released group
-    prosecutor       1/k; `prosecutor_mean` the mean over the released records of 1/(size of the own group): groups / records
-    journalist       1/(size, in the population, of the released group that is smallest there)
-    marketer         the mean over the released records of 1/(size of their group in the population)
-    """
-
-    smallest: int
-    prosecutor: float
-    prosecutor_mean: float
-    journalist: float
-    marketer: float
-
-
-def reidentify_by_groups(groups: npt.ArrayLike, *, population: npt.ArrayLike | None = None) -> Reidentification:
-    """The risks of EED08 from the group of each released record and of each record of the population that they were drawn from.
-
-    Without `population` the release is the population: the journalist knows what the prosecutor knows. All risks of an empty
-    release are 0, and so is k.
-
-    >>> reidentify_by_groups([1, 1, 2, 2, 2])
-    Reidentification(smallest=2, prosecutor=0.5, prosecutor_mean=0.4, journalist=0.5, marketer=0.4)
-    """
-    released = _as_groups(groups)
-    if not len(released):
-        return Reidentification(0, 0.0, 0.0, 0.0, 0.0)
-    names, size = np.unique(released, return_counts=True)
-    there = size
-    if population is not None:
-        everybody, count = np.unique(_as_groups(population), return_counts=True)
-        place = np.minimum(np.searchsorted(everybody, names), max(len(everybody) - 1, 0))
-        there = np.where(everybody[place] == names, count[place], 0) if len(everybody) else np.zeros_like(size)
-        if bool(np.any(there < size)):
-            raise InvalidArgument(
-                "a group has more released records than the population has.",
-                where="population",
-                remedy="Give the groups of the records that the release was drawn from, numbered in the same way.",
-            )
-    k, n = int(size.min()), len(released)
-    return Reidentification(k, 1 / k, len(size) / n, 1 / int(there.min()), float(np.sum(size / there)) / n)
-
-
 def group_by(columns: Sequence[npt.ArrayLike]) -> IntArray:
     """The group of each record, from 0: two records share one if all their columns (integer codes) are equal.
 
@@ -135,14 +88,18 @@ def group_by(columns: Sequence[npt.ArrayLike]) -> IntArray:
     """
     if not columns:
         raise InvalidArgument("there is no column to group by.", where="columns")
-    first, *others = (_as_groups(column) for column in columns)
-    group = _number(first)
-    for column in others:
-        if len(column) != len(group):
-            raise InvalidArgument("the columns do not have equally many records.", where="columns")
-        code = _number(column)
-        group = _number(group * (int(code.max(initial=0)) + 1) + code)
-    return group
+    codes = [_as_groups(column) for column in columns]
+    records = len(codes[0])
+    if any(len(code) != records for code in codes):
+        raise InvalidArgument("the columns do not have equally many records.", where="columns")
+    key, span = np.zeros(records, dtype=np.int64), 1  # equal records have equal keys, in 0..span-1
+    for code in codes if records else ():
+        digits, width = _compact(code, most=records)
+        key, span = key * width + digits, span * width
+        if span > records:
+            key, span = _compact(key, most=records)
+    used = np.bincount(key, minlength=span) > 0
+    return (np.cumsum(used) - 1)[key]
 
 
 def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
@@ -204,6 +161,17 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, I
     if len(group) != len(value):
         raise InvalidArgument("there is not one value for each record of the groups.", where="values")
     return group, value
+
+
+def _compact(column: IntArray, *, most: int) -> tuple[IntArray, int]:
+    """Equal numbers for equal entries, in their order, in 0..width-1, and the width: at most `most`, so that products stay within
+    64 bits."""
+    lowest = int(column.min())
+    width = int(column.max()) - lowest + 1
+    if width <= most:
+        return column - lowest, width
+    values, digits = np.unique(column, return_inverse=True)
+    return digits, len(values)
 
 
 def _number(column: npt.NDArray[Any]) -> IntArray:

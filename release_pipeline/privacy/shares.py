@@ -35,11 +35,6 @@ class Share:
     tried: int
     among: int | None
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether all were tried."""
-        return self.tried == self.among
-
 
 def measure_share(successes: npt.ArrayLike, *, among: int | None) -> Share:
     """The mean of what each try gave, a number in [0, 1], with its interval for the `among` of which these are a random sample.

@@ -28,9 +28,12 @@ class Spread:
     quantiles: tuple[float | None, ...]
 
 
-def column_error(original: FloatArray, released: FloatArray) -> float:
-    """Mean squared difference over the variance of the original; 1.0 is no better than publishing the mean."""
-    variance = variance_of(original)
+def column_error(original: FloatArray, released: FloatArray, *, variance: float | None = None) -> float:
+    """Mean squared difference over the variance; 1.0 is no better than publishing the mean.
+
+    The variance is that of the original, or is given where these records are some of more: that of all.
+    """
+    variance = variance_of(original) if variance is None else variance
     return float(np.mean((original - released) ** 2)) / variance if variance > 0 else 0.0
 
 

@@ -18,6 +18,7 @@ from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positi
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.utility import (
     choose_places,
+    column_error,
     correlation_matrix,
     covariance_matrix,
     describe_spread,
@@ -119,8 +120,7 @@ def _measure_columns(compared: Compared) -> dict[str, Any]:
     for name in names:
         everybody, y = compared.original(name).to_numpy(), compared.released.column(name).to_numpy()
         x = everybody[compared.own]
-        variance = variance_of(everybody)
-        found["error"][name] = float(np.mean((x - y) ** 2)) / variance if variance > 0 else 0.0
+        found["error"][name] = column_error(x, y, variance=variance_of(everybody))
         found["absolute_error"][name] = float(np.mean(np.abs(x - y)))
         found["ks"][name] = ks_distance(everybody, y)
         found["wasserstein"][name] = wasserstein_distance(everybody, y)

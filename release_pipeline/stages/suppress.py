@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.privacy.risk import group_by
+
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -60,24 +62,10 @@ def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0) -> Suppre
 
 def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
     """For each row, how many rows equal it; all of them where there is no column."""
-    records = len(codes)
-    key, span = np.zeros(records, dtype=np.int64), 1  # equal rows have equal keys, in 0..span-1
-    for column in codes.T if records else ():
-        digits, width = _compact(column, most=records)
-        key, span = key * width + digits, span * width
-        if span > records:
-            key, span = _compact(key, most=records)
-    return np.bincount(key, minlength=span)[key]
-
-
-def _compact(column: npt.NDArray[np.int64], *, most: int) -> tuple[npt.NDArray[np.int64], int]:
-    """Equal numbers for equal entries, in 0..width-1, and the width: at most `most`, so that products stay within 64 bits."""
-    lowest = int(column.min())
-    width = int(column.max()) - lowest + 1
-    if width <= most:
-        return column - lowest, width
-    values, digits = np.unique(column, return_inverse=True)
-    return digits, len(values)
+    if not codes.shape[1]:
+        return np.full(len(codes), len(codes))
+    group = group_by(list(codes.T))
+    return np.bincount(group)[group]
 
 
 def encode(columns: list[Any]) -> Codes:

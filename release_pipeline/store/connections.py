@@ -1,6 +1,9 @@
 """The one door to DuckDB: short connections, private files, waiting for a lock, and errors without cells.
 
 One process writes a DuckDB file at a time and a second cannot even read it meanwhile, so whoever finds it locked waits a while.
+But DuckDB reads the headers, which say where everything is, before it locks the file: whoever got the lock then would go on from
+that older state, and what another process wrote and closed in between would be lost. So opening, closing and replacing are one at
+a time within a folder.
 DuckDB's exceptions quote lines and cells, so none of them leaves this folder: they become errors of our own words.
 """
 
@@ -63,7 +66,14 @@ def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SEC
             with private_errors(path):
                 yield connection
         finally:
-            connection.close()
+            with locked(path.parent):
+                connection.close()
+
+
+def replace_database(path: Path, by: Path) -> None:
+    """Put another file in the place of a database that the caller has open."""
+    with locked(path.parent):
+        by.replace(path)
 
 
 _UMASK = Lock()
@@ -123,12 +133,10 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
     deadline, pause = time.monotonic() + wait, 0.02
     while True:
         try:
-            if read_only or (path.exists() and not is_unfinished(path)):
-                return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
-            with locked(path.parent):  # DuckDB would truncate what another process has just made
-                if is_unfinished(path):  # whoever began it died: who makes one has this lock
+            with locked(path.parent):
+                if is_unfinished(path) and not read_only:  # whoever began it died: who makes one has this lock
                     path.unlink()
-                return duckdb.connect(str(path), config=_CONFIG)
+                return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.IOException as caught:
             if "lock" not in str(caught).lower():
                 raise StoreError("the database cannot be opened.", where=str(path)) from None

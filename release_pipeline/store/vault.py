@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
-from release_pipeline.store.connections import open_database, transaction
+from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.folders import sync
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
@@ -164,7 +164,7 @@ def prune_rooms(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) ->
                 raise StoreError("the copy without the removed tables is not complete; nothing was replaced.", where=str(file))
         locked.execute(statement("schema/checkpoint"))
         sync(second)
-        second.replace(file)
+        replace_database(file, second)
         first.unlink()
         sync(file.parent)
     return chosen

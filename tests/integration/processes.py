@@ -19,6 +19,8 @@ PROCESSES.set_forkserver_preload(
         "release_pipeline.flow.telling.overview",
         "pandas",
         "scipy.optimize",
+        "sklearn.ensemble",  # every audit trains models
+        "sklearn.linear_model",
     ]
 )
 

@@ -16,6 +16,7 @@ from release_pipeline.flow.reviewing.page import build_internal_view, render_rep
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.model import Policy
+from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.report.internal_view import InternalView
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, materializations, run_job
 
@@ -92,16 +93,19 @@ def test_the_view_has_what_was_measured(released: TinySite) -> None:
     assert gates["smallest group of released quasi-identifiers"].value == 40 == audit["groups"]["smallest"]
     assert gates["marketer risk"].value == pytest.approx(6 / 240)
     assert gates["expected error of income"].error_of == "income"
+    checked = "\n".join(describe_plan(make_plan(policy_of(released), rows=240)))
     for column in view.columns:
         assert column.expected_low is not None
         assert column.expected_high is not None
         assert column.parted == (not column.expected_low * 0.99 <= column.actual_error <= column.expected_high * 1.01)
         assert column.forecast.startswith("at most ")
+        assert f"noise {column.forecast};" in checked
         assert column.actual_error == audit["error"][column.name]
     names = [attack.name for attack in view.attacks]
     inferring = [f"inferring {name}" for name in ("town", "sex", "income", "rent")]
     assert names == ["singling out by one column", "singling out by several columns", "linking", *inferring]
     assert [prediction.model for prediction in view.predictions] == ["random forest", "gradient boosting"]
+    assert f"models learn to predict: {view.predictions[0].target}\n" in checked
     assert [point.release for point in view.map] == ["people/1/r1", "people/2/r1"]
     assert [point.is_this for point in view.map] == [False, True]
     assert view.budget is not None

@@ -7,7 +7,6 @@ tables, one charge, one event of each kind, and not one file more.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import random
 import resource
@@ -33,6 +32,7 @@ from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.flow.telling.overview import list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store.vault import open_room
+from tests.integration.processes import LONGEST, PROCESSES
 from tests.integration.sites import TinySite, make_rows, make_site
 
 CHARGED, ON_THE_DISK, NOTED = "the loss is charged", "the secret is on the disk", "the secret is noted"
@@ -61,20 +61,8 @@ STATES = {"ingested": "open", CHARGED: "reserved", DRAWN: "drawn", FINISHED: "ca
 SPENT = {"open": ("0", "0"), "reserved": ("2", "2"), "drawn": ("2", "0"), "candidate": ("2", "0")}  # spent; not drawn of that
 SECRET, OTHER = b"s" * SECRET_BYTES, b"o" * SECRET_BYTES
 RANDOM_KILLS, MANY = 20, 20_000
-LONGEST = 120.0  # seconds that one attempt may take before it counts as hanging
 SEED = 4
 KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
-
-PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
-PROCESSES.set_forkserver_preload(
-    [
-        "tests.integration.sites",
-        "release_pipeline.flow.telling.ledger",
-        "release_pipeline.flow.telling.overview",
-        "pandas",
-        "scipy.optimize",
-    ]
-)
 
 
 # what a child does

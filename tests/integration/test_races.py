@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -27,9 +29,12 @@ from release_pipeline.flow.secret_files import PLAIN
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.policy.loss import Account, release_loss
+from release_pipeline.store import vault
+from release_pipeline.store.connections import open_database
+from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import RegistryChanged, ReleaseId
-from release_pipeline.store.vault import open_room
+from release_pipeline.store.vault import open_room, prune_rooms
 from tests.integration.processes import LONGEST, PROCESSES, TOGETHER, child, hear
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
@@ -38,6 +43,7 @@ THREADS = 8
 IDP = "definition: idp, scope: column"
 CAP = f"epsilon: 4, {IDP}"  # for two releases; each takes 2
 MORE = "{method: dp-um, epsilon: 2, k: 5}"
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="leases on files are Linux's")
 COMMANDS = (("status",), ("status", "--json"), ("ledger",), ("ledger", "folk", "--exposure"), ("check",))
 
 
@@ -66,6 +72,22 @@ def begin(folder: Path, rounds: int, barrier: Any, told: Connection) -> None:
             told.send("noted")
         except ReleasePipelineError as refused:
             told.send(str(refused))
+
+
+def add_one(home: Path, told: Connection) -> None:
+    """Note something in the registry of a site."""
+    told.send(os.getpid())
+    with Site(home, {}).open_registry() as registry:
+        registry.add("policy", policy="people")
+    told.send("noted")
+
+
+def write_room(home: Path, release: str, told: Connection) -> None:
+    """Note something in the room of a release in the vault of a site."""
+    told.send(os.getpid())
+    with open_room(Site(home, {}).vault, "folk", release) as room:
+        room.write_note("stage", {"of": release})
+    told.send("noted")
 
 
 def run_together(home: Path, policy: str, release: str, barrier: Any, told: Connection) -> None:
@@ -289,6 +311,103 @@ def test_registry_that_several_begin_at_once_is_one(tmp_path: Path) -> None:
         told = [hear(hears) for _ in range(rounds) for hears in (a, b, c, d)]
     assert {words for words in told if words != "noted"} == set()
     assert [len(TinySite(tmp_path / str(place)).events()) for place in range(rounds)] == [4] * rounds
+
+
+def one_comes_while_another_opens(file: Path, work: Callable[..., None], *arguments: Sequence[Any]) -> list[Any]:
+    """Two processes that do `work`. The second begins when the first has read the database's headers, and has not locked it: a
+    lease of this process on the file stops whoever opens it for writing. The first goes on when the second is done or waits."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # how the system tells of somebody who is stopped
+    lease = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        with child(work, *arguments[0]) as one:
+            first = hear(one)
+            until = time.monotonic() + TOGETHER
+            while fcntl.fcntl(lease, fcntl.F_GETLEASE) != fcntl.F_UNLCK:
+                assert time.monotonic() < until, "nobody opens it"
+                time.sleep(0.01)
+            os.kill(first, signal.SIGSTOP)
+            fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            with child(work, *arguments[1]) as other:
+                hear(other)
+                other.poll(1)
+                os.kill(first, signal.SIGCONT)
+                return [hear(one), hear(other)]
+    finally:
+        os.close(lease)
+        signal.signal(signal.SIGIO, before)
+
+
+@LINUX
+def test_event_that_is_added_while_another_opens_the_registry_is_seen(tmp_path: Path) -> None:
+    """DuckDB reads the headers of a file before it locks it; what is written in between would not be there for it."""
+    tiny = make_site(tmp_path / "site")
+    with tiny.site.open_registry() as registry:
+        registry.add("policy", policy="people")
+    assert one_comes_while_another_opens(tiny.site.registry, add_one, [tiny.home], [tiny.home]) == ["noted"] * 2
+    assert len(tiny.events()) == 3
+
+
+@LINUX
+def test_room_that_is_made_while_another_opens_the_vault_is_kept(tmp_path: Path) -> None:
+    """The same in the vault, where nobody would have said that something is missing."""
+    tiny = make_site(tmp_path / "site")
+    names = [f"people/{number}/r1" for number in range(3)]
+    with open_room(tiny.site.vault, "folk", names[0]) as room:
+        room.write_note("stage", {"of": names[0]})
+    file = tiny.site.vault / "folk.duckdb"
+    assert one_comes_while_another_opens(file, write_room, [tiny.home, names[1]], [tiny.home, names[2]]) == ["noted"] * 2
+    for name in names:
+        with open_room(tiny.site.vault, "folk", name) as room:
+            assert room.note("stage") == {"of": name}
+
+
+def test_database_is_not_closed_while_another_opens_it(tmp_path: Path) -> None:
+    """What is written at the end is written before somebody reads the headers, or after they found the file locked."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with open_database(tmp_path / "some.duckdb"):
+            inside.set()
+            leave.wait(TOGETHER)
+
+    another = threading.Thread(target=work)
+    another.start()
+    assert inside.wait(TOGETHER)
+    with locked(tmp_path):  # as who opens it
+        leave.set()
+        another.join(0.3)
+        assert another.is_alive()
+    another.join(LONGEST)
+    assert not another.is_alive()
+
+
+def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who opens it has this lock: or it would read the headers of the old file, and then lock the new one."""
+    tiny = make_site(tmp_path / "site")
+    for name in ("people/1/r1", "people/2/r1"):
+        with open_room(tiny.site.vault, "folk", name) as room:
+            room.write_note("stage", {"of": name})
+    file = tiny.site.vault / "folk.duckdb"
+    old, found, opening = file.stat().st_ino, list[int](), threading.Event()
+
+    def open_slowly() -> None:
+        with locked(tiny.site.vault):
+            opening.set()
+            time.sleep(0.3)
+            found.append(file.stat().st_ino)
+
+    def sync_and_wait(path: Path) -> None:
+        sync(path)
+        if path != file.parent:  # what comes next is to replace it
+            another.start()
+            assert opening.wait(TOGETHER)
+
+    another = threading.Thread(target=open_slowly)
+    monkeypatch.setattr(vault, "sync", sync_and_wait)
+    assert prune_rooms(file, lambda rooms: rooms[:1]) != []
+    another.join(LONGEST)
+    assert found == [old] != [file.stat().st_ino]
 
 
 def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None:

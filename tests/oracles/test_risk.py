@@ -15,16 +15,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pycanon import anonymity
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy import parse_policy
 from release_pipeline.privacy import neighbours as module
 from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.neighbours import Neighbours, merge_rows
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import closeness, distinct_diversity, group_by, record_linkage, reidentify_by_groups
+from release_pipeline.privacy.risk import closeness, distinct_diversity, group_by, record_linkage
+from release_pipeline.stages.measures.groups import Groups, journalist_risk, measure_groups
 
 SECRET = bytes(range(32))
 ENGINES = ("tree", "all compared")
@@ -199,7 +202,7 @@ def test_adult_has_the_k_l_and_t_that_pycanon_counts(adult: pd.DataFrame, number
     adult = adult.iloc[:rows]
     quasis = QUASIS[-number:]
     groups = group_by([pd.factorize(adult[name])[0] for name in quasis])
-    assert reidentify_by_groups(groups).smallest == anonymity.k_anonymity(adult, quasis)
+    assert np.bincount(groups).min() == anonymity.k_anonymity(adult, quasis)
     for secret in ("age", "hours_per_week", "occupation", "race"):
         ordered = pd.api.types.is_numeric_dtype(adult[secret])
         values = adult[secret].to_numpy() if ordered else pd.factorize(adult[secret])[0]
@@ -214,7 +217,7 @@ def test_clusters_of_census_have_the_k_l_and_t_that_pycanon_counts(reference_col
     table = reference_columns("census")
     groups = mdav(np.stack([table[name][0] for name in ("AGI", "FICA")], axis=1), 100)
     frame = pd.DataFrame({"cluster": groups} | {name: table[name][0] for name in ("POTHVAL", "FEDTAX")})
-    assert reidentify_by_groups(groups).smallest == anonymity.k_anonymity(frame, ["cluster"]) == 100
+    assert np.bincount(groups).min() == anonymity.k_anonymity(frame, ["cluster"]) == 100
     for secret in ("POTHVAL", "FEDTAX"):
         assert distinct_diversity(groups, frame[secret].to_numpy()) == anonymity.l_diversity(frame, ["cluster"], [secret])
         wanted = anonymity.t_closeness(frame, ["cluster"], [secret])
@@ -241,6 +244,23 @@ def test_closeness_is_that_of_the_definition_on_random_groups() -> None:
             assert closeness(groups, values, ordered=ordered) == pytest.approx(float(worst[ordered]), abs=1e-12)
 
 
+def table_of(keys: list[list[int]]) -> pa.Table:
+    """Keys as the columns of a table, q0, q1, ..."""
+    return pa.table({f"q{place}": pa.array(key) for place, key in enumerate(keys)})
+
+
+def groups_of(keys: list[list[int]]) -> Groups:
+    """What an audit measures of the groups of a table of keys."""
+    column = "{role: quasi, do: keep, values: [1, 2, 3, 4, 5, 6], why: known}"
+    head = "policy: p\nsteward: s\npopulation: w\nsource: {path: p.csv}\nperson: each-row\nreleases: once\n"
+    head += "protect: {method: laplace, epsilon: 1}\nsuppress: {quasi_groups_below: 2, at_most: 100%}\ncolumns:\n"
+    noise = "  noisy: {role: confidential, do: noise, domain: [0, 9], grid: 1, outside: clamp, why: known}\n"
+    policy = parse_policy(head + noise + "".join(f"  q{place}: {column}\n" for place in range(len(keys))), name="p.yaml")
+    found = measure_groups(table_of(keys).append_column("noisy", pa.array([0.0] * len(keys[0]))), policy)
+    assert found is not None
+    return found
+
+
 def test_francdat_has_the_frequencies_that_sdcmicro_publishes() -> None:
     """sdcMicro's example francdat, of Capobianchi, Polettini and Lucarelli: four keys, and its weights as the population."""
     keys = [[1, 1, 1, 3, 4, 4, 6, 1], [2, 2, 2, 3, 3, 3, 2, 2], [5, 1, 1, 1, 1, 1, 1, 5], [1, 1, 1, 5, 4, 1, 5, 1]]
@@ -249,11 +269,11 @@ def test_francdat_has_the_frequencies_that_sdcmicro_publishes() -> None:
     weight = [18, 45, 39, 17, 541, 8, 5, 92]  # the second is 45.5 there, and people are whole
     population = np.repeat(groups, weight)
     assert np.bincount(population)[groups].tolist() == [110, 84, 84, 17, 541, 8, 5, 110]
-    found = reidentify_by_groups(groups, population=population)
+    found = groups_of(keys)
     assert found.smallest == found.prosecutor == 1
-    assert found.prosecutor_mean == 6 / 8
-    assert found.journalist == 1 / 5
-    assert found.marketer == pytest.approx((2 / 110 + 2 / 84 + 1 / 17 + 1 / 541 + 1 / 8 + 1 / 5) / 8)
+    assert found.marketer == 6 / 8
+    everybody = [np.repeat(key, weight).tolist() for key in keys]
+    assert journalist_risk(table_of(keys), table_of(everybody)) == 1 / 5
 
 
 def test_groups_have_the_risks_of_sdcmicros_tests() -> None:
@@ -263,7 +283,7 @@ def test_groups_have_the_risks_of_sdcmicros_tests() -> None:
     size = np.bincount(groups)[groups]
     assert size.tolist() == [3, 1, 3, 1, 2, 2, 1, 3]
     risks = [0.33333, 1, 0.33333, 1, 0.5, 0.5, 1, 0.33333]
-    assert reidentify_by_groups(groups).prosecutor_mean == pytest.approx(np.mean(risks), abs=1e-5)
+    assert groups_of(keys).marketer == pytest.approx(np.mean(risks), abs=1e-5)
     diverse = group_by([[0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 2, 2]])  # test_ldiversity.R: 3, 2 and 2 in its three groups
     assert distinct_diversity(diverse[:3], [1, 0, 2]) == 3
     assert distinct_diversity(diverse, [1, 0, 2, 1, 0, 0, 1]) == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.neighbours import Neighbours
-from release_pipeline.privacy.risk import closeness, distinct_diversity, record_linkage, reidentify_by_groups
+from release_pipeline.privacy.risk import closeness, distinct_diversity, record_linkage
 from release_pipeline.privacy.shares import difference_beyond, measure_share
 
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False) | st.integers(-3, 3).map(float)
@@ -40,7 +40,7 @@ def test_copies_of_all_originals_divide_linkage(rows: list[list[float]], copies:
     once = record_linkage(table, table, own, positions=own)
     often = record_linkage(np.tile(table, (copies, 1)), table, own, positions=own)
     np.testing.assert_allclose(often.value * copies, once.value, rtol=1e-9)
-    assert once.is_exact
+    assert once.low == once.value == once.high
 
 
 @given(PAIRS)
@@ -51,9 +51,6 @@ def test_groups_that_are_merged_tell_less(pairs: list[tuple[int, int]]) -> None:
     assert 0 <= closeness(together, values, ordered=True) < 1e-12
     assert closeness(together, values, ordered=False) == 0
     assert distinct_diversity(groups, values) <= distinct_diversity(together, values) == len(set(values))
-    apart, whole = reidentify_by_groups(groups), reidentify_by_groups(together)
-    assert apart.smallest <= whole.smallest == len(pairs)
-    assert apart.prosecutor_mean <= apart.prosecutor <= 1
     t = closeness(groups, values, ordered=False)
     assert 0 <= closeness(groups, values, ordered=True) <= t + 1e-12
     assert t < 1

@@ -37,7 +37,6 @@ from release_pipeline.policy.plan import (
     make_plan,
     name_some,
     not_covered_words,
-    show_figure,
 )
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.view import ColumnView, PublicView
@@ -287,8 +286,6 @@ def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) ->
         return _generalised(policy, name, column, facts)
     if isinstance(column, NoiseColumn):
         plan = next(part for part in whole.columns if part.name == name)
-        bound = "at most " if plan.worst_case else ""
-        noise = "depends on the number of rows" if plan.noise is None else f"{bound}{show_figure(plan.noise)}"
         low, high = (format(edge, "f") for edge in column.domain)
         filled = NONE if isinstance(column.missing, str) else f"missing values were set to {column.missing.fill:f}"
         return ColumnView(
@@ -300,7 +297,7 @@ def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) ->
             domain=(low, high),
             grid=format(column.grid, "f"),
             epsilon=None if plan.epsilon is None else format_nano(plan.epsilon.nano * policy.records_per_person),
-            noise=None if plan.epsilon is None else noise,
+            noise=None if plan.epsilon is None else plan.noise_words,
             missing=filled,
             law=law_of(_facts_of(policy, facts), name).words,
         )

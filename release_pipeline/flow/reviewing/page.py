@@ -15,10 +15,10 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.model import ProtectClasses, Suppress, SuppressClasses
 from release_pipeline.policy.plan import (
     DEFINITION_NAME,
-    ColumnPlan,
     describe_claim,
     describe_method,
     describe_scopes,
+    describe_target,
     make_plan,
     name_some,
     show_figure,
@@ -129,7 +129,7 @@ def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[Noise
             name=name,
             role=column.role,
             epsilon=None if planned.epsilon is None else str(planned.epsilon),
-            forecast=_forecast_words(planned),
+            forecast="no noise" if planned.noise == 0 else planned.share_words,  # as `check` says it
             expected_error=noted.get("error"),
             expected_low=low,
             expected_high=high,
@@ -148,15 +148,6 @@ def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[Noise
 def _view_curve(places: Sequence[float], shares: Sequence[float | None]) -> Curve:
     """The points that may be told."""
     return tuple((place, share) for place, share in zip(places, shares, strict=True) if share is not None)
-
-
-def _forecast_words(planned: ColumnPlan) -> str:
-    """What `check` says of a column's noise before any data are touched."""
-    if planned.noise is None or planned.share is None:
-        return "not known without the number of rows"
-    if planned.noise == 0:
-        return "no noise"
-    return f"{'at most ' if planned.worst_case else ''}{show_figure(planned.noise)} ({planned.share:.1%} of the domain)"
 
 
 def _view_spread(told: Mapping[str, Any]) -> SpreadView:
@@ -224,7 +215,7 @@ def _view_predictions(policy: Policy, audit: Mapping[str, Any]) -> Iterator[Pred
     for name, told in audit.get("predictions", {}).items():
         for model in told["models"]:
             yield PredictionView(
-                target=_target_words(policy, name),
+                target=describe_target(policy, name),
                 model=model["model"],
                 released=model["released"],
                 original=model["original"],
@@ -232,11 +223,6 @@ def _view_predictions(policy: Policy, audit: Mapping[str, Any]) -> Iterator[Pred
                 trained=told["trained"],
                 tested=told["tested"],
             )
-
-
-def _target_words(policy: Policy, name: str) -> str:
-    target = policy.audit.predict[name]
-    return f"{name} above {target.above:f}" if target.above is not None else f"{name} is {target.equals}"
 
 
 def _prediction_words(policy: Policy, audit: Mapping[str, Any]) -> str:

@@ -1,5 +1,8 @@
 """Groups of records that share their released quasi-identifiers: how small they are, and what they give away.
 
+A prosecutor knows that a person is in the release, a journalist only that the person is in the population that it was drawn
+from, a marketer wants as many as possible (EED08).
+
 The sizes, l-diversity and t-closeness are of the released table alone, so that a gate may limit them. The journalist's risk looks
 at the records that the release was made of, and is internal.
 """
@@ -14,7 +17,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import NoiseColumn
-from release_pipeline.privacy.risk import closeness, distinct_diversity, group_by, reidentify_by_groups
+from release_pipeline.privacy.risk import closeness, distinct_diversity, group_by
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
 
 MOST_BARS = 40
@@ -49,7 +52,8 @@ def measure_groups(table: pa.Table, policy: Policy) -> Groups | None:
     if not names or table.num_rows == 0:
         return None
     group = group_by([encode_entries([table.column(name)])[0] for name in names])
-    sizes, risk = np.bincount(group), reidentify_by_groups(group)
+    sizes = np.bincount(group)
+    smallest = int(sizes.min())
     diversity: dict[str, int] = {}
     distance: dict[str, float] = {}
     for name, column in policy.released_columns.items():
@@ -63,15 +67,15 @@ def measure_groups(table: pa.Table, policy: Policy) -> Groups | None:
             distance[name] = closeness(group, codes, ordered=False)
     return Groups(
         number=len(sizes),
-        smallest=risk.smallest,
+        smallest=smallest,
         mean=table.num_rows / len(sizes),
         largest=int(sizes.max()),
         discernibility=int(np.sum(sizes * sizes)),
         bars=tuple(count_sizes(sizes)),
         diversity=diversity,
         closeness=distance,
-        prosecutor=risk.prosecutor,
-        marketer=risk.prosecutor_mean,
+        prosecutor=1 / smallest,
+        marketer=len(sizes) / table.num_rows,
     )
 
 

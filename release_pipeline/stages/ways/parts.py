@@ -170,24 +170,19 @@ class PartedWay:
         variance of all of them."""
         merged: Figures = {}
         total = sum(len(rows) for _, rows in found)
+        weights = [len(rows) / total for _, rows in found]
         for name in found[0][0]:
-            weights = [len(rows) / total for _, rows in found]
-            merged[name] = {
-                key: _combine(key, [figures[name][key] for figures, _ in found], weights) for key in found[0][0][name]
-            }
-            errors = [key for key in ERRORS if key in found[0][0][name]]
+            of_parts = {key: [figures[name][key] for figures, _ in found] for key in found[0][0][name]}
+            merged[name] = {key: _combine(key, values, weights) for key, values in of_parts.items() if key not in ERRORS}
+            errors = [key for key in ERRORS if key in of_parts]
             if not errors:
                 continue
             numbers = cached.read("records", [name]).column(name).to_numpy()
-            spread = [float(np.var(numbers[rows])) for _, rows in found]
+            spread = np.multiply([float(np.var(numbers[rows])) for _, rows in found], weights)
             whole = float(np.var(np.concatenate([numbers[rows] for _, rows in found])))
             for key in errors:  # the range of the whole is at most as wide as those of the parts together
-                of_parts = [figures[name][key] for figures, _ in found]
-                if any(part is None for part in of_parts):
-                    merged[name][key] = None
-                    continue
-                squares = float(np.dot(of_parts, np.multiply(spread, weights)))
-                merged[name][key] = squares / whole if whole > 0 else 0.0
+                known = None not in of_parts[key]
+                merged[name][key] = (float(np.dot(of_parts[key], spread)) / whole if whole > 0 else 0.0) if known else None
         return merged
 
 

@@ -10,12 +10,10 @@ import pytest
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.risk import (
-    Reidentification,
     closeness,
     distinct_diversity,
     group_by,
     record_linkage,
-    reidentify_by_groups,
 )
 
 
@@ -126,17 +124,6 @@ def test_linkage_refuses_other_columns_and_groups() -> None:
         record_linkage([[1.0], [2]], [[1.0], [2]], [0, 1], positions=[0], groups=[1])
     with pytest.raises(InvalidType, match="integers"):
         record_linkage([[1.0], [2]], [[1.0], [2]], [0.0, 1.0], positions=[0])
-
-
-def test_groups_of_a_sample_and_its_population() -> None:
-    """Two released of a group of ten, one of two: the journalist's worst is the group of two, though both are alone enough."""
-    found = reidentify_by_groups([1, 1, 2], population=[1] * 10 + [2] * 2 + [3] * 5)
-    assert found == Reidentification(1, 1.0, 2 / 3, 0.5, pytest.approx((0.1 + 0.1 + 0.5) / 3))
-    with pytest.raises(InvalidArgument, match="more released records"):
-        reidentify_by_groups([1, 1, 2], population=[1, 2, 2])
-    with pytest.raises(InvalidArgument, match="more released records"):
-        reidentify_by_groups([1], population=[])
-    assert reidentify_by_groups([]) == Reidentification(0, 0.0, 0.0, 0.0, 0.0)
 
 
 def test_records_are_grouped_by_all_columns() -> None:

@@ -89,6 +89,8 @@ def test_column_error_is_relative_to_the_variance() -> None:
     assert column_error(x, x) == 0
     assert column_error(x, np.full(4, x.mean())) == pytest.approx(1)
     assert column_error(x, x + 2) == pytest.approx(4 / np.var(x))
+    assert column_error(x, x + 2, variance=8.0) == 0.5
+    assert column_error(x, x + 2, variance=0.0) == 0
     assert column_error(np.ones(3), np.zeros(3)) == 0
     assert column_error(np.full(10, 0.1), np.zeros(10)) == 0
 

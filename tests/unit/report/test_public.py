@@ -39,7 +39,7 @@ from tests.leaks import find_canaries
 from tests.unit.report.views import HOSTILE, TEXTS, public_views, sample_view
 
 HERE = Path(public.__file__).parent
-TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "privacy-card.html")]  # those of the package
+TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
 HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
 VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
 VOID = {"meta", "link", "br", "hr", "img"}
@@ -116,7 +116,8 @@ def words(text: str) -> set[str]:
 
 def own_words() -> set[str]:
     """Every word of the renderer and of the templates, the style of the page left out."""
-    texts = [re.sub(r"<style>.*</style>", "", file.read_text(encoding="utf-8"), flags=re.DOTALL) for file in TEMPLATES]
+    style = re.compile(r"<style>.*</style>|{% block style %}.*?{% endblock %}", re.DOTALL)
+    texts = [style.sub("", file.read_text(encoding="utf-8")) for file in TEMPLATES]
     return words(" ".join([*own_sentences(), *texts]))
 
 

@@ -19,7 +19,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.stages.measures.discrimination import REGRESSION, TREE, tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
-from release_pipeline.stages.measures.groups import MOST_BARS, count_sizes, journalist_risk, measure_groups
+from release_pipeline.stages.measures.groups import MOST_BARS, Groups, count_sizes, journalist_risk, measure_groups
 from release_pipeline.stages.measures.prediction import predict
 
 STREAM = noise_stream(bytes(32), "test")
@@ -85,6 +85,27 @@ def test_risks_of_groups_by_hand(policy: Policy) -> None:
     assert (found.prosecutor, found.marketer, found.discernibility) == (1, 0.5, 14)
     assert found.bars == ((1, 1, 1), (2, 2, 1), (3, 3, 1))
     assert measure_groups(table.slice(0, 0), policy) is None
+
+
+@given(st.lists(st.sampled_from(["north", "south", "east", "west"]), min_size=1, max_size=40))
+def test_groups_that_are_merged_tell_less(policy: Policy, towns: list[str]) -> None:
+    """One group of all is the largest that there can be; nobody is found more easily than somebody of the smallest group."""
+
+    def groups(towns: list[str]) -> Groups:
+        rest = {"sex": [0] * len(towns), "ill": ["flu"] * len(towns), "income": [1.0] * len(towns)}
+        found = measure_groups(pa.table({"town": towns, **rest}), policy)
+        assert found is not None
+        return found
+
+    apart, whole = groups(towns), groups(towns[:1] * len(towns))
+    assert apart.smallest <= whole.smallest == len(towns)
+    assert whole.prosecutor <= apart.marketer <= apart.prosecutor <= 1
+
+
+def test_the_journalist_looks_at_the_population() -> None:
+    """Two released of a group of ten, one of two: the worst is the group of two, though in the release both are small."""
+    released, everybody = ["a", "a", "b"], ["a"] * 10 + ["b"] * 2 + ["c"] * 5
+    assert journalist_risk(pa.table({"town": released}), pa.table({"town": everybody})) == 0.5
 
 
 @given(
