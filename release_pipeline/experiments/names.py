@@ -2,4 +2,6 @@
 
 EXPERIMENTS = {
     "idp24": "rank methods on census and wine, mean SSE and F-measures (figures 3 to 6)",
+    "kdp13": "insensitive microaggregation with noise on four columns of census, SSE and record linkage",
+    "prs20": "random parts: what they cost together and alone, and what they do to errors",
 }
