@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from release_pipeline.experiments.measuring.prs20 import HASHED
 from release_pipeline.experiments.runs import Results
 from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, table
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
@@ -17,18 +18,18 @@ EXACT = 1e-9  # of a sum of fractions as a floating-point number
 ROUNDED = 2e-9  # a charge is rounded up to nano-epsilon
 
 WORDS = """\
-Records are drawn at random into parts over the **slots** of a frozen table, by a keyed permutation of their numbers, and each part
-is masked on its own with noise of its own. Three things are shown. *Together*: a replaced record stays in the part of its slot, so
-that neighbours differ in one part, and all parts cost as much as the dearest one, under replace-one. *Alone*: a part that nobody
-can tell the members of costs less than epsilon (amplification), and this holds for **eps-DP only**. *Errors*: parts have fewer
-records, so that their clusters are less alike.
+Records are drawn at random into parts over the **slots** of a frozen table, by a keyed permutation of their numbers, and each
+part is masked on its own with noise of its own. Three things are shown. *Together*: a replaced record stays in the part of its
+slot, so that neighbours differ in one part, and all parts cost as much as the dearest one, under replace-one. *Alone*: a part
+whose members nobody knows costs less than epsilon (amplification), and this holds for **eps-DP only**. *Errors*: parts have
+fewer records, so that their clusters are less alike.
 
 Errors are of 100,000 made-up records in 4 skewed, correlated columns; the error of a column is the mean of (x - y)^2 over its
 variance, and the mean over columns is shown; 1 is no better than publishing the means. Epsilon is split equally over the columns.
-`dp-um` is eps-DP, `idp-ls` and `idp-cbls` are **eps-iDP**, all three with k 25 for the list of each column (`scope: column`), with
-or without isotonic means. `dp-mdav` is eps-DP for the whole table with k 400. `mdav` and the other clusters without noise have no
-epsilon at all. Epsilon of iDP is not that of DP, and lines of both stand in one picture only to show what parts do to each. Bands
-are the least and the greatest of the runs, each with parts of its own."""
+`dp-um` is eps-DP, `idp-ls` and `idp-cbls` are **eps-iDP**, all three with k 25 for the list of each column (`scope: column`),
+with or without isotonic means. `dp-mdav` is eps-DP for the whole table with k 400. `mdav` and the other clusters without noise
+have no epsilon at all. Epsilon of iDP is not that of DP, and lines of both stand in one picture only to show what parts do to
+each. Bands are the least and the greatest of the runs, each with parts of its own."""
 
 
 def tell(results: Results) -> Chapter:
@@ -75,9 +76,12 @@ def _draw_costs(results: Results) -> Picture:
             f"one part, epsilon {epsilon}",
             "share of the records, beta",
             "cost, epsilon of DP",
-            [by_share("bbg18", "BBG18, charged", epsilon, 0), by_share("prs20", "PRS20, Theorem 2", epsilon, 1)],
+            [
+                by_share("bbg18", "BBG18, charged", epsilon, 0),
+                by_share("prs20", "PRS20, Theorem 2", epsilon, 1),
+                Series("epsilon", [1], [np.array([float(epsilon)])], 7),
+            ],
             log_x=True,
-            level=(float(epsilon), "epsilon"),
         )
         for epsilon in ("1", "4")
     ]
@@ -85,9 +89,12 @@ def _draw_costs(results: Results) -> Picture:
         "r of 50 parts, epsilon 1",
         "parts published, r",
         "cost, epsilon of DP",
-        [by_parts("together", "r parts together, charged", 2), by_parts("one_by_one", "r times one part", 3)],
+        [
+            by_parts("together", "r parts together, charged", 2),
+            by_parts("one_by_one", "r times one part", 3),
+            Series("epsilon", [1], [np.array([1.0])], 7),
+        ],
         log_y=False,
-        level=(1.0, "epsilon"),
     )
     return Picture("prs20-cost", "What parts cost whose members nobody knows, for eps-DP methods: formulas", [*panels, charges])
 
@@ -105,11 +112,11 @@ def _draw_losses(results: Results) -> Picture:
                 [results.runs("error", measure, method="idp-cbls", epsilon="1", parts=number) for number in parts],
                 look,
             )
-            for measure, name, look in (("loss", "greatest of the parts", 0), ("sum_of_losses", "sum over the parts", 1))
+            for measure, name, look in (("loss", "greatest", 0), ("sum_of_losses", "sum", 1))
         ],
         log_x=True,
     )
-    names = {("dp-um", 0): ("dp-um (DP), others 0", 2), ("idp-ls", 1): ("idp-ls (iDP), others 1", 3)}
+    names = {("dp-um", 0): ("dp-um (DP)", 2), ("idp-ls", 1): ("idp-ls (iDP)", 3)}
     beyond = results.values("membership", "beyond")
     charged = results.mean("membership", "charged", method="dp-um", others=0, beyond=0)
     alone = Panel(
@@ -130,8 +137,8 @@ def _draw_losses(results: Results) -> Picture:
     )
     return Picture(
         "prs20-loss",
-        "Left: on 100,000 records all parts lose as much as the dearest. Right: one part of a small table, published; "
-        "the ratio stays under the amplified charge for DP and passes it for iDP",
+        "Left: the greatest loss of a part and the sum over all parts, 100,000 records; the greatest is what all parts lose. "
+        "Right: one part of a small table, published: the ratio stays under the amplified charge for DP and passes it for iDP",
         [composed, alone],
         across=2,
     )
@@ -150,7 +157,7 @@ def _draw_errors(results: Results) -> Picture:
     }
     return Picture(
         "prs20-error",
-        "Error by number of parts. dp-um: DP for each column's list; idp-ls, idp-cbls: iDP for it; dp-mdav: DP for the whole table",
+        "Error by number of parts. dp-um: DP for each column's list; idp-ls, idp-cbls: iDP for it; dp-mdav: DP for the table",
         [
             Panel(
                 f"epsilon {epsilon}",
@@ -206,10 +213,10 @@ def _judge_composition(results: Results) -> list[Finding]:
     by_slots = cases.find(
         "All parts together cost as much as the dearest of them, not their sum: eps, whatever the dates (parallel composition).",
         "PRS20; methods.md section 5",
-        more="Worst loss over all neighbours of small tables (8 or 14 records in two parts, values 0 to 6, every record replaced "
-        "by every value, scales frozen, epsilon 1, all noisy sums of both parts at once), by going through them, over the greatest "
-        f"of the accountant's figures for the parts: said to hold if equal. The worst of all is {show(worst)}; adding the parts up "
-        f"would say {show(min(sums))} to {show(max(sums))} times as much",
+        more="The worst loss over all neighbours of small tables, by going through them (8 or 14 records in two parts, values 0 "
+        "to 6, every record replaced by every value, scales frozen, epsilon 1, the noisy sums of both parts at once), over the "
+        f"greatest of the accountant's figures for the parts: said to hold if equal. The worst of all is {show(worst)}; adding "
+        f"the parts up would say {show(min(sums))} to {show(max(sums))} times as much. dp-um DP, idp-ls and idp-cbls iDP",
         why=f"Not in {list_names(cases.failed)}.",
     )
     large = Cases(least=0, most=1 + EXACT)
@@ -230,16 +237,17 @@ def _judge_composition(results: Results) -> list[Finding]:
     for one in results.of("neighbours", split="identity"):
         moved.add(f"{one.setting.text('method')}, {one.setting.number('clusters')}", one.runs("worst"))
     losses = {clusters: results.runs("neighbours", "worst", split="identity", clusters=clusters) for clusters in (1, 2)}
+    example = results.mean("counterexample", "loss", example="two clusters in each part")
     by_hash = Finding(
         "Parts by a hash of the identity cost more than eps: a replaced person may change part.",
         "methods.md section 5",
         moved.verdict,
         "dp-um, epsilon 1, the same small tables, the new person in either part: with one cluster in each part the worst loss is "
         f"{show(losses[1].min())} to {show(losses[1].max())}, up to the 2 eps that methods.md says; with two clusters "
-        f"{show(losses[2].min())} to {show(losses[2].max())}, and {show(results.mean('counterexample', 'loss', example='two clusters in each part'))} "
-        "in the counterexample below: more than 2 eps, since one that leaves or joins a list shifts every cluster after it, up to "
-        "twice the width of the domain in all. And these are losses of noisy sums alone: the number of records of each part, which "
-        "a reader sees, changes by one without any noise",
+        f"{show(losses[2].min())} to {show(losses[2].max())}, and {show(example)} in the counterexample below: more than 2 eps, "
+        "for one that leaves or joins a list shifts every cluster after it, by up to twice the width of the domain in all. And "
+        "these are losses of noisy sums alone: the number of records of each part, which a reader sees, changes by one without "
+        "any noise",
         f"Not in {list_names(moved.failed)}." if moved.failed else "",
     )
     return [by_slots, on_data, by_hash]
@@ -273,9 +281,9 @@ def _judge_amplification(results: Results) -> list[Finding]:
         "After r of P parts the charge is ln(1 + (r/P)(e^eps - 1)), and epsilon after all; for eps-DP methods.",
         "methods.md section 5",
         last.verdict if order else "does not hold",
-        f"Epsilon 1, 10 parts: {steps[0]:.4f} after one, {steps[1]:.4f} after five, {steps[2]:.4f} after all, where ten times the "
-        f"first would be {once:.4f}. The r parts are a sample of r/P of the records, and together cost epsilon by parallel "
-        "composition; the charge never falls. It says what holds as long as the other parts are not out",
+        f"Epsilon 1, 10 parts: {steps[0]:.4f} after one, {steps[1]:.4f} after five, {steps[2]:.4f} after all, where ten times "
+        f"the first would be {once:.4f}. The r parts are a sample of r/P of the records, and together cost epsilon by parallel "
+        "composition; the charge never falls. It holds while nobody knows who is in which part",
     )
 
     charged = results.mean("membership", "charged", method="dp-um", others=0, beyond=0)
@@ -292,12 +300,13 @@ def _judge_amplification(results: Results) -> list[Finding]:
         "Amplification fails for iDP: the sample's scale reveals membership.",
         "methods.md section 5",
         "holds" if fails and keeps else "does not hold",
-        f"Two neighbours of 30 records, one part of 3 published with epsilon 1, exact densities (table below). The amplified charge "
-        f"would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, and not "
-        f"passed. For idp-ls, eps-iDP, with the scales of the first table frozen in both, it is {float(idp.max()):.4f} at a sum {far} "
-        "beyond, and tends to 1, all of epsilon: far out only the sample with the wider noise is likely, so that whoever sees such a "
-        "sum knows that the one record is in it, and nothing is saved. For idp-cbls a sample of equal records has no noise: here a "
-        f"sum with noise, probability {seen:.4f}, proves that the one different record is in the part",
+        "Two neighbours of 30 records, one part of 3 published with epsilon 1, exact densities (table below). The amplified "
+        f"charge would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, and not "
+        "passed. For idp-ls, eps-iDP, with the scale of each sample of the first table frozen in both, it is "
+        f"{float(idp.max()):.4f} at a sum {far} beyond, and tends to 1, all of epsilon: far out only the sample with the wider "
+        "noise is likely, so that whoever sees such a sum knows that the one record is in it, and nothing is saved. For idp-cbls a "
+        f"sample of equal records has no noise: here a sum with noise, probability {seen:.4f}, proves that the one different "
+        "record is in the part",
         "" if fails and keeps else "The example does not show it.",
     )
     return [bounds, charges, example]
@@ -313,15 +322,15 @@ def _judge_errors(results: Results) -> list[Finding]:
     mdav = Cases(least=5, most=20)
     if 1 in results.values("clusters", "parts", clusters="mdav, k 25"):
         mdav.add("k 25", clusters("mdav, k 25", most) / clusters("mdav, k 25", 1))
-        more = show(float(np.mean(clusters("mdav, k 400", most) / clusters("mdav, k 400", 1))))
-        more = f"k 25, 100 parts over one, no noise; said to hold from 5 to 20 times. At k 400 it is {more} times, with an SSE near 1"
+        larger = show(float(np.mean(clusters("mdav, k 400", most) / clusters("mdav, k 400", 1))))
+        more = f"k 25, 100 parts over one, no noise; said to hold from 5 to 20 times. At k 400 it is {larger} times"
     else:
         more = ""
     found.append(
         mdav.find("Random parts of 1,000 rows raise MDAV's SSE about tenfold at n = 100,000.", "methods.md section 5", more=more)
     )
 
-    rank, told = Cases(most=1.5, least=0), list[str]()
+    rank = Cases(most=1.5, least=0)
     if most in results.values("error", "parts"):
         for method, epsilon in product(results.values("error", "method"), results.values("error", "epsilon")):
             if method.startswith("dp-mdav"):
@@ -331,7 +340,6 @@ def _judge_errors(results: Results) -> list[Finding]:
                 results.runs("error", "error", method=method, epsilon=epsilon, parts=most)
                 / results.mean("error", "error", method=method, epsilon=epsilon, parts=1),
             )
-        told = [f"{name} {show(float(runs.mean()))}" for name, runs in rank.ratios.items()]
     alone = ""
     if most in results.values("clusters", "parts", clusters="rank, k 25"):
         few, many = (float(clusters("rank, k 25", parts).mean()) for parts in (1, most))
@@ -340,11 +348,9 @@ def _judge_errors(results: Results) -> list[Finding]:
         rank.find(
             "Rank methods hardly notice random parts of 1,000 rows.",
             "methods.md section 5",
-            more=f"The error in {most} parts over the mean in one; said to hold below 1.5 times. Means: {', '.join(told)}"
-            if told
-            else "",
-            why=f"{alone}They hardly notice where noise is most of the error. At epsilon 10 the grouping shows, and isotonic means "
-            "have fewer clusters to smooth together.",
+            more=f"The error in {most} parts over the mean in one; said to hold below 1.5 times" if rank.ratios else "",
+            why=f"It holds for {list_names(rank.held)}: where noise is most of the error. {alone}At epsilon 10 that shows, and "
+            "isotonic means have fewer clusters to smooth together; all of it is in the table below.",
         )
     )
 
@@ -364,8 +370,6 @@ def _judge_errors(results: Results) -> list[Finding]:
 
 
 def _tell_hash(results: Results) -> str:
-    from release_pipeline.experiments.measuring.prs20 import HASHED
-
     rows: list[list[str]] = []
     for example, ((a, left), (b, joined)) in HASHED.items():
         before = f"A {', '.join(map(str, a))}; B {', '.join(map(str, b))}"
@@ -373,9 +377,9 @@ def _tell_hash(results: Results) -> str:
         rows.append([example, before, f"{left} leaves A, {joined} enters B", show(loss)])
     return (
         table(["", "values", "the neighbour", "loss, epsilon 1"], rows)
-        + "\n\n`dp-um`, k 3, domain 0 to 6, noise of scale 6 on each cluster's sum; the loss is the sum over clusters of |change of "
-        "the sum| / 6. With two clusters the new person even has the same value as the old one. Under replace-one with parts by "
-        "slot no neighbour loses more than 1."
+        + "\n\n`dp-um`, k 3, domain 0 to 6, noise of scale 6 on each cluster's sum; the loss is the sum over clusters of |change "
+        "of the sum| / 6. With two clusters the new person even has the same value as the old one. Under replace-one with parts "
+        "by slot no neighbour loses more than 1."
     )
 
 
