@@ -235,22 +235,34 @@ def _judge_composition(results: Results) -> list[Finding]:
     )
     moved = Cases(least=1 + EXACT)
     for one in results.of("neighbours", split="identity"):
-        moved.add(f"{one.setting.text('method')}, {one.setting.number('clusters')}", one.runs("worst"))
-    losses = {clusters: results.runs("neighbours", "worst", split="identity", clusters=clusters) for clusters in (1, 2)}
-    example = results.mean("counterexample", "loss", example="two clusters in each part")
-    by_hash = Finding(
+        clusters = one.setting.number("clusters")
+        moved.add(f"{clusters} cluster{'s' if clusters > 1 else ''} in each part", one.runs("worst"))
+    by_hash = moved.find(
         "Parts by a hash of the identity cost more than eps: a replaced person may change part.",
         "methods.md section 5",
-        moved.verdict,
-        "dp-um, epsilon 1, the same small tables, the new person in either part: with one cluster in each part the worst loss is "
-        f"{show(losses[1].min())} to {show(losses[1].max())}, up to the 2 eps that methods.md says; with two clusters "
-        f"{show(losses[2].min())} to {show(losses[2].max())}, and {show(example)} in the counterexample below: more than 2 eps, "
-        "for one that leaves or joins a list shifts every cluster after it, by up to twice the width of the domain in all. And "
-        "these are losses of noisy sums alone: the number of records of each part, which a reader sees, changes by one without "
-        "any noise",
-        f"Not in {list_names(moved.failed)}." if moved.failed else "",
+        more="The worst loss of the same small tables, dp-um (DP) with epsilon 1, the new person in either part. And these are "
+        "losses of noisy sums alone: the number of records of each part, which a reader sees, changes by one without any noise",
+        why=f"Not in {list_names(moved.failed)}.",
     )
-    return [by_slots, on_data, by_hash]
+    bounded = Cases(least=0, most=2 + EXACT, ratios=dict(moved.ratios))
+    for example in results.values("counterexample", "example"):
+        bounded.add(f"the counterexample with {example}", results.runs("counterexample", "loss", example=example))
+    by_two = Finding(
+        "Such parts cost 2 eps at the most.",
+        "methods.md section 5",
+        bounded.verdict,
+        "Losses with epsilon 1: " + "; ".join(f"{name} {_range(runs)}" for name, runs in bounded.ratios.items()),
+        f"Not with {list_names(bounded.failed)}. It holds where each part has one cluster. In a longer list one that leaves or "
+        "joins shifts every cluster after it, by up to twice the width of the domain in all: 2 eps in each of two parts (table "
+        "below)."
+        if bounded.failed
+        else "",
+    )
+    return [by_slots, on_data, by_hash, by_two]
+
+
+def _range(runs: np.ndarray) -> str:
+    return show(float(runs.min())) if np.ptp(runs) == 0 else f"{show(float(runs.min()))} to {show(float(runs.max()))}"
 
 
 def _judge_amplification(results: Results) -> list[Finding]:
@@ -263,9 +275,10 @@ def _judge_amplification(results: Results) -> list[Finding]:
     bounds = cases.find(
         "A part alone costs ln(1 + beta (e^eps - 1)) (BBG18), less than PRS20's Theorem 2 everywhere; for eps-DP methods.",
         "PRS20 Theorem 2; methods.md section 5",
-        more="Theorem 2 over BBG18, one figure for each epsilon and beta, since these are formulas. At epsilon 1 and beta 0.1 "
-        f"{tenth['bbg18']:.4f} against {tenth['prs20']:.4f}. Theorem 2 is more than epsilon itself in {above} of "
-        f"{len(cases.ratios)} settings, those of large beta",
+        more="Theorem 2 over BBG18, one figure for each epsilon and beta, since these are formulas: it is -ln(1 - beta) more. At "
+        f"epsilon 1 and beta 0.1 {tenth['bbg18']:.4f} against {tenth['prs20']:.4f}. Theorem 2 is more than epsilon itself in "
+        f"{above} of {len(cases.ratios)} settings, those of large beta",
+        why=f"Not at {list_names(cases.failed)}.",
     )
 
     last, order = Cases(least=1 - ROUNDED, most=1 + ROUNDED), True
@@ -301,11 +314,11 @@ def _judge_amplification(results: Results) -> list[Finding]:
         "methods.md section 5",
         "holds" if fails and keeps else "does not hold",
         "Two neighbours of 30 records, one part of 3 published with epsilon 1, exact densities (table below). The amplified "
-        f"charge would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, and not "
-        "passed. For idp-ls, eps-iDP, with the scale of each sample of the first table frozen in both, it is "
+        f"charge would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, and "
+        "not passed. For idp-ls, eps-iDP, with the scale of each sample of the first table frozen in both, it is "
         f"{float(idp.max()):.4f} at a sum {far} beyond, and tends to 1, all of epsilon: far out only the sample with the wider "
-        "noise is likely, so that whoever sees such a sum knows that the one record is in it, and nothing is saved. For idp-cbls a "
-        f"sample of equal records has no noise: here a sum with noise, probability {seen:.4f}, proves that the one different "
+        "noise is likely, so that whoever sees such a sum knows that the one record is in it, and nothing is saved. For idp-cbls "
+        f"a sample of equal records has no noise: here a sum with noise, probability {seen:.4f}, proves that the one different "
         "record is in the part",
         "" if fails and keeps else "The example does not show it.",
     )
