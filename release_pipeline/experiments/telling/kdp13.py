@@ -112,7 +112,7 @@ def _draw_linkage(results: Results) -> Picture:
         "kdp13-linkage",
         "Record linkage by k, means over runs, claims for each centroid on its own; whole: a centroid costs 4 epsilon",
         [
-            Panel(f"epsilon {epsilon}", "k", "linked records, percent", lines(epsilon), log_x=True, log_y=False)
+            Panel(f"epsilon {epsilon}", "k", "linked records, percent", lines(epsilon), log_x=True, log_y=False, bottom=0)
             for epsilon in results.values("noisy", "epsilon")
         ],
         across=2,
@@ -229,7 +229,7 @@ def _judge_minimum(results: Results) -> Finding:
         )
         if "corner, whole" in others.held:
             why = (
-                f"Under split each column has 2.5, and at k 10 noise still makes {show(sse)} of {show(alone)} without any. Under "
+                f"Under split each column has 2.5: at k 10 noise makes an SSE of {show(sse)} where clusters alone have {show(alone)}. Under "
                 "whole it holds in every run: this figure of the paper's is met by giving all of epsilon to each column."
             )
         else:

@@ -47,7 +47,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. `level` is a horizontal line with its words."""
+    """One pair of axes. `level` is a horizontal line with its words, `bottom` where the vertical axis begins."""
 
     title: str
     x: str
@@ -56,6 +56,7 @@ class Panel:
     log_x: bool = False
     log_y: bool = True
     level: tuple[float, str] | None = None
+    bottom: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,8 @@ def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, o
         place.set_xscale("log")
     if panel.log_y:
         place.set_yscale("log")
+    if panel.bottom is not None:
+        place.set_ylim(bottom=panel.bottom)
     return handles
 
 
