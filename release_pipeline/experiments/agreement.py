@@ -1,10 +1,11 @@
-"""Whether a run agrees with the figures that were committed: key numbers, compared by what chance allows between two sets of
-runs.
+"""Whether a run agrees with the figures that were committed: key numbers, within what chance allows between two sets of runs.
 
 `key_figures.csv` holds the mean and the standard deviation over runs of what a quick run measures too, made by a full run with
-another seed. Numbers above zero are compared by their logarithms. With R runs there and r here, means of the same law differ by
-more than Student's quantile with R - 1 degrees of freedom times sd sqrt(1/R + 1/r) in two of a million comparisons; a method
-whose scale is wrong by a third moves a squared error by more than half. What has no noise must be equal.
+another seed. Numbers above zero are compared by their logarithms. With R runs there and r here, the difference of two means of
+the same law is compared with sd sqrt(1/R + 1/r): by itself, against Student's law with R - 1 degrees of freedom, and together
+with those of all settings that differ only in numbers (k, epsilon, alpha): their sum over the square root of how many they are
+has a standard deviation of sqrt((R-1)/(R-3)), and a method whose scale is wrong moves them all to one side. What has no noise
+must be equal.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from release_pipeline.experiments.runs import Results
 
 FILE = Path(__file__).with_name("key_figures.csv")
 DOUBT = 1e-6  # of one comparison, on each side
+LEAST_TOGETHER, TOGETHER = 4, 6.0  # settings, and standard deviations
 SAME = 1e-3  # relative, of what has no noise: scales come from powers of real numbers, which differ between processors
 
 
@@ -41,20 +43,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A figure that is not what was committed, and how far it may be from it at the most."""
+    """What is not as it was committed: of which settings, and by how much."""
 
-    committed: Figure
-    found: float
-    allowed: float
+    settings: str
+    measure: str
+    words: str
 
     def __str__(self) -> str:
-        figure = self.committed
-        kind = "logarithm" if figure.scale == "log" else "mean"
-        return (
-            f"{figure.experiment}, {figure.setting}: {figure.measure} has {kind} {self.found:.6g}, committed is "
-            f"{figure.mean:.6g}; "
-            f"chance allows {self.allowed:.2g}"
-        )
+        return f"{self.settings}, {self.measure}: {self.words}"
 
 
 def summarise(experiment: str, results: Results) -> Iterator[Figure]:
@@ -69,9 +65,10 @@ def summarise(experiment: str, results: Results) -> Iterator[Figure]:
 
 
 def compare(experiment: str, results: Results, committed: Sequence[Figure]) -> tuple[int, list[Departure]]:
-    """How many figures were compared, and those that chance does not explain."""
+    """How many figures were compared, and what chance does not explain."""
     found = {one.setting.key: one for one in results.measured}
     compared, departures = 0, list[Departure]()
+    together: dict[tuple[str, str], list[float]] = {}
     for figure in committed:
         one = found.get(figure.setting)
         if figure.experiment != experiment or one is None:
@@ -79,18 +76,24 @@ def compare(experiment: str, results: Results, committed: Sequence[Figure]) -> t
         compared += 1
         runs = one.runs(figure.measure)
         mean = float(_scaled(runs, figure.scale).mean())
-        allowed = _allow(figure, len(runs))
+        rounding = SAME if figure.scale == "log" else SAME * abs(figure.mean)
+        spread = figure.deviation * sqrt(1 / figure.runs + 1 / len(runs))
+        allowed = rounding + (float(stdtrit(figure.runs - 1, 1 - DOUBT)) * spread if spread else 0)
         if not abs(mean - figure.mean) <= allowed:
-            departures.append(Departure(figure, mean, allowed))
+            kind = "the logarithm's mean" if figure.scale == "log" else "the mean"
+            words = f"{kind} is {mean:.6g} and was {figure.mean:.6g}; chance allows {allowed:.2g} between them"
+            departures.append(Departure(f"{experiment}, {figure.setting}", figure.measure, words))
+        if spread and figure.runs > 3:
+            group = f"{experiment}, {one.setting.kind}: {one.setting.without_numbers}"
+            far = (mean - figure.mean) / spread / sqrt((figure.runs - 1) / (figure.runs - 3))
+            together.setdefault((group, figure.measure), []).append(far)
+    for (group, measure), far in together.items():
+        total = sum(far) / sqrt(len(far))
+        if len(far) >= LEAST_TOGETHER and not abs(total) <= TOGETHER:
+            side = "larger" if total > 0 else "smaller"
+            words = f"{side} than it was in {len(far)} settings together, by {abs(total):.1f} standard deviations"
+            departures.append(Departure(group, measure, words))
     return compared, departures
-
-
-def _allow(figure: Figure, runs: int) -> float:
-    rounding = SAME if figure.scale == "log" else SAME * abs(figure.mean)
-    if figure.deviation == 0:
-        return rounding
-    quantile = float(stdtrit(figure.runs - 1, 1 - DOUBT))
-    return quantile * figure.deviation * sqrt(1 / figure.runs + 1 / runs) + rounding
 
 
 def _scaled(runs: npt.NDArray[np.float64], scale: str) -> npt.NDArray[np.float64]:

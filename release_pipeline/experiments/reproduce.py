@@ -30,7 +30,7 @@ import pyarrow.parquet
 from release_pipeline import __version__
 from release_pipeline.errors import WrongUsage
 from release_pipeline.experiments import agreement
-from release_pipeline.experiments.measuring import idp24, kdp13, prs20
+from release_pipeline.experiments.measuring import idp24, kdp13, ours, prs20
 from release_pipeline.experiments.runs import (
     Progress,
     Results,
@@ -43,6 +43,7 @@ from release_pipeline.experiments.runs import (
 from release_pipeline.experiments.tables import REFERENCES, find_data
 from release_pipeline.experiments.telling import idp24 as tell_idp24
 from release_pipeline.experiments.telling import kdp13 as tell_kdp13
+from release_pipeline.experiments.telling import ours as tell_ours
 from release_pipeline.experiments.telling import prs20 as tell_prs20
 from release_pipeline.experiments.telling.claims import Chapter
 from release_pipeline.experiments.telling.page import make_page
@@ -67,13 +68,16 @@ CATALOGUE = {
     "idp24": Experiment(("census", "wine"), idp24, tell_idp24.tell),
     "kdp13": Experiment(("census",), kdp13, tell_kdp13.tell),
     "prs20": Experiment((), prs20, tell_prs20.tell),
+    "ours": Experiment(("census", "wine"), ours, tell_ours.tell),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run found: chapters by experiment, how many figures were compared with the committed ones, and which differ."""
+    """What a run found: results and chapters by experiment, how many figures were compared with the committed ones, and which
+    differ."""
 
+    results: dict[str, Results]
     chapters: dict[str, Chapter]
     compared: int
     departures: list[agreement.Departure]
@@ -93,6 +97,7 @@ def reproduce(
     place = find_data(data, tables)
     seed = seed if seed is not None else QUICK_SEED if quick else SEED
     committed = agreement.read_figures() if agreement.FILE.is_file() else []
+    measured: dict[str, Results] = {}
     chapters: dict[str, Chapter] = {}
     compared, departures = 0, list[agreement.Departure]()
     told: dict[str, Any] = {}
@@ -100,7 +105,7 @@ def reproduce(
         start = time.monotonic()
         settings = experiment.list_settings(quick=quick)
         progress(f"{name}: {len(settings):,} settings, {sum(setting.runs for setting in settings):,} runs")
-        results = measure_all(
+        results = measured[name] = measure_all(
             settings,
             experiment.measuring.measure,
             place,
@@ -139,7 +144,13 @@ def reproduce(
         "figures that differ": [str(departure) for departure in departures],
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return Outcome(chapters, compared, departures, page)
+    return Outcome(measured, chapters, compared, departures, page)
+
+
+def choose_key_figures(name: str, results: Results) -> list[agreement.Figure]:
+    """Of a full run what a quick one measures too."""
+    quick = {setting.key for setting in CATALOGUE[name].list_settings(quick=True)}
+    return [figure for figure in agreement.summarise(name, results) if figure.setting in quick]
 
 
 def _write_tables(results: Results, folder: Path) -> list[Path]:

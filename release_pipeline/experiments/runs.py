@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -24,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 import release_pipeline
-from release_pipeline.errors import InvalidArgument
+from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.privacy.noise import SECRET_BYTES
 
 Field: TypeAlias = "str | int"
@@ -34,6 +36,10 @@ Progress: TypeAlias = Callable[[str], object]
 CODE = ("privacy", "policy", "stages", "experiments/measuring", "experiments/tables.py")
 TELL_EVERY = 5.0  # seconds
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+class StoppedWorker(ReleasePipelineError):
+    """A process that measured was killed from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,11 @@ class Setting:
         """The setting in one line, for people and for files; the number of runs is no part of it."""
         return f"{self.kind}: " + ", ".join(f"{name} {value}" for name, value in self.fields)
 
+    @property
+    def without_numbers(self) -> str:
+        """The fields that are no numbers, as in `key`."""
+        return ", ".join(f"{name} {value}" for name, value in self.fields if not _is_number(value))
+
     def text(self, name: str) -> str:
         """A field that is a text."""
         return str(dict(self.fields)[name])
@@ -61,6 +72,14 @@ class Setting:
     def number(self, name: str) -> int:
         """A field that is a whole number."""
         return int(dict(self.fields)[name])
+
+
+def _is_number(value: Field) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 Measure: TypeAlias = Callable[[Path, Setting, Sequence[bytes]], list[dict[str, float]]]
@@ -154,7 +173,7 @@ def _measure(
         for setting in settings:
             yield setting, measure(data, setting, make_secrets(seed, setting.runs))
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupt) as pool:
         waiting: dict[Future[list[dict[str, float]]], Setting] = {}
         try:
             for setting in settings:
@@ -163,8 +182,18 @@ def _measure(
                 done, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield waiting.pop(future), future.result()
+        except BrokenProcessPool:
+            raise StoppedWorker(
+                "a process that measured was killed, perhaps for want of memory; what was measured is kept.",
+                remedy="Run the same command again, with fewer --jobs.",
+            ) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ignore_interrupt() -> None:
+    """Only the process that a person stops says that it stopped."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def make_secrets(seed: int, runs: int) -> list[bytes]:

@@ -4,16 +4,17 @@ secret at a time."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.experiments.tables import Numbers, Source
 from release_pipeline.privacy import Epsilon
-from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
+from release_pipeline.privacy.methods import Claim, Statistics, add_noise, compute_statistics
 from release_pipeline.privacy.noise import Context
 
+TRIES, NEAR = 60, 0.99
 KNOWN = bytes(32)  # the order of ties: all runs of a setting have the same clusters
 
 
@@ -36,19 +37,23 @@ def prepare_columns(source: Source, how: Rank, context: Sequence[Context]) -> li
 
 def prepare_at_exact_loss(source: Source, how: Rank, context: Sequence[Context]) -> list[Statistics]:
     """The same with scales in the proportions of the method, made such that the exact joint loss of each column on these very
-    data is its share of epsilon, a little less for scales that are whole numbers. The loss is inversely proportional to the
-    scales.
+    data is its share of epsilon, at most that and as near as whole numbers allow.
 
-    Only a claim of iDP can be made of this, whatever the method: the factor depends on the data.
+    Only a claim of iDP can be made of this, whatever the method: the factor depends on the data. As it is one for the whole list,
+    consistency is free.
     """
-    made: list[Statistics] = []
+    plain, made = replace(how, scope="centroid", consistency="none"), list[Statistics]()
     for place, share in enumerate(Epsilon.of(how.epsilon).split([1] * len(source.grids))):
-        first = _prepare(source, place, how, share, context)
-        loss = first.loss["column"]
-        if loss == 0 or not isfinite(loss):
-            made.append(first)
-            continue
-        made.append(_prepare(source, place, how, Epsilon(int(share.nano * (float(share) / loss))), context))
+        used = share
+        for _ in range(TRIES):  # the loss is inversely proportional to the scales, but for their rounding
+            exact = _prepare(source, place, plain, used, context)
+            ratio = exact.loss["column"] / float(share)
+            if ratio == 0 or NEAR <= ratio <= 1:
+                break
+            used = Epsilon(int(used.nano / ratio))
+        else:
+            raise InvalidArgument(f"no scales of {how.method} have this loss.", where="epsilon")
+        made.append(replace(exact, claim=Claim("idp", share, "column"), consistency=how.consistency))
     return made
 
 

@@ -76,6 +76,11 @@ class Cases:
         return [name for name, all_runs in self.ratios.items() if not self._holds(all_runs)]
 
     @property
+    def by_median(self) -> int:
+        """For how many settings the claim holds by the median of the runs."""
+        return sum(self._holds(np.median(all_runs)) for all_runs in self.ratios.values())
+
+    @property
     def verdict(self) -> Verdict:
         """Holds: in every run of every setting; in part: of some."""
         if not self.ratios:
@@ -89,18 +94,19 @@ class Cases:
             return "not measured in a quick run"
         everything = np.concatenate(list(self.ratios.values()))
         middle = float(np.median([np.median(runs) for runs in self.ratios.values()]))
-        runs = min(len(runs) for runs in self.ratios.values())
-        return (
-            f"{show(everything.min())} to {show(everything.max())} times (median {show(middle)}); in every one of {runs} runs in "
-            f"{len(self.held)} of {len(self.ratios)} settings"
-        )
+        runs, settings = min(len(runs) for runs in self.ratios.values()), len(self.ratios)
+        found = f"{show(everything.min())} to {show(everything.max())} times (median {show(middle)}); holds "
+        if runs == 1:
+            return f"{found}in {len(self.held)} of {settings} settings"
+        by_median = f" (by the median of runs in {self.by_median})" if self.failed else ""
+        return f"{found}in every one of {runs} runs in {len(self.held)} of {settings} settings{by_median}"
 
     def find(self, claim: str, source: str, *, more: str = "", why: str = "") -> Finding:
         """The finding, with more words after the figures; `why` is said only where the claim does not hold throughout."""
         words = f"{self.words}{'. ' if more else ''}{more}"
         return Finding(claim, source, self.verdict, words, why if self.failed else "")
 
-    def _holds(self, runs: np.ndarray) -> bool:
+    def _holds(self, runs: np.ndarray | np.floating) -> bool:
         return bool(np.all(runs > self.least) and np.all(runs < self.most))
 
 

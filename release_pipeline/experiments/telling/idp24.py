@@ -40,7 +40,8 @@ def _list_losses(results: Results) -> Iterator[Loss]:
     for one in results.of("error", alpha="1.5"):
         name, method, epsilon = (one.setting.text(field) for field in ("table", "method", "epsilon"))
         definition = DEFINITION[method]
-        yield Loss(name, method, definition, "centroid", one.setting.number("k"), epsilon, float(one.runs("loss")[0]))
+        scope = "column" if definition == "dp" else "centroid"  # what dp-um claims of one centroid holds for the list
+        yield Loss(name, method, definition, scope, one.setting.number("k"), epsilon, float(one.runs("loss")[0]))
 
 
 def _series(results: Results, kind: str, measure: str, **fields: str | int) -> list[Series]:

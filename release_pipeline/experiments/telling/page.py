@@ -35,7 +35,12 @@ that come from powers of real numbers."""
 
 
 def make_page(
-    chapters: Mapping[str, Chapter], *, quick: bool, compared: int, departures: Sequence[object], pictures: str = ""
+    chapters: Mapping[str, Chapter],
+    *,
+    quick: bool = False,
+    compared: int = 0,
+    departures: Sequence[object] = (),
+    pictures: str = "",
 ) -> str:
     """The page, with pictures in folders by experiment under `pictures`."""
     parts = [TOP.format(runs=LEAST_RUNS)]

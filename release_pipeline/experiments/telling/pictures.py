@@ -18,8 +18,9 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3)))
 KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "mdav": 5, "original": 7}
 WIDE, HIGH = 3.5, 2.9  # inches of one panel
+LETTER, HANDLE = 0.085, 0.75  # inches of a letter in the legend, and of what stands before the words
 SETTINGS: Any = {  # of Matplotlib
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -93,7 +94,10 @@ class Picture:
         for place in places[len(self.panels) :]:
             place.set_visible(False)
         if len(handles) > 1:
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), 2 * across))
+            longest = max(map(len, handles))
+            most = max(int(WIDE * across / (LETTER * longest + HANDLE)), 1)
+            rows = -(-len(handles) // most)
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=-(-len(handles) // rows))
         return figure
 
 
