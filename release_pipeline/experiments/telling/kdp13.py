@@ -230,8 +230,8 @@ def _judge_minimum(results: Results) -> Finding:
         if "corner, whole" in others.held:
             why = (
                 f"Under split each column has 2.5: at k 10 noise makes an SSE of {show(sse)} where clusters alone have "
-                f"{show(alone)}. Under whole it holds in every run: this figure of the paper's is met by giving all of epsilon to "
-                "each column."
+                f"{show(alone)}. Under whole it holds in every run: this figure of the paper's is met by giving all of epsilon "
+                "to each column."
             )
         else:
             why = "It holds neither under split nor under whole."
