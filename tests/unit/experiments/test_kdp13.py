@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from release_pipeline.experiments.agreement import compare, summarise
 from release_pipeline.experiments.measuring import kdp13
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
 from release_pipeline.experiments.tables import Source, read_source
@@ -99,6 +100,16 @@ def test_a_quick_run_measures_settings_of_the_full_one() -> None:
     quick = [setting.key for setting in kdp13.list_settings(quick=True)]
     assert set(quick) < full
     assert len(set(quick)) == len(quick)
+
+
+def test_a_run_without_any_link_is_no_departure_by_itself() -> None:
+    setting = _noisy("corner", "split")
+    full = Results([Measured(setting, [{"linkage": hits / 10.8} for hits in (1, 2, 3, 1, 2, 1, 3, 2, 1, 4)])])
+    quick = Results([Measured(setting, [{"linkage": hits / 10.8} for hits in (0, 2, 1)])])
+    other = Results([Measured(setting, [{"linkage": hits / 10.8} for hits in (20, 22, 21)])])
+    committed = list(summarise("kdp13", full))
+    assert compare("kdp13", quick, committed) == (1, [])
+    assert len(compare("kdp13", other, committed)[1]) == 1
 
 
 # verdicts, on made-up figures
