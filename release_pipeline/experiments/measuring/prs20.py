@@ -123,7 +123,7 @@ def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict
         case "charge":
             return [_charge(setting)]
         case "neighbours":
-            return [_try_neighbours(setting, secret) for secret in secrets]
+            return [_try_neighbours(setting, number) for number in range(len(secrets))]
         case "counterexample":
             return [{"loss": find_hash_loss(setting.text("example"))}]
         case "membership":
@@ -158,14 +158,15 @@ def _charge(setting: Setting) -> dict[str, float]:
 # small tables, all neighbours
 
 
-def _try_neighbours(setting: Setting, secret: bytes) -> dict[str, float]:
-    """The worst loss over all records and all that may replace them, of a table and parts made from the secret."""
+def _try_neighbours(setting: Setting, number: int) -> dict[str, float]:
+    """The worst loss over all records and all that may replace them, of the table and parts of this number: the same whatever the
+    seed, for nothing of it is noise."""
     method, size = setting.text("method"), PART_SIZES[setting.number("clusters")]
     words = np.empty(2 * size, dtype=np.uint64)
-    noise_stream(secret, "prs20", "small table", setting.key).words(0, 0, words)
+    noise_stream(KNOWN, "prs20", "small table", setting.key, number).words(0, 0, words)
     values = (words % np.uint64(WIDTH + 1)).astype(np.int64)
-    part = draw_parts(2 * size, 2, noise_stream(secret, "prs20", "small parts", setting.key))
-    lists = [values[part == number] for number in range(2)]
+    part = draw_parts(2 * size, 2, noise_stream(KNOWN, "prs20", "small parts", setting.key, number))
+    lists = [values[part == of] for of in range(2)]
     exact = [_mask_small(one, method) for one in lists]
     losses = [one.loss["column"] for one in exact]
     worst = max(
