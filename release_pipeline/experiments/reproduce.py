@@ -30,7 +30,7 @@ import pyarrow.parquet
 from release_pipeline import __version__
 from release_pipeline.errors import WrongUsage
 from release_pipeline.experiments import agreement
-from release_pipeline.experiments.measuring import idp24, kea18, ours
+from release_pipeline.experiments.measuring import idp24, kdp13, kea18, ours, prs20
 from release_pipeline.experiments.runs import (
     Progress,
     Results,
@@ -42,8 +42,10 @@ from release_pipeline.experiments.runs import (
 )
 from release_pipeline.experiments.tables import REFERENCES, find_data
 from release_pipeline.experiments.telling import idp24 as tell_idp24
+from release_pipeline.experiments.telling import kdp13 as tell_kdp13
 from release_pipeline.experiments.telling import kea18 as tell_kea18
 from release_pipeline.experiments.telling import ours as tell_ours
+from release_pipeline.experiments.telling import prs20 as tell_prs20
 from release_pipeline.experiments.telling.claims import Chapter
 from release_pipeline.experiments.telling.page import make_page
 
@@ -65,6 +67,8 @@ class Experiment:
 
 CATALOGUE = {
     "idp24": Experiment(("census", "wine"), idp24, tell_idp24.tell),
+    "kdp13": Experiment(("census",), kdp13, tell_kdp13.tell),
+    "prs20": Experiment((), prs20, tell_prs20.tell),
     "kea18": Experiment(("adult", *kea18.QUASI), kea18, tell_kea18.tell),
     "ours": Experiment(("census", "wine"), ours, tell_ours.tell),
 }

@@ -54,7 +54,7 @@ class Series:
 class Panel:
     """One pair of axes. `level` is a horizontal line with its words, `level_left` or right. With `percent` shares are shown as
     percent. A logarithmic axis has no 0: it lies on the `floor`, a share below all others, without a mark and beside the word
-    none."""
+    none. `bottom` is where the vertical axis begins."""
 
     title: str
     x: str
@@ -67,6 +67,7 @@ class Panel:
     percent: bool = False
     floor: float | None = None
     band: tuple[float, float] = (0, 1)  # the runs between these quantiles
+    bottom: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,8 @@ def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, o
     if panel.percent:
         place.yaxis.set_major_formatter(lambda y, _: "none" if y <= 1.001 * unit * floor else f"{y:,.6g}%")
         place.yaxis.set_minor_formatter(lambda *_: "")
+    if panel.bottom is not None:
+        place.set_ylim(bottom=panel.bottom)
     return handles
 
 
