@@ -27,10 +27,20 @@ class ReleasePipelineError(Exception):
         text = f"{self.where}: {self.what}" if self.where else self.what
         return f"{text} {self.remedy}" if self.remedy else text
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors go from process to process whole, whatever their constructors ask for."""
+        return _restore, (type(self), self.args, self.__dict__)
+
     @property
     def in_full(self) -> str:
         """Everything in one line, for those who see nothing else of it."""
         return " ".join((str(self), *self.details))
+
+
+def _restore(kind: type[ReleasePipelineError], args: tuple[object, ...], parts: dict[str, object]) -> ReleasePipelineError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(parts)
+    return error
 
 
 class InvalidArgument(ReleasePipelineError, ValueError):

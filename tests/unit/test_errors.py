@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ def test_every_error_has_an_exit_code(kind: type[ReleasePipelineError], more: di
     assert (error.exit_code, str(error)) == (exit_code, "here: it broke. Mend it.")
     for name, details in more.items():
         assert getattr(error, name) == details
+    other = pickle.loads(pickle.dumps(error))  # noqa: S301  as it comes out of another process
+    assert (type(other), str(other), other.details, vars(other)) == (kind, str(error), error.details, vars(error))
 
 
 def test_all_errors_have_one_base() -> None:
