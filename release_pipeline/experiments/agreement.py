@@ -64,7 +64,7 @@ def summarise(experiment: str, results: Results) -> Iterator[Figure]:
             runs = one.runs(measure)
             scale = "log" if np.all(runs > 0) and measure not in HITS else "plain"
             numbers = _scaled(runs, scale)
-            deviation = float(np.std(numbers, ddof=1)) if len(runs) > 1 else 0.0
+            deviation = float(np.std(numbers, ddof=1)) if np.ptp(runs) > 0 else 0.0  # of equal numbers it need not come out as 0
             yield Figure(experiment, one.setting.key, measure, scale, len(runs), float(numbers.mean()), deviation)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.experiments.agreement import Departure, compare, read_figures
+from release_pipeline.experiments.agreement import UNREPEATABLE, Departure, compare, read_figures
 from release_pipeline.experiments.names import EXPERIMENTS
 from release_pipeline.experiments.reproduce import CATALOGUE, QUICK_SEED
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
@@ -26,7 +26,7 @@ from release_pipeline.privacy import methods, sensitivity
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-VERDICTS = ("holds", "holds in part", "does not hold")
+VERDICTS = ("holds", "holds by the median", "holds in part", "does not hold")
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_quick_run_measures_what_a_full_one_does(name: str) -> None:
     some = CATALOGUE[name].list_settings(quick=True)
     assert len({setting.key for setting in some}) == len(some) > 0
     assert all(setting.runs <= full[setting.key] for setting in some)
-    assert {setting.kind for setting in some} == {key.partition(":")[0] for key in full}
+    assert {setting.kind for setting in some} == {key.partition(":")[0] for key in full} - set(UNREPEATABLE)
 
 
 def measure_quickly(data: Path, name: str, chosen: Callable[[Setting], bool]) -> list[Departure]:

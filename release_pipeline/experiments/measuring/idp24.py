@@ -31,7 +31,7 @@ CLASSES = {"census": ("ERNVAL", 30_000), "wine": ("quality", 6)}  # the column, 
 CLASS_COLUMNS = {"census": (*CENSUS, "ERNVAL"), "wine": COLUMNS["wine"]}
 CLASS_KS = (5, 15, 25, 50, 100)
 CLASS_RUNS = 10
-QUICK_KS, QUICK_RUNS = (5, 25, 100), 3
+QUICK_KS, QUICK_RUNS, QUICK_CLASS_RUNS = (5, 25, 100), 20, 3
 
 
 def list_settings(*, quick: bool) -> list[Setting]:
@@ -45,14 +45,14 @@ def list_settings(*, quick: bool) -> list[Setting]:
         for alpha in (("1.5",) if quick else ALPHAS)
     ]
     classes = [
-        Setting.of("f-measure", QUICK_RUNS if quick else CLASS_RUNS, table=table, method=method, k=k, epsilon=epsilon)
+        Setting.of("f-measure", QUICK_CLASS_RUNS if quick else CLASS_RUNS, table=table, method=method, k=k, epsilon=epsilon)
         for table in (("census",) if quick else TABLES)
         for method in METHODS
         for k in ((1,) if method == "laplace" else (5, 100) if quick else CLASS_KS)
         for epsilon in (("1",) if quick else EPSILONS)
     ]
     original = [
-        Setting.of("f-measure", QUICK_RUNS if quick else CLASS_RUNS, table=table, method="original", k=0, epsilon="inf")
+        Setting.of("f-measure", QUICK_CLASS_RUNS if quick else CLASS_RUNS, table=table, method="original", k=0, epsilon="inf")
         for table in (("census",) if quick else TABLES)
     ]
     return [*errors, *original, *classes]

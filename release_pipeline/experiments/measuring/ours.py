@@ -52,7 +52,7 @@ VARIANTS = (  # method, scales
     ("idp-cbls", "calibrated"),
 )
 STATED_KS = (20, 100)  # for which methods.md section 6 states figures
-RUNS, TOGETHER_RUNS, QUICK_RUNS = 40, 10, 3
+RUNS, TOGETHER_RUNS, QUICK_RUNS = 40, 10, 10
 QUICK_KS, QUICK_EPSILONS = (20, 100), ("1",)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from release_pipeline.experiments.telling.pictures import Picture
 
-Verdict: TypeAlias = Literal["holds", "holds in part", "does not hold", "not measured"]
+Verdict: TypeAlias = Literal["holds", "holds by the median", "holds in part", "does not hold", "not measured"]
 LEAST_RUNS = 10  # for a verdict
 
 
@@ -82,10 +82,13 @@ class Cases:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds: in every run of every setting; in part: of some."""
+        """Holds: in every run of every setting; by the median: of the runs of every setting; in part: for some settings by it."""
         if not self.ratios:
             return "not measured"
-        return "holds" if not self.failed else "holds in part" if self.held else "does not hold"
+        if not self.failed:
+            return "holds"
+        by_median = self.by_median
+        return "holds by the median" if by_median == len(self.ratios) else "holds in part" if by_median else "does not hold"
 
     @property
     def words(self) -> str:

@@ -187,7 +187,7 @@ def _judge_small(results: Results) -> list[Finding]:
         found.append(
             cases.find(
                 f"At epsilon {epsilon} the SSE falls with k.",
-                "SSE by k; methods.md section 6",
+                "SSE by k, as this project knows the paper",
                 more=f"The SSE at k {ks[0]} over that at k {ks[-1]}, corner, split, with values moved back into the domain "
                 f"({_range(inside)}) and without ({_range(outside)}). Moved back, the mean over runs goes from {show(means[0])} "
                 f"to {show(means[-1])} and falls at {falls} of the {len(means) - 1} steps of k between. Under whole, moved back: "
@@ -237,7 +237,7 @@ def _judge_minimum(results: Results) -> Finding:
             why = "It holds neither under split nor under whole."
     return Finding(
         "At epsilon 10 the SSE has a minimum near k = 10.",
-        "SSE by k; methods.md section 6",
+        "SSE by k, as this project knows the paper",
         cases.verdict,
         f"Said to hold if the best k is from 5 to 20 in every run, corner, split. {'; '.join(told)}"
         if told
@@ -258,7 +258,7 @@ def _judge_chance(results: Results) -> Finding:
     }
     return Finding(
         "At small epsilon record linkage stays near 100/n percent.",
-        "record linkage by k; methods.md section 6",
+        "record linkage by k, as this project knows the paper",
         cases.verdict,
         f"100/n is {CHANCE:.4f} percent, one record of a run. Said to hold if fewer than {FEW_HITS} records "
         f"({CHANCE * FEW_HITS:.2f} percent) are linked in every run, corner, split; most in a run: "
@@ -282,7 +282,7 @@ def _judge_rise(results: Results) -> Finding:
     most = RECORDS // k
     return Finding(
         "At epsilon 1 and k = 25 record linkage has risen to about 5 percent.",
-        "record linkage by k; methods.md section 6",
+        "record linkage by k, as this project knows the paper",
         cases.verdict,
         f"Said to hold from 3 to 7 percent. Means over runs, percent: {', '.join(means)}; corner split at epsilon 0.01 "
         f"{low:.2f}. The greatest mean of all settings is {greatest[0]:.2f} ({greatest[1]})",
@@ -316,7 +316,7 @@ def _judge_clusters(results: Results) -> list[Finding]:
         ),
         compare("corner", "hilbert").find(
             "Along a Hilbert curve clusters are more alike than by the corner (what the paper leaves to future work).",
-            "methods.md section 4",
+            "this project",
             more="The SSE of clusters by corner over that along the curve, no noise. With noise, epsilon 10, split, the least "
             f"mean SSE is {show(_find_least(results, 'corner', 'split', '10')[2])} by corner and "
             f"{show(_find_least(results, 'hilbert', 'split', '10')[2])} along the curve; at epsilon 1 and below "
@@ -352,7 +352,7 @@ def _judge_laplace(results: Results) -> list[Finding]:
         ),
         above.find(
             f"At equal claims, eps-DP for the whole table, it has so where k is above the square root of n ({root}).",
-            "methods.md section 4",
+            "this project",
             more="The SSE of laplace over that of corner at scope table, whose centroids have n / k^2 times the noise of "
             f"laplace. At k {small[0]} to {small[-1]} microaggregation costs accuracy: medians of {show(min(medians))} to "
             f"{show(max(medians))} times",
@@ -397,7 +397,7 @@ def _compare_shares(results: Results) -> str:
     return (
         table(head, [*rows, paper])
         + f"\n\nFalls: the mean SSE at k {ks[0]} over that at k {ks[-1]}. Linkage in percent, means over runs (the range is over "
-        "k). Of the paper's figures, as methods.md has them, only the best k at epsilon 10 tells split from whole."
+        "k). Of the paper's figures, as this project knows them, only the best k at epsilon 10 tells split from whole."
     )
 
 

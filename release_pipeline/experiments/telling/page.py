@@ -10,7 +10,8 @@ TOP = """\
 # The papers, reproduced
 
 Made by `release-pipeline reproduce all`; written by hand is nothing below. A claim **holds** if it held in every run of every
-setting that it speaks of, **holds in part** if in some, and there it says where not, and why. Each setting has at least {runs}
+setting that it speaks of, **holds by the median** if the median of the runs of every setting did, and **holds in part** if
+that of some did; then it says where not, and why. Each setting has at least {runs}
 runs with noise of their own, a quick run fewer. Ranges are over all runs. Epsilon is of the definition that stands beside it:
 epsilon of individual differential privacy (iDP) is not epsilon of differential privacy (DP), whatever the number."""
 

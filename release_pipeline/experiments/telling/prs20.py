@@ -212,7 +212,7 @@ def _judge_composition(results: Results) -> list[Finding]:
         worst = max(worst, float(one.runs("worst").max()))
     by_slots = cases.find(
         "All parts together cost as much as the dearest of them, not their sum: eps, whatever the dates (parallel composition).",
-        "PRS20; methods.md section 5",
+        "PRS20",
         more="The worst loss over all neighbours of small tables, by going through them (8 or 14 records in two parts, values 0 "
         "to 6, every record replaced by every value, scales frozen, epsilon 1, the noisy sums of both parts at once), over the "
         f"greatest of the accountant's figures for the parts: said to hold if equal. The worst of all is {show(worst)}; adding "
@@ -228,7 +228,7 @@ def _judge_composition(results: Results) -> list[Finding]:
     whole = results.mean("error", "sum_of_losses", method="idp-cbls", epsilon="1", parts=most)
     on_data = large.find(
         "On 100,000 records no part loses more than epsilon.",
-        "methods.md sections 2 and 5",
+        "this project",
         more="The greatest of the parts over epsilon, by the accountant: columns of the rank methods added up (column claims; "
         "links across columns are not covered), dp-mdav's whole table by its bound. Of its own definition each. The sum over "
         f"{most} parts of idp-cbls would be {show(whole)}",
@@ -239,7 +239,7 @@ def _judge_composition(results: Results) -> list[Finding]:
         moved.add(f"{clusters} cluster{'s' if clusters > 1 else ''} in each part", one.runs("worst"))
     by_hash = moved.find(
         "Parts by a hash of the identity cost more than eps: a replaced person may change part.",
-        "methods.md section 5",
+        "this project",
         more="The worst loss of the same small tables, dp-um (DP) with epsilon 1, the new person in either part. And these are "
         "losses of noisy sums alone: the number of records of each part, which a reader sees, changes by one without any noise",
         why=f"Not in {list_names(moved.failed)}.",
@@ -249,7 +249,7 @@ def _judge_composition(results: Results) -> list[Finding]:
         bounded.add(f"the counterexample with {example}", results.runs("counterexample", "loss", example=example))
     by_two = Finding(
         "Such parts cost 2 eps at the most.",
-        "methods.md section 5",
+        "this project",
         bounded.verdict,
         "Losses with epsilon 1: " + "; ".join(f"{name} {_range(runs)}" for name, runs in bounded.ratios.items()),
         f"Not with {list_names(bounded.failed)}. It holds where each part has one cluster. In a longer list one that leaves or "
@@ -274,7 +274,7 @@ def _judge_amplification(results: Results) -> list[Finding]:
     tenth = {measure: results.mean("one part", measure, epsilon="1", thousandths=100) for measure in ("bbg18", "prs20")}
     bounds = cases.find(
         "A part alone costs ln(1 + beta (e^eps - 1)) (BBG18), less than PRS20's Theorem 2 everywhere; for eps-DP methods.",
-        "PRS20 Theorem 2; methods.md section 5",
+        "PRS20 Theorem 2; BBG18",
         more="Theorem 2 over BBG18, one figure for each epsilon and beta, since these are formulas: it is -ln(1 - beta) more. At "
         f"epsilon 1 and beta 0.1 {tenth['bbg18']:.4f} against {tenth['prs20']:.4f}. Theorem 2 is more than epsilon itself in "
         f"{above} of {len(cases.ratios)} settings, those of large beta",
@@ -292,7 +292,7 @@ def _judge_amplification(results: Results) -> list[Finding]:
     steps = [results.mean("charge", "together", epsilon="1", parts=10, published=out) for out in (1, 5, 10)]
     charges = Finding(
         "After r of P parts the charge is ln(1 + (r/P)(e^eps - 1)), and epsilon after all; for eps-DP methods.",
-        "methods.md section 5",
+        "this project",
         last.verdict if order else "does not hold",
         f"Epsilon 1, 10 parts: {steps[0]:.4f} after one, {steps[1]:.4f} after five, {steps[2]:.4f} after all, where ten times "
         f"the first would be {once:.4f}. The r parts are a sample of r/P of the records, and together cost epsilon by parallel "
@@ -311,7 +311,7 @@ def _judge_amplification(results: Results) -> list[Finding]:
     seen = results.mean("noise seen", "probability")
     example = Finding(
         "Amplification fails for iDP: the sample's scale reveals membership.",
-        "methods.md section 5",
+        "this project",
         "holds" if fails and keeps else "does not hold",
         "Two neighbours of 30 records, one part of 3 published with epsilon 1, exact densities (table below). The amplified "
         f"charge would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, and "
@@ -340,7 +340,7 @@ def _judge_errors(results: Results) -> list[Finding]:
     else:
         more = ""
     found.append(
-        mdav.find("Random parts of 1,000 rows raise MDAV's SSE about tenfold at n = 100,000.", "methods.md section 5", more=more)
+        mdav.find("Random parts of 1,000 rows raise MDAV's SSE about tenfold at n = 100,000.", "this project", more=more)
     )
 
     rank = Cases(most=1.5, least=0)
@@ -360,7 +360,7 @@ def _judge_errors(results: Results) -> list[Finding]:
     found.append(
         rank.find(
             "Rank methods hardly notice random parts of 1,000 rows.",
-            "methods.md section 5",
+            "this project",
             more=f"The error in {most} parts over the mean in one; said to hold below 1.5 times" if rank.ratios else "",
             why=f"It holds for {list_names(rank.held)}: where noise is most of the error. {alone}At epsilon 10 that shows, and "
             "isotonic means have fewer clusters to smooth together; all of it is in the table below.",
@@ -374,7 +374,7 @@ def _judge_errors(results: Results) -> list[Finding]:
     found.append(
         gains.find(
             "dp-mdav for the whole table gains by parts: fewer clusters can change.",
-            "methods.md section 4, docs/multivariate.md",
+            "this project",
             more="The error in one part over that in ten, eps-DP, k 400. A larger k does the same without parts",
             why="Where the grouping is most of the error, parts cost.",
         )

@@ -18,7 +18,7 @@ def make_results(seed: int, runs: int, factor: float = 1.0, settings: int = 50) 
     return Results(
         Measured(
             Setting.of("error", runs, method="one", number=number),
-            [{"sse": factor * float(np.exp(draw.normal(number, NOISE))), "loss": factor * 0.5, "risk": 0.0} for _ in range(runs)],
+            [{"sse": factor * float(np.exp(draw.normal(number, NOISE))), "loss": factor * 0.7, "risk": 0.0} for _ in range(runs)],
         )
         for number in range(settings)
     )
@@ -65,7 +65,7 @@ def test_few_settings_are_not_judged_together() -> None:
 
 
 def test_what_has_no_noise_must_be_equal() -> None:
-    committed = [Figure("made", "error: method one, number 0", "loss", "log", 10, float(np.log(0.5)), 0.0)]
+    committed = [Figure("made", "error: method one, number 0", "loss", "log", 10, float(np.log(0.7)), 0.0)]
     assert compare("made", make_results(1, 3), committed) == (1, [])
     _, (departure,) = compare("made", make_results(1, 3, 1.002), committed)
     assert "loss" in str(departure)

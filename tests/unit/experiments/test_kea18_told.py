@@ -111,7 +111,7 @@ def test_a_claim_that_is_broken_everywhere_does_not_hold(claim: str, measure: st
     assert judge(tell(results))[claim] == "does not hold"
 
 
-def test_a_claim_that_is_broken_in_one_run_holds_in_part() -> None:
+def test_a_claim_that_is_broken_in_one_run_holds_by_the_median() -> None:
     """And the page names the setting."""
     cases = [
         (ERROR, make_results("measured_error", 3, runs=slice(1), grouping="ola", k=5, epsilon="1"), "ola, k 5, epsilon 0.5 to 1"),
@@ -123,7 +123,7 @@ def test_a_claim_that_is_broken_in_one_run_holds_in_part() -> None:
     for claim, results, named in cases:
         chapter = tell(results)
         [finding] = (finding for finding in chapter.findings if finding.claim == claim)
-        assert finding.verdict == "holds in part"
+        assert finding.verdict == ("holds in part" if claim == LOSS else "holds by the median")  # its one figure is a median
         assert named in finding.why
 
 

@@ -25,8 +25,9 @@ def make_cases(*settings: list[float], **limits: float) -> Cases:
 
 def test_a_claim_holds_in_every_run_of_every_setting_or_not() -> None:
     assert make_cases([1.1, 1.2], [2.0, 3.0]).verdict == "holds"
-    assert make_cases([1.1, 0.9], [2.0, 3.0]).verdict == "holds in part"
-    assert make_cases([1.1, 0.9], [0.5, 0.6]).verdict == "does not hold"
+    assert make_cases([1.1, 1.2, 0.9], [2.0, 3.0, 3.0]).verdict == "holds by the median"
+    assert make_cases([1.1, 0.8, 0.9], [2.0, 3.0, 0.4]).verdict == "holds in part"
+    assert make_cases([1.1, 0.8, 0.9], [0.5, 0.6, 0.7]).verdict == "does not hold"
     assert make_cases().verdict == "not measured"
     assert make_cases([1.5], [2.5], most=2).failed == ["setting 1"]
     assert make_cases([1.0]).verdict == "does not hold"
