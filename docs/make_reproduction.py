@@ -37,7 +37,7 @@ def main() -> None:
         seed=None,
         progress=Progress(),
     )
-    write_figures(figure for name, results in outcome.results.items() for figure in choose_key_figures(name, results))
+    write_figures(figure for name, found in outcome.found.items() for figure in choose_key_figures(name, found.results))
     target = DOCS / "reproduction"
     shutil.rmtree(target, ignore_errors=True)
     for name, chapter in outcome.chapters.items():

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import PROGRAM, Progress, positive
+from release_pipeline.cli.options import PROGRAM, Progress
 from release_pipeline.experiments.names import EXPERIMENTS
 
 ALL = "all"
+MOST_JOBS = 1024
 
 
 def add_commands(commands: Any) -> None:
@@ -20,7 +21,8 @@ def add_commands(commands: Any) -> None:
         "reproduce",
         help="the papers' experiments: results, pictures, and a page that says which claims hold",
         description="Experiments: " + "; ".join(f"{name}: {about}" for name, about in EXPERIMENTS.items()) + f"; or {ALL}.",
-        epilog="Exit code 1 if a figure differs from the committed one by more than chance allows.",
+        epilog="All but prs20 need reference data: what is missing is named, with where it is published. "
+        "Exit code 1 if a figure differs from the committed one by more than chance allows.",
     )
     reproduce.add_argument(
         "experiment", choices=[*EXPERIMENTS, ALL], metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)} or {ALL}"
@@ -31,12 +33,26 @@ def add_commands(commands: Any) -> None:
     reproduce.add_argument(
         "-o", "--output", type=Path, default=Path("reproduction"), metavar="FOLDER", help="where to write (default: reproduction)"
     )
-    reproduce.add_argument("--quick", action="store_true", help="few settings and runs, within two minutes")
+    reproduce.add_argument("--quick", action="store_true", help="few settings and runs, about a minute")
     reproduce.add_argument(
-        "--jobs", type=positive, default=os.cpu_count() or 1, metavar="N", help="settings at a time (default: cores)"
+        "--jobs", type=job_number, default=os.cpu_count() or 1, metavar="N", help="settings at a time (default: cores)"
     )
-    reproduce.add_argument("--seed", type=positive, metavar="N", help="other noise (default: 1; 2 with --quick)")
+    reproduce.add_argument("--seed", type=seed_number, metavar="N", help="other noise (default: 1; 2 with --quick)")
     reproduce.set_defaults(run=_reproduce)
+
+
+def seed_number(text: str) -> int:
+    """A seed, as argparse asks for it."""
+    if not text.isdecimal() or int(text) >= 2**64:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number below 2^64")
+    return int(text)
+
+
+def job_number(text: str) -> int:
+    """How many processes, as argparse asks for it."""
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to {MOST_JOBS}")
+    return int(text)
 
 
 def _reproduce(options: argparse.Namespace) -> int:
@@ -57,7 +73,9 @@ def _reproduce(options: argparse.Namespace) -> int:
         return 130
     for name, chapter in outcome.chapters.items():
         for finding in chapter.findings:
-            print(f"{name:8} {finding.verdict:14} {finding.claim}")
+            print(f"{name:8} {finding.verdict:19} {finding.claim}")
+    if options.quick:
+        print("A quick run: verdicts are of few settings and runs, and may differ from those of a full one.")
     for departure in outcome.departures:
         print(f"DIFFERS  {departure}")
     print(

@@ -26,7 +26,7 @@ FILE = Path(__file__).with_name("key_figures.csv")
 DOUBT = 1e-6  # of one comparison, on each side
 UNREPEATABLE = ("time",)  # kinds of settings
 LEAST_TOGETHER, TOGETHER = 4, 6.0  # settings, and standard deviations
-HITS = ("linkage",)  # counts of records in percent: a run may have none, which has no logarithm
+PLAIN = ("linkage", "above", "not_above")  # shares, of which a run may have none: no logarithms
 SAME = 1e-3  # relative, of what has no noise: scales come from powers of real numbers, which differ between processors
 
 
@@ -62,7 +62,7 @@ def summarise(experiment: str, results: Results) -> Iterator[Figure]:
             continue
         for measure in one.rows[0]:
             runs = one.runs(measure)
-            scale = "log" if np.all(runs > 0) and measure not in HITS else "plain"
+            scale = "log" if np.all(runs > 0) and measure not in PLAIN else "plain"
             numbers = _scaled(runs, scale)
             deviation = float(np.std(numbers, ddof=1)) if np.ptp(runs) > 0 else 0.0  # of equal numbers it need not come out as 0
             yield Figure(experiment, one.setting.key, measure, scale, len(runs), float(numbers.mean()), deviation)

@@ -3,9 +3,10 @@
 A run goes into one folder:
 
     reproduction.md                 the page: each claim in one line, its picture, what was measured, whether it holds
-    manifest.json                   what was run: versions, data, seed, times, and the hash of every file
+    manifest.json                   what was run: versions, data, seed, times, and the hash of every table and picture
     EXPERIMENT/KIND.csv, .parquet   a row for each run of each setting
     EXPERIMENT/PICTURE.svg, .png
+    run.json                        which experiments, of which seed and length
     measured/EXPERIMENT.jsonl       what was measured so far: a run that was stopped goes on there
 """
 
@@ -49,6 +50,7 @@ from release_pipeline.experiments.telling import prs20 as tell_prs20
 from release_pipeline.experiments.telling.claims import Chapter
 from release_pipeline.experiments.telling.page import make_page
 
+KEPT, BEGUN = "measured", "run.json"  # what was measured so far, and of what
 SEED, QUICK_SEED = 1, 2  # other noise, so that a quick run says something of the committed figures
 
 
@@ -75,15 +77,49 @@ CATALOGUE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run found: results and chapters by experiment, how many figures were compared with the committed ones, and which
-    differ."""
+class Options:
+    """How a run goes: where the data lie, how many settings at a time, and which noise."""
 
-    results: dict[str, Results]
-    chapters: dict[str, Chapter]
+    data: Path
+    quick: bool
+    jobs: int
+    seed: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one experiment gave: results, what is told of them, how many figures were compared with the committed ones, which of
+    them differ, and its part of the manifest."""
+
+    results: Results
+    chapter: Chapter
     compared: int
     departures: list[agreement.Departure]
+    manifest: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run found, by experiment, and the page that says it."""
+
+    found: dict[str, Found]
     page: Path
+
+    @property
+    def chapters(self) -> dict[str, Chapter]:
+        """What is told, by experiment."""
+        return {name: found.chapter for name, found in self.found.items()}
+
+    @property
+    def compared(self) -> int:
+        """How many figures were compared with the committed ones."""
+        return sum(found.compared for found in self.found.values())
+
+    @property
+    def departures(self) -> list[agreement.Departure]:
+        """Those that chance does not explain."""
+        return [departure for found in self.found.values() for departure in found.departures]
 
 
 def reproduce(
@@ -92,61 +128,81 @@ def reproduce(
     """Run these experiments into the folder, or go on with what was begun there."""
     if find_spec("matplotlib") is None:
         raise WrongUsage("the pictures need Matplotlib.", remedy="pip install 'release-pipeline[reproduce]'")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "measured").is_dir():
-        raise WrongUsage("other files are in this folder.", where=str(folder), remedy="Name an empty one: -o FOLDER.")
     chosen = {name: CATALOGUE[name] for name in names}
-    tables = list(dict.fromkeys(table for experiment in chosen.values() for table in experiment.tables))
-    place = find_data(data, tables)
-    seed = seed if seed is not None else QUICK_SEED if quick else SEED
-    committed = agreement.read_figures() if agreement.FILE.is_file() else []
-    measured: dict[str, Results] = {}
-    chapters: dict[str, Chapter] = {}
-    compared, departures = 0, list[agreement.Departure]()
-    told: dict[str, Any] = {}
-    for name, experiment in chosen.items():
-        start = time.monotonic()
-        settings = experiment.list_settings(quick=quick)
-        progress(f"{name}: {len(settings):,} settings, {sum(setting.runs for setting in settings):,} runs")
-        results = measured[name] = measure_all(
-            settings,
-            experiment.measuring.measure,
-            place,
-            seed=seed,
-            jobs=jobs,
-            kept=folder / "measured" / f"{name}.jsonl",
-            fingerprint=make_fingerprint(seed, [REFERENCES[table].content for table in experiment.tables]),
-            progress=lambda words, name=name: progress(f"{name}: {words}"),
-        )
-        count, differing = agreement.compare(name, results, committed)
-        compared, departures = compared + count, departures + differing
-        chapter = chapters[name] = experiment.tell(results)
-        files = [*_write_tables(results, folder / name), *_draw(chapter, folder / name)]
-        told[name] = {
-            "settings": len(settings),
-            "runs": sum(setting.runs for setting in settings),
-            "seconds": round(time.monotonic() - start, 1),
-            "data": {REFERENCES[table].file: REFERENCES[table].content for table in experiment.tables},
-            "files": {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
-            "claims": [asdict(finding) for finding in chapter.findings],
-        }
-    page = folder / "reproduction.md"
-    page.write_text(make_page(chapters, quick=quick, compared=compared, departures=departures), encoding="utf-8")
+    place = find_data(data, dict.fromkeys(table for experiment in chosen.values() for table in experiment.tables))
+    used = seed if seed is not None else QUICK_SEED if quick else SEED
+    _check_folder(folder, {"experiments": list(names), "quick": quick, "seed": used})
+    options = Options(place, quick, jobs, used, progress)
+    found = {name: _run(name, experiment, folder, options) for name, experiment in chosen.items()}
+    outcome = Outcome(found, folder / "reproduction.md")
+    page = make_page(outcome.chapters, quick=quick, compared=outcome.compared, departures=outcome.departures)
+    outcome.page.write_text(page, encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(_make_manifest(outcome, options), indent=2) + "\n", encoding="utf-8")
+    return outcome
+
+
+def _check_folder(folder: Path, wanted: dict[str, object]) -> None:
+    """It is missing or empty, or holds a run of the same: nobody's files, and no other run's, are overwritten."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        begun = folder / BEGUN
+        if not begun.is_file():
+            if any(folder.iterdir()):
+                raise WrongUsage("other files are in this folder.", where=str(folder), remedy="Name an empty one: -o FOLDER.")
+            begun.write_text(json.dumps(wanted) + "\n", encoding="utf-8")
+        if json.loads(begun.read_text(encoding="utf-8")) != wanted:
+            raise WrongUsage(
+                "a run of other experiments, of another seed or of other length is in this folder.",
+                where=str(folder),
+                remedy="Name another folder: -o FOLDER.",
+            )
+    except (OSError, ValueError):
+        raise WrongUsage("this cannot be a folder for results.", where=str(folder), remedy="Name another: -o FOLDER.") from None
+
+
+def _run(name: str, experiment: Experiment, folder: Path, options: Options) -> Found:
+    start = time.monotonic()
+    settings = experiment.list_settings(quick=options.quick)
+    runs = sum(setting.runs for setting in settings)
+    contents = {REFERENCES[table].file: REFERENCES[table].content for table in experiment.tables}
+    options.progress(f"{name}: {len(settings):,} settings, {runs:,} runs")
+    results = measure_all(
+        settings,
+        experiment.measuring.measure,
+        options.data,
+        seed=options.seed,
+        jobs=options.jobs,
+        kept=folder / KEPT / f"{name}.jsonl",
+        fingerprint=make_fingerprint(options.seed, contents.values()),
+        progress=lambda words: options.progress(f"{name}: {words}"),
+    )
+    chapter = experiment.tell(results)
+    files = [*_write_tables(results, folder / name), *_draw(chapter, folder / name)]
     manifest = {
+        "settings": len(settings),
+        "runs": runs,
+        "seconds": round(time.monotonic() - start, 1),
+        "data": contents,
+        "files": {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
+        "claims": [asdict(finding) for finding in chapter.findings],
+    }
+    return Found(results, chapter, *agreement.compare(name, results, agreement.read_figures()), manifest)
+
+
+def _make_manifest(outcome: Outcome, options: Options) -> dict[str, Any]:
+    return {
         "release-pipeline": __version__,
         "code": hash_code(),
-        "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "libraries": list_versions(),
-        "quick": quick,
-        "seed": seed,
-        "jobs": jobs,
+        "quick": options.quick,
+        "seed": options.seed,
+        "jobs": options.jobs,
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "experiments": told,
-        "figures compared": compared,
-        "figures that differ": [str(departure) for departure in departures],
+        "experiments": {name: found.manifest for name, found in outcome.found.items()},
+        "figures compared": outcome.compared,
+        "figures that differ": [str(departure) for departure in outcome.departures],
     }
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    return Outcome(measured, chapters, compared, departures, page)
 
 
 def choose_key_figures(name: str, results: Results) -> list[agreement.Figure]:

@@ -8,34 +8,37 @@ seed. A line with another fingerprint is not used.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
+import platform
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Thread
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 import release_pipeline
-from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.errors import InvalidArgument, ReleasePipelineError, WrongUsage
 from release_pipeline.privacy.noise import SECRET_BYTES
 
 Field: TypeAlias = "str | int"
 Row: TypeAlias = "dict[str, Field | float]"
 Progress: TypeAlias = Callable[[str], object]
 
-CODE = ("privacy", "policy", "stages", "experiments/measuring", "experiments/tables.py")
-TELL_EVERY = 5.0  # seconds
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+CODE = ("privacy", "policy", "stages", "experiments/measuring", "experiments/tables.py", "experiments/runs.py")
+TELL_EVERY, LOOK_EVERY = 5.0, 2.0  # seconds
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "cryptography")
 
 
 class StoppedWorker(ReleasePipelineError):
@@ -146,11 +149,31 @@ def measure_all(
     progress: Progress,
 ) -> Results:
     """All settings, `jobs` at a time, but for those that the file `kept` has; each is added to it as soon as it is measured."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with kept.open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise WrongUsage(
+                "another run goes on in this folder.", where=str(kept), remedy="Wait for it, or name another."
+            ) from None
+        return _measure_missing(settings, measure, data, seed, jobs, kept, fingerprint, progress)
+
+
+def _measure_missing(
+    settings: Sequence[Setting],
+    measure: Measure,
+    data: Path,
+    seed: int,
+    jobs: int,
+    kept: Path,
+    fingerprint: str,
+    progress: Progress,
+) -> Results:
     found = _read_kept(kept, fingerprint)
     todo = [setting for setting in settings if (setting.key, setting.runs) not in found]
     if len(todo) < len(settings):
         progress(f"{len(settings) - len(todo):,} of {len(settings):,} settings were measured before")
-    kept.parent.mkdir(parents=True, exist_ok=True)
     told = time.monotonic()
     with kept.open("a", encoding="utf-8") as file:
         if kept.stat().st_size and not kept.read_bytes().endswith(b"\n"):
@@ -173,7 +196,8 @@ def _measure(
         for setting in settings:
             yield setting, measure(data, setting, make_secrets(seed, setting.runs))
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_ignore_interrupt) as pool:
+    begin = (os.getpid(), hash_code())
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=begin) as pool:
         waiting: dict[Future[list[dict[str, float]]], Setting] = {}
         try:
             for setting in settings:
@@ -184,16 +208,27 @@ def _measure(
                     yield waiting.pop(future), future.result()
         except BrokenProcessPool:
             raise StoppedWorker(
-                "a process that measured was killed, perhaps for want of memory; what was measured is kept.",
+                "a process that measured was killed, perhaps for want of memory, or the code was changed meanwhile; what was "
+                "measured is kept.",
                 remedy="Run the same command again, with fewer --jobs.",
             ) from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _ignore_interrupt() -> None:
-    """Only the process that a person stops says that it stopped."""
+def _begin(parent: int, code: str) -> None:
+    """In a process that measures: only the one that a person stops says that it stopped; nobody goes on without it, or with other
+    code than it has."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hash_code() != code:
+        raise StoppedWorker("the code was changed while it was measured with.")
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK_EVERY)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def make_secrets(seed: int, runs: int) -> list[bytes]:
@@ -206,17 +241,16 @@ def _read_kept(file: Path, fingerprint: str) -> dict[tuple[str, int], list[dict[
     found: dict[tuple[str, int], list[dict[str, float]]] = {}
     if not file.is_file():
         return found
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for line in file.read_bytes().splitlines():
         try:
             entry = json.loads(line)
-        except json.JSONDecodeError:
-            continue  # cut off when the run before was stopped
-        if entry["fingerprint"] == fingerprint:
-            found[entry["setting"], entry["runs"]] = entry["rows"]
+            if entry["fingerprint"] == fingerprint:
+                found[entry["setting"], entry["runs"]] = entry["rows"]
+        except (ValueError, TypeError, KeyError):
+            continue  # cut off when the run before was stopped, or damaged: measured again
     return found
 
 
-@lru_cache(maxsize=1)
 def hash_code() -> str:
     """SHA-256 of the modules that figures depend on."""
     package = Path(release_pipeline.__file__).parent
@@ -229,8 +263,8 @@ def hash_code() -> str:
 
 
 def list_versions() -> dict[str, str]:
-    """The versions of the libraries that figures depend on."""
-    return {name: version(name) for name in LIBRARIES}
+    """The versions of Python and of the libraries that figures depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}
 
 
 def make_fingerprint(seed: int, contents: Iterable[str]) -> str:

@@ -59,7 +59,7 @@ def _hierarchy(name: str, rows: int, levels: int, content: str) -> Reference:
         tuple(f"level{level}" for level in range(levels)),
         rows,
         content,
-        f"the ARX project, data/adult/adult_hierarchy_{name.replace('_', '-')}.csv (Apache-2.0), under this name",
+        f"the ARX project, data/adult/adult_hierarchy_{name.replace('_', '-')}.csv (Apache-2.0), saved as {name}.csv",
         ordered=False,
     )
 
@@ -79,7 +79,7 @@ REFERENCES = {
          "total_sulfur_dioxide", "density", "pH", "sulphates", "alcohol", "quality"),
         4898,
         "f9362bcd5deb16db2074bb14308ec1bbf3f17643b5bce1e9f8ceb11d2818d29c",
-        "UCI Machine Learning Repository, Wine Quality, winequality-white.csv (CC BY 4.0), under this name",
+        "UCI Machine Learning Repository, Wine Quality, winequality-white.csv as it is (CC BY 4.0), saved as wine_white.csv",
     ),
     "adult": Reference(
         "adult.csv",
@@ -87,7 +87,7 @@ REFERENCES = {
          "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income"),
         32561,
         "58fad3194d6cafb0cc477374e56e562b815766f0e82123837c75fc910dd38d62",
-        "UCI Machine Learning Repository, Adult, adult.data (CC BY 4.0), under this name",
+        "UCI Machine Learning Repository, Adult, adult.data as it is (CC BY 4.0), saved as adult.csv",
     ),
     "age": _hierarchy("age", 100, 5, "7a1a4809da0982fb63fadc2e14bbb5eda97e3bdab822214f781d1859e6339bbc"),
     "sex": _hierarchy("sex", 2, 2, "a361acf4e1edaa6fbec070d49b60e553ac6c382ba23a45bc45df4098f29af346"),
@@ -125,6 +125,10 @@ def find_data(named: Path | None, tables: Iterable[str]) -> Path:
     folder = named or (Path(given) if given else None)
     if folder is None and not wanted:
         return Path()
+    if folder is not None and not folder.is_dir():
+        raise WrongUsage(
+            "there is no such folder.", where=str(folder), remedy="Name the folder with the reference data: --data FOLDER."
+        )
     missing = [one for one in wanted if folder is None or not (folder / one.file).is_file()]
     if folder is None or missing:
         error = WrongUsage(
@@ -164,7 +168,7 @@ def read_table(data: Path, table: str) -> dict[str, list[str]]:
         )
     if hash_content(rows, ordered=reference.ordered) != reference.content:
         raise SourceError(
-            "the shape is right, and what is in it is not what the committed figures are of.",
+            "the shape is right, and a cell, or the order of the rows, is not what the committed figures are of.",
             where=str(file),
             remedy=f"Get it anew: {reference.where}.",
         )

@@ -31,7 +31,7 @@ CLASSES = {"census": ("ERNVAL", 30_000), "wine": ("quality", 6)}  # the column, 
 CLASS_COLUMNS = {"census": (*CENSUS, "ERNVAL"), "wine": COLUMNS["wine"]}
 CLASS_KS = (5, 15, 25, 50, 100)
 CLASS_RUNS = 10
-QUICK_KS, QUICK_RUNS, QUICK_CLASS_RUNS = (5, 25, 100), 20, 3
+QUICK_KS, QUICK_RUNS, QUICK_CLASS_RUNS = (5, 25, 100), 20, 10
 
 
 def list_settings(*, quick: bool) -> list[Setting]:

@@ -87,7 +87,8 @@ def release_all(columns: Sequence[Statistics], secrets: Sequence[bytes], context
 
 
 def add_losses(columns: Sequence[Statistics]) -> float:
-    """The exact loss of the lists of all columns together: what sequential composition charges, were it known."""
+    """The exact losses of the columns' lists, added up: what composition would charge, were they known, and an upper bound on all
+    columns together, whose worst neighbours are different people."""
     return sum(part.loss["column"] for part in columns)
 
 

@@ -36,8 +36,8 @@ from release_pipeline.privacy.vectors import Insensitive, Order, compute_vectors
 
 MADE_UP = "made up"
 KS = {
-    "census": (5, 10, 20, 50, 100, 150, 200, 300),
-    "wine": (5, 10, 20, 50, 100, 200, 500, 1000, 2000),
+    "census": (5, 10, 20, 50, 100, 200, 540, 1080),  # two clusters, and one
+    "wine": (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 4898),
     MADE_UP: (20, 50, 100, 200, 500, 1000, 2000, 5000),
 }
 TOGETHER_KS = {"census": (20, 50, 100, 200, 400), "wine": (50, 100, 200, 400, 1000), MADE_UP: (200, 500, 1000, 2000, 5000)}
@@ -112,11 +112,13 @@ def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict
         return [_measure_clusters(source, setting)]
     if setting.kind == "columns":
         columns = _prepare(source, setting, context)
-        loss = add_losses(columns)
+        shares = [float(share) for share in Epsilon.of(setting.text("epsilon")).split([1] * len(columns))]
+        each = [part.loss["column"] / share for part, share in zip(columns, shares, strict=True)]
+        losses = {"loss": add_losses(columns), "least_share": min(each), "most_share": max(each)}
     else:
         columns = _prepare_together(source, setting, context)
-        loss = columns[0].loss["table"]
-    return [{**_errors(source, released), "loss": loss} for released in release_all(columns, secrets, context)]
+        losses = {"loss": columns[0].loss["table"]}
+    return [{**_errors(source, released), **losses} for released in release_all(columns, secrets, context)]
 
 
 def _list_noise(setting: Setting) -> list[str | int]:

@@ -24,6 +24,7 @@ class Finding:
     verdict: Verdict
     measured: str
     why: str = ""
+    share: str = ""  # of how many settings it holds by the median
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,13 @@ class Cases:
 
     def find(self, claim: str, source: str, *, more: str = "", why: str = "") -> Finding:
         """The finding, with more words after the figures; `why` is said only where the claim does not hold throughout."""
-        words = f"{self.words}{'. ' if more else ''}{more}"
-        return Finding(claim, source, self.verdict, words, why if self.failed else "")
+        words = f"{self.words}{'. ' if more else ''}{more}" if self.ratios else self.words
+        return Finding(claim, source, self.verdict, words, why if self.failed else "", self.share)
+
+    @property
+    def share(self) -> str:
+        """Of how many settings the claim holds, by the median of runs."""
+        return f"{self.by_median} of {len(self.ratios)}" if self.ratios else ""
 
     def _holds(self, runs: np.ndarray | np.floating) -> bool:
         return bool(np.all(runs > self.least) and np.all(runs < self.most))

@@ -189,11 +189,11 @@ def _judge_small(results: Results) -> list[Finding]:
                 f"At epsilon {epsilon} the SSE falls with k.",
                 "SSE by k, as this project knows the paper",
                 more=f"The SSE at k {ks[0]} over that at k {ks[-1]}, corner, split, with values moved back into the domain "
-                f"({_range(inside)}) and without ({_range(outside)}). Moved back, the mean over runs goes from {show(means[0])} "
-                f"to {show(means[-1])} and falls at {falls} of the {len(means) - 1} steps of k between. Under whole, moved back: "
-                f"{_range(whole)}",
-                why=f"It fails for {list_names(cases.failed)}: noise is so wide that they lie anywhere in the domain whatever k "
-                f"is. Under whole it {'holds in every run' if np.all(whole > 1) else 'fails, too, in some run'}.",
+                f"({_range(inside)}) and without ({_range(outside)}). Moved back, the mean over runs goes from "
+                f"{show(means[0])} to {show(means[-1])} and falls at {falls} of the {len(means) - 1} steps of k between. "
+                f"Under whole, moved back: {_range(whole)}",
+                why=f"It fails for {list_names(cases.failed)}: noise is so wide that they lie anywhere in the domain whatever "
+                f"k is. Under whole it {'holds in every run' if np.all(whole > 1) else 'fails, too, in some run'}.",
             )
         )
     return found
@@ -288,10 +288,10 @@ def _judge_rise(results: Results) -> Finding:
         f"{low:.2f}. The greatest mean of all settings is {greatest[0]:.2f} ({greatest[1]})",
         ""
         if not cases.failed
-        else f"It rises, but not so far, neither under split nor under whole. Nor can it: the records of a cluster are released "
-        f"as one vector, so that a cluster has one hit at the most, and {most} clusters of {k} records or more at the most "
-        f"{100 * most / RECORDS:.2f} percent. Without any noise: {', '.join(alone)} percent. Five percent at k 25 must come from "
-        "another way to count or to release, which we do not know.",
+        else "It rises, but not so far, neither under split nor under whole. Nor can it: the records of a cluster are "
+        f"released as one vector, so that a cluster has one hit at the most, and {most} clusters of {k} records or more at "
+        f"the most {100 * most / RECORDS:.2f} percent. Without any noise: {', '.join(alone)} percent. Five percent at k 25 "
+        "must come from another way to count or to release, which we do not know.",
     )
 
 
@@ -310,17 +310,17 @@ def _judge_clusters(results: Results) -> list[Finding]:
         mdav.find(
             "MDAV without noise has less SSE than insensitive MDAV.",
             "SSE without noise",
-            more="The SSE of the clusters by corner over that of MDAV's, neither with noise, so that a run is all there is. MDAV "
-            "is no method for noise: one changed record can change all of its clusters",
+            more="The SSE of the clusters by corner over that of MDAV's, neither with noise, so that a run is all there is. "
+            "MDAV is no method for noise: one changed record can change all of its clusters",
             why=f"Not at {list_names(mdav.failed)}.",
         ),
         compare("corner", "hilbert").find(
             "Along a Hilbert curve clusters are more alike than by the corner (what the paper leaves to future work).",
             "this project",
-            more="The SSE of clusters by corner over that along the curve, no noise. With noise, epsilon 10, split, the least "
-            f"mean SSE is {show(_find_least(results, 'corner', 'split', '10')[2])} by corner and "
-            f"{show(_find_least(results, 'hilbert', 'split', '10')[2])} along the curve; at epsilon 1 and below "
-            "noise hides the difference",
+            more="The SSE of clusters by corner over that along the curve, no noise. With noise, epsilon 10, split, the "
+            f"least mean SSE is {show(_find_least(results, 'corner', 'split', '10')[2])} by corner and "
+            f"{show(_find_least(results, 'hilbert', 'split', '10')[2])} along the curve; at epsilon 1 and below noise hides "
+            "the difference",
             why="With a dozen clusters or so the curve has hardly begun to tell four columns apart.",
         ),
     ]
@@ -345,8 +345,8 @@ def _judge_laplace(results: Results) -> list[Finding]:
         each.find(
             "Microaggregation before noise has less SSE than noise alone (laplace).",
             "SSE by k",
-            more="The SSE of laplace over that of corner, split, at the same epsilon. The claims are not equal: dp-mdav's is of "
-            "each centroid alone, laplace's of the whole table",
+            more="The SSE of laplace over that of corner, split, at the same epsilon. The claims are not equal: dp-mdav's is "
+            "of each centroid alone, laplace's of the whole table",
             why="Where noise fills the domain both are alike, and luck decides single runs: "
             f"{list_names([name for name in each.failed if 'epsilon 0.01' not in name], 8)}; and epsilon 0.01.",
         ),
@@ -356,8 +356,8 @@ def _judge_laplace(results: Results) -> list[Finding]:
             more="The SSE of laplace over that of corner at scope table, whose centroids have n / k^2 times the noise of "
             f"laplace. At k {small[0]} to {small[-1]} microaggregation costs accuracy: medians of {show(min(medians))} to "
             f"{show(max(medians))} times",
-            why="Where noise fills the domain both are alike, and luck decides single runs. "
-            f"It holds at {list_names(above.held)}.",
+            why="Where noise fills the domain both are alike, and luck decides single runs. It holds at "
+            f"{list_names(above.held)}.",
         ),
     ]
 

@@ -10,29 +10,35 @@ TOP = """\
 # The papers, reproduced
 
 Made by `release-pipeline reproduce all`; written by hand is nothing below. A claim **holds** if it held in every run of every
-setting that it speaks of, **holds by the median** if the median of the runs of every setting did, and **holds in part** if
-that of some did; then it says where not, and why. Each setting has at least {runs}
-runs with noise of their own, a quick run fewer. Ranges are over all runs. Epsilon is of the definition that stands beside it:
-epsilon of individual differential privacy (iDP) is not epsilon of differential privacy (DP), whatever the number."""
+setting that it speaks of, **holds by the median** if the median of the runs of every setting did, and **holds in part** if that
+of some did; then it says where not, and why. Each setting with noise has at least {runs} runs with noise of their own, a quick
+run fewer; formulas, and clusters without noise, are computed once. Ranges are over all runs.
+
+Epsilon is of the definition that stands beside it: epsilon of individual differential privacy (iDP) is not epsilon of
+differential privacy (DP), whatever the number. Domains and grids are taken from these public tables, as the papers did: a release
+declares them beforehand, and no experiment here is DP or iDP but for somebody to whom domain and grid were known. What papers
+claim is said as this project knows it."""
 
 LOSSES = """\
 A claim of scope `centroid` speaks of each published centroid on its own. Who reads the column has all of them, and one changed
-record changes many at once. In the columns of epsilon: the exact worst-case loss on these data of the lists of all columns
-together, by the accountant, where that epsilon is advertised. It is confidential for real data; these are public. A DP claim's
-epsilon is for the worst data, so that these lose less."""
+record changes many at once. In the columns of epsilon: what these data lose in the worst case where that epsilon is advertised.
+Scope `centroid` and `column`: the exact joint loss of each column's list, by the accountant, added up over the columns; that is
+what composition charges, and an upper bound on all columns together, whose worst neighbours are different people. Scope `table`:
+the accountant's bound on all that a reader sees. All of it is confidential for real data; these are public. A DP claim's epsilon
+is for the worst data, so that these lose less; what `laplace` and `dp-um` claim of one centroid holds for the list."""
 
 BOTTOM = """\
 ## Run it yourself
 
-    pip install 'release-pipeline[reproduce]'            # or `make test`'s environment: .venv/bin/release-pipeline
-    release-pipeline reproduce all --quick               # two minutes: fewer settings and runs, other noise, compared with
-    these figures release-pipeline reproduce all -o reproduction       # everything, within half an hour on two cores; stopped,
-    it goes on where it was
+    pip install 'release-pipeline[reproduce]'        # in a checkout: make test has set it up, as .venv/bin/release-pipeline
+    release-pipeline reproduce all --quick           # fewer settings and runs, about a minute on two cores
+    release-pipeline reproduce all -o reproduction   # everything, about six minutes; stopped, the same command goes on
 
-Reference data are not shipped: the command says which files are missing and where they are published, and checks shape and
-content. Every run of every setting is in `EXPERIMENT/KIND.csv` and `.parquet` of the folder, each picture as SVG and PNG, and
-`manifest.json` has versions, hashes, seed and times. The same seed gives the same figures, but for the last digits of scales
-that come from powers of real numbers."""
+A quick run has other noise than this page, and compares what it measures with these figures, by what chance allows; the
+command fails if they differ. A full run has the noise of this page, and gives the same figures, but for run times, and for the
+last digits of scales that come from powers of real numbers. Reference data are not shipped: the command says which files are
+missing and where they are published, and checks shape and content. Every run of every setting is in `EXPERIMENT/KIND.csv` and
+`.parquet` of the folder, each picture as SVG and PNG, and `manifest.json` has versions, hashes, seed and times."""
 
 
 def make_page(
@@ -46,15 +52,18 @@ def make_page(
     """The page, with pictures in folders by experiment under `pictures`."""
     parts = [TOP.format(runs=LEAST_RUNS)]
     if quick:
-        parts.append("**A quick run**: few settings with few runs each; its verdicts are of these alone.")
+        parts.append(
+            "**A quick run**: few settings with few runs each. Its verdicts are of these alone: a full run may judge otherwise."
+        )
     if compared:
         agree = compared - len(departures)
         parts.append(f"Compared with the committed figures: {agree:,} of {compared:,} agree within what chance allows.")
         parts += ["\n".join(f"- {departure}" for departure in departures)] if departures else []
     rows: list[list[str]] = []
     for name, chapter in chapters.items():
-        rows += [[f"[{name}](#{_anchor(chapter.title)})", finding.claim, finding.verdict] for finding in chapter.findings]
-    parts += ["## All claims", table(["experiment", "claim", "verdict"], rows)]
+        link = f"[{name}](#{_anchor(chapter.title)})"
+        rows += [[link, finding.claim, finding.verdict, finding.share] for finding in chapter.findings]
+    parts += ["## All claims", table(["experiment", "claim", "verdict", "settings, by the median"], rows)]
     for name, chapter in chapters.items():
         parts += _tell(name, chapter, pictures)
     losses = [loss for chapter in chapters.values() for loss in chapter.losses]

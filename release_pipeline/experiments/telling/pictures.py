@@ -164,5 +164,5 @@ def _choose_looks(panels: Sequence[Panel]) -> dict[str, int]:
     for series in (series for panel in panels for series in panel.series):
         if series.name not in looks:
             free = next(number for number in range(len(COLOURS) ** 2) if number not in looks.values())
-            looks[series.name] = KNOWN.get(series.name, free) if series.look is None else series.look
+            looks[series.name] = KNOWN.get(series.name.partition(" (")[0], free) if series.look is None else series.look
     return looks

@@ -138,7 +138,8 @@ def _draw_losses(results: Results) -> Picture:
     return Picture(
         "prs20-loss",
         "Left: the greatest loss of a part and the sum over all parts, 100,000 records; the greatest is what all parts lose. "
-        "Right: one part of a small table, published: the ratio stays under the amplified charge for DP and passes it for iDP",
+        "Right: one part of a small table, published: the ratio stays under the amplified charge for DP and passes it for "
+        "iDP",
         [composed, alone],
         across=2,
     )
@@ -165,7 +166,7 @@ def _draw_errors(results: Results) -> Picture:
                 "error, mean over columns",
                 [
                     Series(
-                        method,
+                        f"{method} ({'iDP' if method.startswith('idp') else 'DP'})",
                         parts,
                         [results.runs("error", "error", method=method, epsilon=epsilon, parts=number) for number in parts],
                         look,
@@ -213,10 +214,11 @@ def _judge_composition(results: Results) -> list[Finding]:
     by_slots = cases.find(
         "All parts together cost as much as the dearest of them, not their sum: eps, whatever the dates (parallel composition).",
         "PRS20",
-        more="The worst loss over all neighbours of small tables, by going through them (8 or 14 records in two parts, values 0 "
-        "to 6, every record replaced by every value, scales frozen, epsilon 1, the noisy sums of both parts at once), over the "
-        f"greatest of the accountant's figures for the parts: said to hold if equal. The worst of all is {show(worst)}; adding "
-        f"the parts up would say {show(min(sums))} to {show(max(sums))} times as much. dp-um DP, idp-ls and idp-cbls iDP",
+        more="The worst loss over all neighbours of small tables, by going through them (8 or 14 records in two parts, "
+        "values 0 to 6, every record replaced by every value, scales frozen, epsilon 1, the noisy sums of both parts at "
+        "once), over the greatest of the accountant's figures for the parts: said to hold if equal. The worst of all is "
+        f"{show(worst)}; adding the parts up would say {show(min(sums))} to {show(max(sums))} times as much. dp-um DP, idp-ls "
+        "and idp-cbls iDP",
         why=f"Not in {list_names(cases.failed)}.",
     )
     large = Cases(least=0, most=1 + EXACT)
@@ -229,9 +231,9 @@ def _judge_composition(results: Results) -> list[Finding]:
     on_data = large.find(
         "On 100,000 records no part loses more than epsilon.",
         "this project",
-        more="The greatest of the parts over epsilon, by the accountant: columns of the rank methods added up (column claims; "
-        "links across columns are not covered), dp-mdav's whole table by its bound. Of its own definition each. The sum over "
-        f"{most} parts of idp-cbls would be {show(whole)}",
+        more="The greatest of the parts over epsilon, by the accountant: columns of the rank methods added up (column "
+        "claims; links across columns are not covered), dp-mdav's whole table by its bound. Of its own definition each. The "
+        f"sum over {most} parts of idp-cbls would be {show(whole)}",
     )
     moved = Cases(least=1 + EXACT)
     for one in results.of("neighbours", split="identity"):
@@ -240,8 +242,9 @@ def _judge_composition(results: Results) -> list[Finding]:
     by_hash = moved.find(
         "Parts by a hash of the identity cost more than eps: a replaced person may change part.",
         "this project",
-        more="The worst loss of the same small tables, dp-um (DP) with epsilon 1, the new person in either part. And these are "
-        "losses of noisy sums alone: the number of records of each part, which a reader sees, changes by one without any noise",
+        more="The worst loss of the same small tables, dp-um (DP) with epsilon 1, the new person in either part. And these "
+        "are losses of noisy sums alone: the number of records of each part, which a reader sees, changes by one without any "
+        "noise",
         why=f"Not in {list_names(moved.failed)}.",
     )
     bounded = Cases(least=0, most=2 + EXACT, ratios=dict(moved.ratios))
@@ -273,11 +276,12 @@ def _judge_amplification(results: Results) -> list[Finding]:
         above += float(one.runs("prs20")[0]) > float(epsilon)
     tenth = {measure: results.mean("one part", measure, epsilon="1", thousandths=100) for measure in ("bbg18", "prs20")}
     bounds = cases.find(
-        "A part alone costs ln(1 + beta (e^eps - 1)) (BBG18), less than PRS20's Theorem 2 everywhere; for eps-DP methods.",
+        "By formula, for eps-DP methods: PRS20's Theorem 2 charges a part alone more than ln(1 + beta (e^eps - 1)) "
+        "(BBG18), everywhere.",
         "PRS20 Theorem 2; BBG18",
-        more="Theorem 2 over BBG18, one figure for each epsilon and beta, since these are formulas: it is -ln(1 - beta) more. At "
-        f"epsilon 1 and beta 0.1 {tenth['bbg18']:.4f} against {tenth['prs20']:.4f}. Theorem 2 is more than epsilon itself in "
-        f"{above} of {len(cases.ratios)} settings, those of large beta",
+        more="Theorem 2 over BBG18, one figure for each epsilon and beta, since these are formulas: it is -ln(1 - beta) "
+        f"more. At epsilon 1 and beta 0.1 {tenth['bbg18']:.4f} against {tenth['prs20']:.4f}. Theorem 2 is more than epsilon "
+        f"itself in {above} of {len(cases.ratios)} settings, those of large beta",
         why=f"Not at {list_names(cases.failed)}.",
     )
 
@@ -291,12 +295,12 @@ def _judge_amplification(results: Results) -> list[Finding]:
     once = results.mean("charge", "one_by_one", epsilon="1", parts=10, published=10)
     steps = [results.mean("charge", "together", epsilon="1", parts=10, published=out) for out in (1, 5, 10)]
     charges = Finding(
-        "After r of P parts the charge is ln(1 + (r/P)(e^eps - 1)), and epsilon after all; for eps-DP methods.",
+        "By formula, for eps-DP methods: ln(1 + (r/P)(e^eps - 1)) after r of P parts never falls, and is epsilon after all.",
         "this project",
         last.verdict if order else "does not hold",
         f"Epsilon 1, 10 parts: {steps[0]:.4f} after one, {steps[1]:.4f} after five, {steps[2]:.4f} after all, where ten times "
-        f"the first would be {once:.4f}. The r parts are a sample of r/P of the records, and together cost epsilon by parallel "
-        "composition; the charge never falls. It holds while nobody knows who is in which part",
+        f"the first would be {once:.4f}. The r parts are a sample of r/P of the records, and together cost epsilon by "
+        "parallel composition; the charge never falls. It holds while nobody knows who is in which part",
     )
 
     charged = results.mean("membership", "charged", method="dp-um", others=0, beyond=0)
@@ -314,12 +318,12 @@ def _judge_amplification(results: Results) -> list[Finding]:
         "this project",
         "holds" if fails and keeps else "does not hold",
         "Two neighbours of 30 records, one part of 3 published with epsilon 1, exact densities (table below). The amplified "
-        f"charge would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, and "
-        "not passed. For idp-ls, eps-iDP, with the scale of each sample of the first table frozen in both, it is "
-        f"{float(idp.max()):.4f} at a sum {far} beyond, and tends to 1, all of epsilon: far out only the sample with the wider "
-        "noise is likely, so that whoever sees such a sum knows that the one record is in it, and nothing is saved. For idp-cbls "
-        f"a sample of equal records has no noise: here a sum with noise, probability {seen:.4f}, proves that the one different "
-        "record is in the part",
+        f"charge would be {charged:.4f}. For dp-um, eps-DP, the log-ratio is {float(np.abs(dp).max()):.4f} at the most: met, "
+        "and not passed. For idp-ls, eps-iDP, with the scale of each sample of the first table frozen in both, it is "
+        f"{float(idp.max()):.4f} at a sum {far} beyond, and tends to 1, all of epsilon: far out only the sample with the "
+        "wider noise is likely, so that whoever sees such a sum knows that the one record is in it, and nothing is saved. "
+        f"For idp-cbls a sample of equal records has no noise: here a sum with noise, probability {seen:.4f}, proves that the "
+        "one different record is in the part",
         "" if fails and keeps else "The example does not show it.",
     )
     return [bounds, charges, example]
@@ -362,8 +366,9 @@ def _judge_errors(results: Results) -> list[Finding]:
             "Rank methods hardly notice random parts of 1,000 rows.",
             "this project",
             more=f"The error in {most} parts over the mean in one; said to hold below 1.5 times" if rank.ratios else "",
-            why=f"It holds for {list_names(rank.held)}: where noise is most of the error. {alone}At epsilon 10 that shows, and "
-            "isotonic means have fewer clusters to smooth together; all of it is in the table below.",
+            why=f"It holds for {list_names(rank.held)}: where noise is most of the error, in one part or in many. "
+            f"{alone}At epsilon 10 that shows, "
+            "and isotonic means have fewer clusters to smooth together; all of it is in the table below.",
         )
     )
 

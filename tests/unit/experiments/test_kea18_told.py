@@ -21,13 +21,18 @@ from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 ERROR = "The error falls as epsilon grows."
 REACHED = "A linking risk under 5% is reachable."
 LITTLE = "99%-confident k-anonymity suppresses under 2% for small epsilon."
+USE = (
+    "There is an epsilon at which released numbers are nearer than the class's mean, linking is under 5% and "
+    "suppression under 2%."
+)
+STRONG = "(k,epsilon)-anonymity is at least as strong as k-anonymity and epsilon-differential privacy by themselves."
 MORE_K = "More k, less linking."
 FOUND = "Who stands out is whom linking finds: without them the risk is lower."
 LOSS = "Mondrian loses less of the generalised columns than OLA at the same k, if a dropped record counts as lost."
 LINKED = "Linking is likelier in Mondrian's classes than in OLA's at the same k."
 ERRS = "Errors are smaller in Mondrian's classes than in OLA's at the same k."
 SUPPRESSED = "Confidence suppresses more in Mondrian's classes than in OLA's at the same k."
-CLAIMS = [ERROR, REACHED, LITTLE, MORE_K, FOUND, LOSS, LINKED, ERRS, SUPPRESSED]
+CLAIMS = [ERROR, REACHED, LITTLE, USE, STRONG, MORE_K, FOUND, LOSS, LINKED, ERRS, SUPPRESSED]
 
 
 def make_rows(setting: Setting) -> list[dict[str, float]]:
@@ -75,7 +80,15 @@ def judge(chapter: Chapter) -> dict[str, str]:
 
 
 def test_every_claim_is_judged_and_can_hold() -> None:
-    assert judge(tell(make_results())) == dict.fromkeys(CLAIMS, "holds")
+    verdicts = judge(tell(make_results()))
+    assert verdicts == dict.fromkeys(CLAIMS, "holds") | {USE: "holds in part", STRONG: "does not hold"}
+
+
+def test_use_and_safety_are_judged_at_the_same_epsilon() -> None:
+    """With ten times the linking nothing is left for k = 2; with figures that say no more than the mean there is nothing at all."""
+    none = "does not hold"
+    for measure, factor, verdict in (("linking", 0.1, "holds"), ("measured_error", 1000, none), ("exposed", 1e6, none)):
+        assert judge(tell(make_results(measure, factor)))[USE] == verdict
 
 
 @pytest.mark.parametrize(
@@ -155,8 +168,8 @@ def test_the_words_define_what_is_measured_and_mark_what_is_ours() -> None:
     for word in ("Error", "Linking risk", "Chance", "Suppression by confidence", "Information loss"):
         assert f"**{word}**" in chapter.words
     sources = {finding.claim: finding.source for finding in chapter.findings}
-    assert {claim for claim, source in sources.items() if source == "KEA18"} == {ERROR, REACHED, LITTLE}
-    assert all("ours" in source for claim, source in sources.items() if claim not in (ERROR, REACHED, LITTLE))
+    assert {claim for claim, source in sources.items() if source == "KEA18"} == {ERROR, REACHED, LITTLE, STRONG}
+    assert all("ours" in source for claim, source in sources.items() if claim not in (ERROR, REACHED, LITTLE, STRONG))
     assert not chapter.losses
 
 

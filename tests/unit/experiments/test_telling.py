@@ -99,18 +99,18 @@ def chapter() -> Chapter:
 
 def test_the_page_says_everything_once(chapter: Chapter) -> None:
     page = make_page({"kea18": chapter}, pictures="reproduction/")
-    assert "| [kea18](#a-paper-what-it-says) | One is better. | holds in part |" in page
+    assert "| [kea18](#a-paper-what-it-says) | One is better. | holds in part | 1 of 2 |" in page
     assert "(reproduction/kea18/made-up.svg)" in page
     assert "- **One is better.** (figure 1) *holds in part*. 0.900 to 3.00 times" in page
     assert page.count("Why: Noise.") == 1
     assert "| census | idp-cbls | iDP | centroid | 5 | 16.6 | 165 |" in page
-    assert "A quick run" not in page
+    assert "**A quick run**" not in page
     assert "Compared with" not in page
 
 
 def test_the_page_of_a_quick_run_says_so(chapter: Chapter) -> None:
     page = make_page({"kea18": chapter}, quick=True, compared=7, departures=["one is off"])
-    assert "A quick run" in page
+    assert "**A quick run**" in page
     assert "6 of 7 agree" in page
     assert "- one is off" in page
 
