@@ -16,7 +16,7 @@ from pathlib import Path
 from release_pipeline.cli.options import Progress
 from release_pipeline.experiments.agreement import write_figures
 from release_pipeline.experiments.names import EXPERIMENTS
-from release_pipeline.experiments.reproduce import choose_key_figures, reproduce
+from release_pipeline.experiments.reproduce import SEED, choose_key_figures, describe, reproduce
 from release_pipeline.experiments.telling.page import make_page
 
 DOCS = Path(__file__).resolve().parent
@@ -38,6 +38,7 @@ def main() -> None:
         progress=Progress(),
     )
     write_figures(figure for name, found in outcome.found.items() for figure in choose_key_figures(name, found.results))
+    made = describe(list(EXPERIMENTS), quick=False, seed=SEED)
     target = DOCS / "reproduction"
     shutil.rmtree(target, ignore_errors=True)
     for name, chapter in outcome.chapters.items():
@@ -45,7 +46,7 @@ def main() -> None:
         for picture in chapter.pictures:
             shutil.copy(options.folder / name / f"{picture.name}.svg", target / name)
     shutil.copy(options.folder / "manifest.json", target)
-    (DOCS / "reproduction.md").write_text(make_page(outcome.chapters, pictures="reproduction/"), encoding="utf-8")
+    (DOCS / "reproduction.md").write_text(make_page(outcome.chapters, made=made, pictures="reproduction/"), encoding="utf-8")
 
 
 if __name__ == "__main__":

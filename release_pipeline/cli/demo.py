@@ -56,6 +56,8 @@ def _demo(options: argparse.Namespace) -> int:
     levels = [finding.level for finding in verify(package, [str(site.officer)])]
     refusal = _ask_for_more(site, POLICY)
     program = PROGRAM if shutil.which(PROGRAM) else sys.argv[0]
+    if program.endswith("__main__.py"):
+        program = f"{sys.executable} -m release_pipeline.cli"
     progress("done")
     print(
         "\nRAND Health Insurance Experiment: yearly waves of the same people, each taken to a candidate, the first published.\n"

@@ -110,7 +110,7 @@ def attack_vectors(
     right = (np.mean(ratios[0] > 0) + np.mean(ratios[1] <= 0)) / 2
     return Attack(
         f"dp-mdav, {order}, {statistic} sums, noise of scope {noise}",
-        "whole table",
+        "whole table" if noise == "table" else "each centroid",
         float(Epsilon.of(epsilon)),
         secrets,
         float(np.abs(ratios).max()),

@@ -135,7 +135,13 @@ def reproduce(
     options = Options(place, quick, jobs, used, progress)
     found = {name: _run(name, experiment, folder, options) for name, experiment in chosen.items()}
     outcome = Outcome(found, folder / "reproduction.md")
-    page = make_page(outcome.chapters, quick=quick, compared=outcome.compared, departures=outcome.departures)
+    page = make_page(
+        outcome.chapters,
+        made=describe(names, quick=quick, seed=used),
+        quick=quick,
+        compared=outcome.compared,
+        departures=outcome.departures,
+    )
     outcome.page.write_text(page, encoding="utf-8")
     (folder / "manifest.json").write_text(json.dumps(_make_manifest(outcome, options), indent=2) + "\n", encoding="utf-8")
     return outcome
@@ -203,6 +209,12 @@ def _make_manifest(outcome: Outcome, options: Options) -> dict[str, Any]:
         "figures compared": outcome.compared,
         "figures that differ": [str(departure) for departure in outcome.departures],
     }
+
+
+def describe(names: Sequence[str], *, quick: bool, seed: int) -> str:
+    """The command that makes this run, and of which version."""
+    what = " ".join(["all"] if list(names) == list(CATALOGUE) else names) + (" --quick" if quick else "")
+    return f"`release-pipeline reproduce {what} --seed {seed}`, release-pipeline {__version__}"
 
 
 def choose_key_figures(name: str, results: Results) -> list[agreement.Figure]:

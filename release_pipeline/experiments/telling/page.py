@@ -9,7 +9,7 @@ from release_pipeline.experiments.telling.claims import LEAST_RUNS, Chapter, Fin
 TOP = """\
 # The papers, reproduced
 
-Made by `release-pipeline reproduce all`; written by hand is nothing below. A claim **holds** if it held in every run of every
+Made by {made}; written by hand is nothing below. A claim **holds** if it held in every run of every
 setting that it speaks of, **holds by the median** if the median of the runs of every setting did, and **holds in part** if that
 of some did; then it says where not, and why. Each setting with noise has at least {runs} runs with noise of their own, a quick
 run fewer; formulas, and clusters without noise, are computed once. Ranges are over all runs.
@@ -38,19 +38,21 @@ A quick run has other noise than this page, and compares what it measures with t
 command fails if they differ. A full run has the noise of this page, and gives the same figures, but for run times, and for the
 last digits of scales that come from powers of real numbers. Reference data are not shipped: the command says which files are
 missing and where they are published, and checks shape and content. Every run of every setting is in `EXPERIMENT/KIND.csv` and
-`.parquet` of the folder, each picture as SVG and PNG, and `manifest.json` has versions, hashes, seed and times."""
+`.parquet` of the folder (`release_pipeline/experiments/measuring` says what its
+columns are), each picture as SVG and PNG, and `manifest.json` has versions, hashes, seed and times."""
 
 
 def make_page(
     chapters: Mapping[str, Chapter],
     *,
+    made: str,
     quick: bool = False,
     compared: int = 0,
     departures: Sequence[object] = (),
     pictures: str = "",
 ) -> str:
     """The page, with pictures in folders by experiment under `pictures`."""
-    parts = [TOP.format(runs=LEAST_RUNS)]
+    parts = [TOP.format(runs=LEAST_RUNS, made=made)]
     if quick:
         parts.append(
             "**A quick run**: few settings with few runs each. Its verdicts are of these alone: a full run may judge otherwise."
@@ -95,7 +97,13 @@ def _tell_losses(losses: Sequence[Loss]) -> list[str]:
         definition = {"dp": "DP", "idp": "iDP"}[loss.definition]
         row = (loss.table, loss.method, definition, loss.scope, str(loss.k) if loss.k > 1 else "")
         rows.setdefault(row, {})[loss.epsilon] = loss.exact
-    lines = [[*row, *(show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons)] for row, found in rows.items()]
+    lines: list[list[str]] = []
+    for (*words, k), found in rows.items():
+        cells = [show(found[epsilon]) if epsilon in found else "" for epsilon in epsilons]
+        if lines and [*lines[-1][:4], *lines[-1][5:]] == [*words, *cells]:  # the same for one more k
+            lines[-1][4] = f"{lines[-1][4].partition(' to ')[0]} to {k}"
+        else:
+            lines.append([*words, k, *cells])
     head = ["table", "method", "definition", "scope of the claim", "k", *(f"epsilon {epsilon}" for epsilon in epsilons)]
     return ["## Advertised epsilon against exact loss", LOSSES, table(head, lines)]
 

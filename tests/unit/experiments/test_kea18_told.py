@@ -85,7 +85,7 @@ def test_every_claim_is_judged_and_can_hold() -> None:
 
 
 def test_use_and_safety_are_judged_at_the_same_epsilon() -> None:
-    """With ten times the linking nothing is left for k = 2; with figures that say no more than the mean there is nothing at all."""
+    """With ten times the linking nothing is left for k = 2; with figures that say no more than the mean, nothing at all."""
     none = "does not hold"
     for measure, factor, verdict in (("linking", 0.1, "holds"), ("measured_error", 1000, none), ("exposed", 1e6, none)):
         assert judge(tell(make_results(measure, factor)))[USE] == verdict

@@ -98,7 +98,7 @@ def chapter() -> Chapter:
 
 
 def test_the_page_says_everything_once(chapter: Chapter) -> None:
-    page = make_page({"kea18": chapter}, pictures="reproduction/")
+    page = make_page({"kea18": chapter}, made="hand", pictures="reproduction/")
     assert "| [kea18](#a-paper-what-it-says) | One is better. | holds in part | 1 of 2 |" in page
     assert "(reproduction/kea18/made-up.svg)" in page
     assert "- **One is better.** (figure 1) *holds in part*. 0.900 to 3.00 times" in page
@@ -109,7 +109,7 @@ def test_the_page_says_everything_once(chapter: Chapter) -> None:
 
 
 def test_the_page_of_a_quick_run_says_so(chapter: Chapter) -> None:
-    page = make_page({"kea18": chapter}, quick=True, compared=7, departures=["one is off"])
+    page = make_page({"kea18": chapter}, made="hand", quick=True, compared=7, departures=["one is off"])
     assert "**A quick run**" in page
     assert "6 of 7 agree" in page
     assert "- one is off" in page
