@@ -100,7 +100,7 @@ def test_without_matplotlib_it_says_what_to_install(
 
 @pytest.mark.slow
 def test_stopped_it_leaves_nobody_behind_and_goes_on(tmp_path: Path) -> None:
-    """SIGINT to all, as from a terminal: one sentence, and what was measured is kept. SIGKILL of the parent alone: workers end."""
+    """SIGINT to all, as from a terminal: one sentence, and what was measured is kept. SIGKILL of the parent: workers end."""
     command = [
         sys.executable,
         "-m",

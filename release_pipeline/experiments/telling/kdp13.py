@@ -193,7 +193,7 @@ def _judge_small(results: Results) -> list[Finding]:
                 f"{show(means[0])} to {show(means[-1])} and falls at {falls} of the {len(means) - 1} steps of k between. "
                 f"Under whole, moved back: {_range(whole)}",
                 why=f"Not in every single run for {list_names(cases.failed)}: noise is so wide that they lie anywhere in the "
-                f"domain whatever k is. Under whole it {'holds in every run' if np.all(whole > 1) else 'fails, too, in some run'}.",
+                f"domain whatever k is. Under whole it {'holds in every run' if np.all(whole > 1) else 'fails in some run'}.",
             )
         )
     return found
