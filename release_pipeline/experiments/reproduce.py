@@ -187,7 +187,7 @@ def _run(name: str, experiment: Experiment, folder: Path, options: Options) -> F
     manifest = {
         "settings": len(settings),
         "runs": runs,
-        "seconds": round(time.monotonic() - start, 1),
+        "seconds of this command": round(time.monotonic() - start, 1),
         "data": contents,
         "files": {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "claims": [asdict(finding) for finding in chapter.findings],

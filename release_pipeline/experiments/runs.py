@@ -15,9 +15,10 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -149,6 +150,29 @@ def measure_all(
     progress: Progress,
 ) -> Results:
     """All settings, `jobs` at a time, but for those that the file `kept` has; each is added to it as soon as it is measured."""
+    with _only_one(kept):
+        found = _read_kept(kept, fingerprint)
+        todo = [setting for setting in settings if (setting.key, setting.runs) not in found]
+        if len(todo) < len(settings):
+            progress(f"{len(settings) - len(todo):,} of {len(settings):,} settings were measured before")
+        told = time.monotonic()
+        with kept.open("a", encoding="utf-8") as file:
+            if kept.stat().st_size and not kept.read_bytes().endswith(b"\n"):
+                file.write("\n")  # of a line that was cut off
+            for number, (setting, rows) in enumerate(_measure(todo, measure, data, seed, jobs), 1):
+                found[setting.key, setting.runs] = rows
+                line = {"fingerprint": fingerprint, "setting": setting.key, "runs": setting.runs, "rows": rows}
+                file.write(json.dumps(line) + "\n")
+                file.flush()
+                if time.monotonic() > told + TELL_EVERY or number == len(todo):
+                    told = time.monotonic()
+                    progress(f"{number:,} of {len(todo):,}: {setting.key}")
+    return Results(Measured(setting, found[setting.key, setting.runs]) for setting in settings)
+
+
+@contextmanager
+def _only_one(kept: Path) -> Iterator[None]:
+    """Nobody else adds to this file meanwhile."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.open("ab") as lock:
         try:
@@ -157,36 +181,7 @@ def measure_all(
             raise WrongUsage(
                 "another run goes on in this folder.", where=str(kept), remedy="Wait for it, or name another."
             ) from None
-        return _measure_missing(settings, measure, data, seed, jobs, kept, fingerprint, progress)
-
-
-def _measure_missing(
-    settings: Sequence[Setting],
-    measure: Measure,
-    data: Path,
-    seed: int,
-    jobs: int,
-    kept: Path,
-    fingerprint: str,
-    progress: Progress,
-) -> Results:
-    found = _read_kept(kept, fingerprint)
-    todo = [setting for setting in settings if (setting.key, setting.runs) not in found]
-    if len(todo) < len(settings):
-        progress(f"{len(settings) - len(todo):,} of {len(settings):,} settings were measured before")
-    told = time.monotonic()
-    with kept.open("a", encoding="utf-8") as file:
-        if kept.stat().st_size and not kept.read_bytes().endswith(b"\n"):
-            file.write("\n")  # of a line that was cut off
-        for number, (setting, rows) in enumerate(_measure(todo, measure, data, seed, jobs), 1):
-            found[setting.key, setting.runs] = rows
-            line = {"fingerprint": fingerprint, "setting": setting.key, "runs": setting.runs, "rows": rows}
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            if time.monotonic() > told + TELL_EVERY or number == len(todo):
-                told = time.monotonic()
-                progress(f"{number:,} of {len(todo):,}: {setting.key}")
-    return Results(Measured(setting, found[setting.key, setting.runs]) for setting in settings)
+        yield
 
 
 def _measure(

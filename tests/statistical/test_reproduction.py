@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from release_pipeline.experiments.agreement import UNREPEATABLE, Departure, compare, read_figures
+from release_pipeline.experiments.measuring import masking
 from release_pipeline.experiments.names import EXPERIMENTS
 from release_pipeline.experiments.reproduce import CATALOGUE, QUICK_SEED
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
@@ -146,6 +147,21 @@ def test_a_wrong_sensitivity_is_found_by_the_error(reference_data: Path, monkeyp
     monkeypatch.setattr(methods, "trimmed_moves", narrow)
     departures = measure_quickly(reference_data, "idp24", _on_census("idp-cbls"))
     assert any(departure.measure == "sse" for departure in departures)
+
+
+def test_plain_sums_under_the_noise_of_trimmed_ones_are_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are as before, and the claim would be void."""
+    monkeypatch.setattr(methods, "trimmed_sums", lambda clusters: clusters.sums())
+    departures = measure_quickly(reference_data, "idp24", _on_census("idp-cbls"))
+    assert any(departure.measure == "without_noise" for departure in departures)
+
+
+def test_one_noise_for_all_columns_is_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are as before, and differences of columns would be without noise."""
+    true = masking.add_noise
+    monkeypatch.setattr(masking, "add_noise", lambda part, *, secret, context: true(part, secret=secret, context=context[:-1]))
+    departures = measure_quickly(reference_data, "idp24", _on_census("dp-um"))
+    assert any(departure.measure == "noise_correlation" for departure in departures)
 
 
 def test_forgotten_consistency_is_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 As the paper has it: the claim is for each centroid (scope `centroid`), noise is added to it without consistency, epsilon is split
 equally over the columns, and alpha says how far the declared domain reaches, [0, alpha max]. Released values are moved back into
 the domain, as ours always are. `sse` is the paper's mean SSE, divided by the square of the variance; `error` is free of units.
+`without_noise` is the error of the means as they are, `noise_correlation` how alike the noise of different columns is: no reader
+learns either, and wrong code would show in them.
 
 For the F-measures the class is masked with the other columns and read off the masked value: census ERNVAL above 30,000, wine
 quality above 6. A forest learns from the first 66% of the released records and is tested on the remaining original ones.
@@ -15,7 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from release_pipeline.experiments.measuring.masking import Rank, add_losses, prepare_columns, release_all
+from release_pipeline.experiments.measuring.masking import (
+    Rank,
+    add_losses,
+    draw_means,
+    find_means,
+    prepare_columns,
+    release_all,
+    spread,
+)
 from release_pipeline.experiments.runs import Setting
 from release_pipeline.experiments.tables import CENSUS, COLUMNS, Source, read_source
 from release_pipeline.privacy.utility import column_error, sse_paper
@@ -67,8 +77,20 @@ def _measure_error(data: Path, setting: Setting, secrets: Sequence[bytes]) -> li
     source = read_source(data, setting.text("table"), alpha=setting.text("alpha"))
     context = ("idp24", *(value for name, value in setting.fields if name != "alpha"))  # so that only the domain differs
     columns = prepare_columns(source, _how(setting), context)
-    loss = add_losses(columns)
-    return [{**compare(source, released), "loss": loss} for released in release_all(columns, secrets, context)]
+    means = find_means(columns)
+    same = {"loss": add_losses(columns), "without_noise": compare(source, spread(columns, means))["error"]}
+    found: list[dict[str, float]] = []
+    for secret in secrets:
+        noisy = draw_means(columns, secret, context)
+        alike = correlate([one - mean for one, mean in zip(noisy, means, strict=True)])
+        found.append({**compare(source, spread(columns, noisy)), **same, "noise_correlation": alike})
+    return found
+
+
+def correlate(columns: Sequence[np.ndarray]) -> float:
+    """The mean correlation of pairs of columns, which differ from 0 by chance where noise is drawn for each on its own."""
+    correlation = np.corrcoef(np.stack([column for column in columns if np.ptp(column) > 0]))
+    return float(np.mean(correlation[np.triu_indices(len(correlation), 1)]))
 
 
 def compare(source: Source, released: np.ndarray) -> dict[str, float]:

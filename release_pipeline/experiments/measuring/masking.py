@@ -73,11 +73,24 @@ def _find_exact_loss(prepare: Callable[[Epsilon], Statistics], share: Epsilon) -
     return found
 
 
+def draw_means(columns: Sequence[Statistics], secret: bytes, context: Sequence[Context]) -> list[Numbers]:
+    """The noisy mean of each cluster, column by column: what this secret makes of them."""
+    return [add_noise(part, secret=secret, context=(*context, place)) for place, part in enumerate(columns)]
+
+
+def find_means(columns: Sequence[Statistics]) -> list[Numbers]:
+    """The same without noise."""
+    return [part.grid.restore(part.statistic / part.size) for part in columns]
+
+
+def spread(columns: Sequence[Statistics], means: Sequence[Numbers]) -> Numbers:
+    """Each record's means, in record order."""
+    return np.stack([mean[part.cluster] for part, mean in zip(columns, means, strict=True)], axis=1)
+
+
 def release(columns: Sequence[Statistics], secret: bytes, context: Sequence[Context]) -> Numbers:
     """Masked records in record order: what this secret makes of them."""
-    return np.stack(
-        [add_noise(part, secret=secret, context=(*context, place))[part.cluster] for place, part in enumerate(columns)], axis=1
-    )
+    return spread(columns, draw_means(columns, secret, context))
 
 
 def release_all(columns: Sequence[Statistics], secrets: Sequence[bytes], context: Sequence[Context]) -> Iterator[Numbers]:
