@@ -31,7 +31,7 @@ def add_commands(commands: Any) -> None:
         "--data", type=Path, metavar="FOLDER", help="the reference data (default: RELEASE_PIPELINE_REFERENCE_DATA)"
     )
     reproduce.add_argument(
-        "-o", "--output", type=Path, default=Path("reproduction"), metavar="FOLDER", help="where to write (default: reproduction)"
+        "-o", "--output", type=Path, metavar="FOLDER", help="where to write (default: reproduction-EXPERIMENT, here)"
     )
     reproduce.add_argument("--quick", action="store_true", help="few settings and runs, about a minute")
     reproduce.add_argument(
@@ -58,10 +58,11 @@ def job_number(text: str) -> int:
 def _reproduce(options: argparse.Namespace) -> int:
     from release_pipeline.experiments.reproduce import reproduce
 
+    folder = options.output or Path(f"reproduction-{options.experiment}{'-quick' if options.quick else ''}")
     try:
         outcome = reproduce(
             list(EXPERIMENTS) if options.experiment == ALL else [options.experiment],
-            options.output,
+            folder,
             data=options.data,
             quick=options.quick,
             jobs=options.jobs,

@@ -116,7 +116,12 @@ def test_stopped_it_leaves_nobody_behind_and_goes_on(tmp_path: Path) -> None:
     kept = tmp_path / "out" / "measured" / "prs20.jsonl"
     for stop in (signal.SIGINT, signal.SIGKILL):
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=_hear_interrupts,
         ) as child:
             before = kept.read_bytes().count(b"\n") if kept.exists() else 0
             deadline = time.monotonic() + LONGEST
@@ -137,6 +142,11 @@ def test_stopped_it_leaves_nobody_behind_and_goes_on(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "settings were measured before" in done.stderr
+
+
+def _hear_interrupts() -> None:
+    """Whoever runs the tests in the background may have had SIGINT ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _alive(session: int) -> list[int]:
