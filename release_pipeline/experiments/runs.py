@@ -18,12 +18,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from threading import Thread
+from threading import Thread, current_thread, main_thread
+from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,7 +39,7 @@ Row: TypeAlias = "dict[str, Field | float]"
 Progress: TypeAlias = Callable[[str], object]
 
 CODE = ("privacy", "policy", "stages", "experiments/measuring", "experiments/tables.py", "experiments/runs.py")
-TELL_EVERY, LOOK_EVERY = 5.0, 2.0  # seconds
+TELL_EVERY, LOOK_EVERY, LISTEN_EVERY = 5.0, 2.0, 0.5  # seconds
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "cryptography")
 
 
@@ -192,13 +193,17 @@ def _measure(
             yield setting, measure(data, setting, make_secrets(seed, setting.runs))
         return
     begin = (os.getpid(), hash_code())
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=begin) as pool:
-        waiting: dict[Future[list[dict[str, float]]], Setting] = {}
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=begin)
+    waiting: dict[Future[list[dict[str, float]]], Setting] = {}
+    with _put_off(signal.SIGINT, signal.SIGTERM) as heard, pool:
         try:
-            for setting in settings:
-                waiting[pool.submit(measure, data, setting, make_secrets(seed, setting.runs))] = setting
+            with _handled(signal.SIGINT, signal.SIG_IGN):  # the processes begin with the first setting, and inherit that
+                for setting in settings:
+                    waiting[pool.submit(measure, data, setting, make_secrets(seed, setting.runs))] = setting
             while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                if heard:
+                    waiting = {future: setting for future, setting in waiting.items() if not future.cancel()}
+                done, _ = wait(waiting, LISTEN_EVERY, return_when=FIRST_COMPLETED)
                 for future in done:
                     yield waiting.pop(future), future.result()
         except BrokenProcessPool:
@@ -211,10 +216,37 @@ def _measure(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _put_off(*signals: signal.Signals) -> Iterator[list[int]]:
+    """These signals only add their number to the list, and do what they do at the end: an exception in the midst of a wait for
+    other processes would leave its locks held for ever."""
+    heard: list[int] = []
+    try:
+        with ExitStack() as handlers:
+            for one in signals:
+                handlers.enter_context(_handled(one, lambda number, _: heard.append(number)))
+            yield heard
+    finally:
+        for number in heard[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _handled(one: signal.Signals, handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+    """A signal is handled in this way, but where it was ignored, or cannot be: outside of the main thread."""
+    before = signal.getsignal(one)
+    if before in (None, signal.SIG_IGN) or current_thread() is not main_thread():
+        yield
+        return
+    signal.signal(one, handler)
+    try:
+        yield
+    finally:
+        signal.signal(one, before)
+
+
 def _begin(parent: int, code: str) -> None:
-    """In a process that measures: only the one that a person stops says that it stopped; nobody goes on without it, or with other
-    code than it has."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a process that measures: nobody goes on without the one that began it, or with other code than it has."""
     if hash_code() != code:
         raise StoppedWorker("the code was changed while it was measured with.")
 

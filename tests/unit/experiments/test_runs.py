@@ -133,6 +133,26 @@ def test_a_killed_worker_is_told_to_a_person(tmp_path: Path) -> None:
     assert len(run(tmp_path).measured) == 12
 
 
+def interrupt(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict[str, float]]:
+    os.kill(int((data.parent / "pid").read_text()), signal.SIGINT)
+    return square(data, setting, secrets)
+
+
+def test_interrupted_by_whoever_measures_it_keeps_what_was_begun(tmp_path: Path) -> None:
+    """SIGINT while it waits: KeyboardInterrupt, no lock held for ever, nothing measured twice."""
+    (tmp_path / "pid").write_text(str(os.getpid()))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background may have had it ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, jobs=2, measure=interrupt)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert 0 < (tmp_path / "kept.jsonl").read_bytes().count(b"\n") == len(count_marks_so_far(tmp_path)) < 12
+    assert len(run(tmp_path, jobs=2).measured) == 12
+    assert count_marks(tmp_path) == [1] * 12
+
+
 def test_secrets_differ_by_run_and_seed() -> None:
     secrets = [*make_secrets(1, 5), *make_secrets(2, 5)]
     assert len(set(secrets)) == 10
