@@ -5,6 +5,7 @@ A run goes into one folder:
     reproduction.md                 the page: each claim in one line, its picture, what was measured, whether it holds
     manifest.json                   what was run: versions, data, seed, times, and the hash of every table and picture
     EXPERIMENT/KIND.csv, .parquet   a row for each run of each setting
+    EXPERIMENT/README.md            what their columns are
     EXPERIMENT/PICTURE.svg, .png
     run.json                        which experiments, of which seed and length
     measured/EXPERIMENT.jsonl       what was measured so far: a run that was stopped goes on there
@@ -48,6 +49,7 @@ from release_pipeline.experiments.telling import kea18 as tell_kea18
 from release_pipeline.experiments.telling import ours as tell_ours
 from release_pipeline.experiments.telling import prs20 as tell_prs20
 from release_pipeline.experiments.telling.claims import Chapter
+from release_pipeline.experiments.telling.columns import explain_columns
 from release_pipeline.experiments.telling.page import make_page
 
 KEPT, BEGUN = "measured", "run.json"  # what was measured so far, and of what
@@ -183,12 +185,12 @@ def _run(name: str, experiment: Experiment, folder: Path, options: Options) -> F
         progress=lambda words: options.progress(f"{name}: {words}"),
     )
     chapter = experiment.tell(results)
-    files = [*_write_tables(results, folder / name), *_draw(chapter, folder / name)]
+    files = [*_write_tables(name, results, folder / name), *_draw(chapter, folder / name)]
     manifest = {
         "settings": len(settings),
         "runs": runs,
         "seconds of this command": round(time.monotonic() - start, 1),
-        "data": contents,
+        "contents of the data": contents,
         "files": {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "claims": [asdict(finding) for finding in chapter.findings],
     }
@@ -223,15 +225,17 @@ def choose_key_figures(name: str, results: Results) -> list[agreement.Figure]:
     return [figure for figure in agreement.summarise(name, results) if figure.setting in quick]
 
 
-def _write_tables(results: Results, folder: Path) -> list[Path]:
+def _write_tables(name: str, results: Results, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
-    for kind, rows in results.tables.items():
-        table = pa.Table.from_pylist(rows)
+    tables = {kind: pa.Table.from_pylist(rows) for kind, rows in results.tables.items()}
+    for kind, made in tables.items():
         files += [folder / f"{kind}.csv", folder / f"{kind}.parquet"]
-        pyarrow.csv.write_csv(table, files[-2])
-        pyarrow.parquet.write_table(table, files[-1])
-    return files
+        pyarrow.csv.write_csv(made, files[-2])
+        pyarrow.parquet.write_table(made, files[-1])
+    about = folder / "README.md"
+    about.write_text(explain_columns(name, {kind: made.column_names for kind, made in tables.items()}), encoding="utf-8")
+    return [*files, about]
 
 
 def _draw(chapter: Chapter, folder: Path) -> list[Path]:

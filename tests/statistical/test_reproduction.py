@@ -51,7 +51,7 @@ def test_a_quick_run_agrees_with_the_committed_figures(quick: tuple[Path, str]) 
 
 
 def test_a_run_leaves_tables_pictures_a_page_and_a_manifest(quick: tuple[Path, str]) -> None:
-    """CSV and Parquet hold the same; every file is as the manifest says; every picture of the page is there, twice."""
+    """CSV and Parquet hold the same, columns are explained, every file is as the manifest says, every picture is there, twice."""
     folder = quick[0]
     manifest = json.loads((folder / "manifest.json").read_text())
     assert list(manifest["experiments"]) == list(EXPERIMENTS)
@@ -67,6 +67,8 @@ def test_a_run_leaves_tables_pictures_a_page_and_a_manifest(quick: tuple[Path, s
             with file.open(newline="") as lines:
                 head, *rows = csv.reader(lines)
             assert (head, len(rows)) == (columns.column_names, columns.num_rows)
+            told_columns = (folder / name / "README.md").read_text().partition(f"\n## {file.stem}\n")[2].partition("\n## ")[0]
+            assert re.findall(r"^\| `(\w+)` \| \S.* \|$", told_columns, re.MULTILINE) == head
     page = (folder / "reproduction.md").read_text()
     pictures = re.findall(r"\]\(([\w/-]+\.svg)\)", page)
     assert len(pictures) >= 8

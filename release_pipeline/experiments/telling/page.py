@@ -38,8 +38,8 @@ A quick run has other noise than this page, and compares what it measures with t
 command fails if they differ. A full run has the noise of this page, and gives the same figures, but for run times, and for the
 last digits of scales that come from powers of real numbers. Reference data are not shipped: the command says which files are
 missing and where they are published, and checks shape and content. Every run of every setting is in `EXPERIMENT/KIND.csv` and
-`.parquet` of the folder (`release_pipeline/experiments/measuring` says what its
-columns are), each picture as SVG and PNG, and `manifest.json` has versions, hashes, seed and times."""
+`.parquet` of the folder, with what the columns are in `EXPERIMENT/README.md`; each picture is there as SVG and PNG, and
+`manifest.json` has versions, hashes, seed and times."""
 
 
 def make_page(
