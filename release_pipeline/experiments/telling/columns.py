@@ -81,14 +81,14 @@ ITS_OWN = {
         "same": "share of the records in classes that have one height only",
         "mean_error": "relative error of one who takes the class's mean for each height",
         "loss": "OLA's own loss of the levels that it chose",
-        **{name: "the level that OLA chose" for name in ("age", "sex", "race", "marital_status")},
+        **dict.fromkeys(("age", "sex", "race", "marital_status"), "the level that OLA chose"),
         "mondrian_over_ola": "CPU time of the one grouping over that of the other",
         "noise_over_ola": "CPU time of the noise over that of the grouping",
         "noise_over_mondrian": "CPU time of the noise over that of the grouping",
     },
     "ours": {
-        "scales": "public: eps-DP by public facts; rescaled: the paper's proportions at this exact loss (iDP); calibrated: the least "
-        "expected error at this exact loss (iDP); advertised: epsilon for each centroid, a greater loss",
+        "scales": "public: eps-DP by public facts; rescaled: the paper's proportions at this exact loss (iDP); calibrated: the "
+        "least expected error at this exact loss (iDP); advertised: epsilon for each centroid, a greater loss",
         "consistency": "isotonic: noisy means put in order by least squares",
         "statistic": "plain or trimmed sums of a cluster",
         "least_share": "the least exact loss of a column over its share of epsilon",
