@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import PROGRAM, Progress
+from release_pipeline.cli.options import PROGRAM, Progress, whole_number
 from release_pipeline.experiments.names import EXPERIMENTS
 
 ALL = "all"
@@ -35,24 +35,19 @@ def add_commands(commands: Any) -> None:
     )
     reproduce.add_argument("--quick", action="store_true", help="few settings and runs, about a minute")
     reproduce.add_argument(
-        "--jobs", type=job_number, default=os.cpu_count() or 1, metavar="N", help="settings at a time (default: cores)"
+        "--jobs",
+        type=whole_number(1, MOST_JOBS, f"a whole number from 1 to {MOST_JOBS}"),
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="settings at a time (default: cores)",
     )
-    reproduce.add_argument("--seed", type=seed_number, metavar="N", help="other noise (default: 1; 2 with --quick)")
+    reproduce.add_argument(
+        "--seed",
+        type=whole_number(0, 2**64 - 1, "a whole number below 2^64"),
+        metavar="N",
+        help="other noise (default: 1; 2 with --quick)",
+    )
     reproduce.set_defaults(run=_reproduce)
-
-
-def seed_number(text: str) -> int:
-    """A seed, as argparse asks for it."""
-    if not text.isdecimal() or int(text) >= 2**64:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number below 2^64")
-    return int(text)
-
-
-def job_number(text: str) -> int:
-    """How many processes, as argparse asks for it."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_JOBS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 to {MOST_JOBS}")
-    return int(text)
 
 
 def _reproduce(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import argparse
 import getpass
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "release-pipeline"
 MOST_ROWS = 10**12
+MOST_DIGITS = 100
 
 
 class Progress:
@@ -78,11 +80,15 @@ def read_passphrase_of(options: argparse.Namespace, *, twice: bool = False) -> s
     return given
 
 
-def port_number(text: str) -> int:
-    """A port, as argparse asks for it."""
-    if not text.isdigit() or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a port")
-    return int(text)
+def whole_number(least: int, most: int, what: str) -> Callable[[str], int]:
+    """A whole number of that range, as argparse asks for it."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or len(text) > MOST_DIGITS or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}")
+        return int(text)
+
+    return read
 
 
 def positive(text: str) -> int:

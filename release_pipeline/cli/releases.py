@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import Progress, add_home, port_number
+from release_pipeline.cli.options import Progress, add_home, whole_number
 from release_pipeline.errors import WrongUsage
 
 
@@ -51,7 +51,7 @@ def add_commands(commands: Any) -> None:
     prune.set_defaults(run=_prune)
 
     ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
-    ui.add_argument("--port", type=port_number, default=3000, help="default: 3000")
+    ui.add_argument("--port", type=whole_number(1, 65535, "a port"), default=3000, help="default: 3000")
     ui.add_argument("--read-only", action="store_true", help="for auditors: nothing can be started")
     add_home(ui)
     ui.set_defaults(run=_ui)

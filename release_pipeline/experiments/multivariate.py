@@ -35,9 +35,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.experiments.measuring.masking import average, cluster_records
 from release_pipeline.experiments.tables import KEY, MADE_UP, MADE_UP_RECORDS, Source, find_data, make_up, read_source
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.privacy import Epsilon, mdav, order_clusters
+from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.methods import add_noise
 from release_pipeline.privacy.vectors import (
     Insensitive,
@@ -202,16 +203,9 @@ def run(
 
 def measure_alone(source: Source, k: int, clusters: str) -> Alone:
     """Centroids of mdav's clusters, or of those along an order."""
-    units = source.units
-    if clusters == "mdav":
-        cluster = mdav(units, k).astype(np.intp)
-    else:
-        order, transform = ORDERS[clusters]
-        widths = [grid.width for grid in source.grids]
-        cluster = order_clusters(units, widths, k, order=order, transforms=[transform] * len(widths)).cluster
-    size = np.bincount(cluster)
-    centroids = [np.bincount(cluster, column) / size for column in source.values.T]
-    mean, median = source.measure(np.stack(centroids, axis=1)[cluster])
+    order, transform = ("mdav", "linear") if clusters == "mdav" else ORDERS[clusters]
+    cluster = cluster_records(source, order, k, transform)
+    mean, median = source.measure(average(source, [cluster] * len(source.grids)))
     return Alone(source.name, k, clusters, mean, median)
 
 

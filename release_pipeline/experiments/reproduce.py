@@ -80,12 +80,13 @@ CATALOGUE = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a run goes: where the data lie, how many settings at a time, and which noise."""
+    """How a run goes: where the data lie, how many settings at a time, which noise, and which figures to compare with."""
 
     data: Path
     quick: bool
     jobs: int
     seed: int
+    committed: list[agreement.Figure]
     progress: Progress
 
 
@@ -134,7 +135,7 @@ def reproduce(
     place = find_data(data, dict.fromkeys(table for experiment in chosen.values() for table in experiment.tables))
     used = seed if seed is not None else QUICK_SEED if quick else SEED
     _check_folder(folder, {"experiments": list(names), "quick": quick, "seed": used})
-    options = Options(place, quick, jobs, used, progress)
+    options = Options(place, quick, jobs, used, agreement.read_figures(), progress)
     found = {name: _run(name, experiment, folder, options) for name, experiment in chosen.items()}
     outcome = Outcome(found, folder / "reproduction.md")
     page = make_page(
@@ -194,7 +195,7 @@ def _run(name: str, experiment: Experiment, folder: Path, options: Options) -> F
         "files": {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "claims": [asdict(finding) for finding in chapter.findings],
     }
-    return Found(results, chapter, *agreement.compare(name, results, agreement.read_figures()), manifest)
+    return Found(results, chapter, *agreement.compare(name, results, options.committed), manifest)
 
 
 def _make_manifest(outcome: Outcome, options: Options) -> dict[str, Any]:

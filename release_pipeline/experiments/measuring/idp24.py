@@ -28,7 +28,7 @@ from release_pipeline.experiments.measuring.masking import (
 )
 from release_pipeline.experiments.runs import Setting
 from release_pipeline.experiments.tables import CENSUS, COLUMNS, Source, read_source
-from release_pipeline.privacy.utility import column_error, sse_paper
+from release_pipeline.privacy.utility import sse_paper
 from release_pipeline.stages.measures.prediction import measure_forest
 
 METHODS = ("laplace", "dp-um", "idp-ls", "idp-cbls")
@@ -78,7 +78,7 @@ def _measure_error(data: Path, setting: Setting, secrets: Sequence[bytes]) -> li
     context = ("idp24", *(value for name, value in setting.fields if name != "alpha"))  # so that only the domain differs
     columns = prepare_columns(source, _how(setting), context)
     means = find_means(columns)
-    same = {"loss": add_losses(columns), "without_noise": compare(source, spread(columns, means))["error"]}
+    same = {"loss": add_losses(columns), "without_noise": source.measure(spread(columns, means))[0]}
     found: list[dict[str, float]] = []
     for secret in secrets:
         noisy = draw_means(columns, secret, context)
@@ -95,10 +95,8 @@ def correlate(columns: Sequence[np.ndarray]) -> float:
 
 def compare(source: Source, released: np.ndarray) -> dict[str, float]:
     """The paper's mean SSE, and the mean and the median over columns of the error."""
-    pairs = list(zip(source.values.T, released.T, strict=True))
-    errors = [column_error(x, y) for x, y in pairs]
-    sse = sse_paper([x for x, _ in pairs], [y for _, y in pairs])
-    return {"sse": sse, "error": float(np.mean(errors)), "median_error": float(np.median(errors))}
+    mean, median = source.measure(released)
+    return {"sse": sse_paper([*source.values.T], [*released.T]), "error": mean, "median_error": median}
 
 
 def _measure_classes(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict[str, float]]:

@@ -23,14 +23,22 @@ from typing import cast
 
 import numpy as np
 
-from release_pipeline.experiments.measuring.masking import KNOWN, Rank, add_losses, prepare_columns, release
+from release_pipeline.experiments.measuring.masking import (
+    KNOWN,
+    Rank,
+    add_losses,
+    average,
+    cluster_records,
+    prepare_columns,
+    release,
+)
 from release_pipeline.experiments.runs import Setting
 from release_pipeline.experiments.tables import Numbers, Source, read_source
-from release_pipeline.privacy import Epsilon, mdav, order_clusters
+from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.methods import Statistics, add_noise
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.privacy.utility import column_error, sse_paper
+from release_pipeline.privacy.utility import sse_paper
 from release_pipeline.privacy.vectors import Insensitive, Order, VectorScope, compute_vectors
 
 COLUMNS = ("FICA", "FEDTAX", "INTVAL", "POTHVAL")
@@ -63,7 +71,8 @@ def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict
     """One setting in all of its runs."""
     source = read_source(data, "census", COLUMNS)
     if setting.kind == "clusters":
-        return [compare(source, _average(source, setting))] * len(secrets)
+        cluster = cluster_records(source, setting.text("order"), setting.number("k"))
+        return [compare(source, average(source, [cluster] * len(COLUMNS)))] * len(secrets)
     context = ("kdp13", setting.key)
     columns = _prepare(source, setting, context)
     loss = add_losses(columns) if setting.text("order") == "laplace" else columns[0].loss["table"]
@@ -78,12 +87,11 @@ def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict
 
 def compare(source: Source, released: Numbers) -> dict[str, float]:
     """The errors of a released table in record order, and the percentage of its records that are linked to their own."""
-    pairs = list(zip(source.values.T, released.T, strict=True))
     everybody = np.arange(len(released))
     linked = record_linkage(source.values, released, everybody, positions=everybody)
     return {
-        "sse": float(np.mean([column_error(x, y) for x, y in pairs])),
-        "sse_paper": sse_paper([x for x, _ in pairs], [y for _, y in pairs]),
+        "sse": source.measure(released)[0],
+        "sse_paper": sse_paper([*source.values.T], [*released.T]),
         "linkage": 100 * linked.value,
     }
 
@@ -98,14 +106,3 @@ def _prepare(source: Source, setting: Setting, context: Sequence[Context]) -> li
     scope = cast(VectorScope, setting.text("scope"))
     spec = Insensitive(epsilons, k, cast(Order, order), "plain", scope, ("linear",) * count)
     return compute_vectors(source.units, grids=source.grids, spec=spec, secret=KNOWN, context=context)
-
-
-def _average(source: Source, setting: Setting) -> Numbers:
-    """The exact centroid of the cluster of each record."""
-    k, order = setting.number("k"), setting.text("order")
-    if order == "mdav":
-        cluster = mdav(source.units, k)
-    else:
-        cluster = order_clusters(source.units, [grid.width for grid in source.grids], k, order=order).cluster
-    size = np.bincount(cluster)
-    return np.stack([(np.bincount(cluster, column) / size)[cluster] for column in source.values.T], axis=1)

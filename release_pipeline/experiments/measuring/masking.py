@@ -11,7 +11,8 @@ import numpy as np
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.experiments.tables import Numbers, Source
-from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy import Epsilon, mdav, order_clusters
+from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.methods import Claim, Statistics, add_noise, compute_statistics
 from release_pipeline.privacy.noise import Context
 
@@ -97,6 +98,20 @@ def release_all(columns: Sequence[Statistics], secrets: Sequence[bytes], context
     """One masked table for each secret."""
     for secret in secrets:
         yield release(columns, secret, context)
+
+
+def cluster_records(source: Source, clusters: str, k: int, transform: str = "linear") -> IntArray:
+    """The cluster of each record, of all columns together: MDAV's, or along an order, corner or hilbert."""
+    if clusters == "mdav":
+        return mdav(source.units, k)
+    widths = [grid.width for grid in source.grids]
+    return order_clusters(source.units, widths, k, order=clusters, transforms=[transform] * len(widths)).cluster
+
+
+def average(source: Source, clusters: Sequence[IntArray]) -> Numbers:
+    """Each record's exact means, in record order; the clusters are of each column."""
+    means = [np.bincount(cluster, x) / np.bincount(cluster) for cluster, x in zip(clusters, source.values.T, strict=True)]
+    return np.stack([mean[cluster] for mean, cluster in zip(means, clusters, strict=True)], axis=1)
 
 
 def add_losses(columns: Sequence[Statistics]) -> float:

@@ -24,13 +24,15 @@ from release_pipeline.experiments.measuring.masking import (
     KNOWN,
     Rank,
     add_losses,
+    average,
+    cluster_records,
     prepare_at_exact_loss,
     prepare_columns,
     release_all,
 )
 from release_pipeline.experiments.runs import Setting
 from release_pipeline.experiments.tables import MADE_UP_RECORDS, Source, make_up, read_source
-from release_pipeline.privacy import Epsilon, mdav, order_clusters
+from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.methods import Statistics
 from release_pipeline.privacy.vectors import Insensitive, Order, compute_vectors
 
@@ -159,15 +161,8 @@ def _prepare_together(source: Source, setting: Setting, context: Sequence[str | 
 
 def _measure_clusters(source: Source, setting: Setting) -> dict[str, float]:
     """Centroids as they are."""
-    k, clusters = setting.number("k"), setting.text("clusters")
-    if clusters == "mdav":
-        cluster = mdav(source.units, k).astype(np.intp)
-    else:
-        widths = [grid.width for grid in source.grids]
-        transforms = ["linear"] * len(widths)
-        cluster = order_clusters(source.units, widths, k, order=_order(clusters), transforms=transforms).cluster
-    size = np.bincount(cluster)
-    return _errors(source, np.stack([(np.bincount(cluster, x) / size)[cluster] for x in source.values.T], axis=1))
+    cluster = cluster_records(source, setting.text("clusters"), setting.number("k"))
+    return _errors(source, average(source, [cluster] * len(source.grids)))
 
 
 def _order(name: str) -> Order:

@@ -23,13 +23,20 @@ from typing import cast
 
 import numpy as np
 
-from release_pipeline.experiments.measuring.masking import KNOWN, Rank, add_losses, prepare_columns, release
+from release_pipeline.experiments.measuring.masking import (
+    KNOWN,
+    Rank,
+    add_losses,
+    average,
+    cluster_records,
+    prepare_columns,
+    release,
+)
 from release_pipeline.experiments.runs import Setting
 from release_pipeline.experiments.tables import MADE_UP_RECORDS, Numbers, Source, make_up
-from release_pipeline.privacy import Epsilon, Grid, mdav
+from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.clusters import cut_ranks, rank_clusters
-from release_pipeline.privacy.curve import order_clusters
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics
 from release_pipeline.privacy.noise import noise_stream
@@ -316,20 +323,14 @@ def _measure_clusters(setting: Setting, secret: bytes) -> dict[str, float]:
     source = make_up(MADE_UP_RECORDS)
     released = np.empty_like(source.values)
     for rows in split_rows(len(released), setting.number("parts"), secret):
-        released[rows] = _average(Source(source.name, source.values[rows], source.grids), *CLUSTERS[setting.text("clusters")])
+        released[rows] = _average_part(
+            Source(source.name, source.values[rows], source.grids), *CLUSTERS[setting.text("clusters")]
+        )
     return {"error": source.measure(released)[0]}
 
 
-def _average(part: Source, how: str, k: int) -> Numbers:
+def _average_part(part: Source, how: str, k: int) -> Numbers:
     """The exact centroid of the cluster of each record."""
     if how == "rank":
-        clusters = [rank_clusters(column, k).cluster for column in part.units.T]
-    elif how == "mdav":
-        clusters = [mdav(part.units, k)] * len(part.grids)
-    else:
-        clusters = [order_clusters(part.units, [grid.width for grid in part.grids], k, order=how).cluster] * len(part.grids)
-    means = [
-        (np.bincount(cluster, column) / np.bincount(cluster))[cluster]
-        for cluster, column in zip(clusters, part.values.T, strict=True)
-    ]
-    return np.stack(means, axis=1)
+        return average(part, [rank_clusters(column, k).cluster for column in part.units.T])
+    return average(part, [cluster_records(part, how, k)] * len(part.grids))

@@ -12,6 +12,7 @@ import numpy as np
 from release_pipeline.experiments.telling.pictures import Picture
 
 Verdict: TypeAlias = Literal["holds", "holds by the median", "holds in part", "does not hold", "not measured"]
+DEFINITIONS = {"dp": "DP", "idp": "iDP"}
 LEAST_RUNS = 10  # for a verdict
 
 
@@ -131,6 +132,11 @@ def show(number: float) -> str:
         return f"{number:.3g}"
     digits = 2 - floor(log10(abs(number)))
     return f"{round(number, digits):,.{max(digits, 0)}f}"
+
+
+def show_range(runs: np.ndarray) -> str:
+    """From the least to the greatest, or the one there is."""
+    return show(float(runs.min())) if np.ptp(runs) == 0 else f"{show(float(runs.min()))} to {show(float(runs.max()))}"
 
 
 def list_names(names: Sequence[str], most: int = 6) -> str:

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, table
+from release_pipeline.experiments.telling.claims import DEFINITIONS, Cases, Chapter, Finding, Loss, list_names, show, table
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 from release_pipeline.privacy.methods import DEFINITION
 
@@ -24,9 +24,6 @@ Classes, figures 5 and 6: a random forest learns from the first 66% of the relea
 original ones; census ERNVAL above 30,000, wine quality above 6. The class is masked like every other column (10 and 12 columns
 share epsilon), and read off the masked value. Bands reach from the least to the greatest of the runs, where nothing else is
 said."""
-
-
-NAMES = {"dp": "DP", "idp": "iDP"}
 
 
 def tell(results: Results) -> Chapter:
@@ -55,7 +52,7 @@ def _series(results: Results, kind: str, measure: str, **fields: str | int) -> l
         ks = results.values(kind, "k", method=method, **fields)
         made.append(
             Series(
-                f"{method} ({NAMES[DEFINITION[method]]})",
+                f"{method} ({DEFINITIONS[DEFINITION[method]]})",
                 ks,
                 [results.runs(kind, measure, method=method, k=k, **fields) for k in ks],
             )
@@ -334,5 +331,6 @@ def _tell_best(results: Results) -> str:
             row.append(f"{means[k]:.2g}" if method == "laplace" else f"{means[k]:.2g} (k {k})")
         rows.append(row)
     return table(
-        ["table", "epsilon", *(f"{method} ({NAMES[DEFINITION[method]]})" for method in results.values("error", "method"))], rows
+        ["table", "epsilon", *(f"{method} ({DEFINITIONS[DEFINITION[method]]})" for method in results.values("error", "method"))],
+        rows,
     )

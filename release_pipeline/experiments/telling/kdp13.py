@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, table
+from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, show_range, table
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 
 RECORDS = 1080
@@ -189,18 +189,14 @@ def _judge_small(results: Results) -> list[Finding]:
                 f"At epsilon {epsilon} the SSE falls with k.",
                 "SSE by k, as this project knows the paper",
                 more=f"The SSE at k {ks[0]} over that at k {ks[-1]}, corner, split, with values moved back into the domain "
-                f"({_range(inside)}) and without ({_range(outside)}). Moved back, the mean over runs goes from "
+                f"({show_range(inside)}) and without ({show_range(outside)}). Moved back, the mean over runs goes from "
                 f"{show(means[0])} to {show(means[-1])} and falls at {falls} of the {len(means) - 1} steps of k between. "
-                f"Under whole, moved back: {_range(whole)}",
+                f"Under whole, moved back: {show_range(whole)}",
                 why=f"Not in every single run for {list_names(cases.failed)}: noise is so wide that they lie anywhere in the "
                 f"domain whatever k is. Under whole it {'holds in every run' if np.all(whole > 1) else 'fails in some run'}.",
             )
         )
     return found
-
-
-def _range(runs: np.ndarray) -> str:
-    return f"{show(float(runs.min()))} to {show(float(runs.max()))}"
 
 
 def _find_least(results: Results, order: str, share: str, epsilon: str) -> tuple[np.ndarray, int, float]:

@@ -286,12 +286,10 @@ def _judge_strength() -> Finding:
         "(k,epsilon)-anonymity is at least as strong as k-anonymity and epsilon-differential privacy by themselves.",
         PAPER,
         "does not hold",
-        "Not measured: counterexamples, which tests compute (docs/guarantees.md). Scales are read off the class, so "
-        "that nothing bounds "
-        "what a changed record does to them; two people exchanged in the class {0, 10} at epsilon 1 are told apart by "
-        "a factor of e^2; given "
-        "that a record was kept the factor can be e^1.31. And numbers with noise of their own are no longer the same "
-        "in k records",
+        "Not measured: counterexamples, which tests compute (docs/guarantees.md). Scales are read off the class, so that "
+        "nothing bounds what a changed record does to them; two people exchanged in the class {0, 10} at epsilon 1 are told "
+        "apart by a factor of e^2; given that a record was kept the factor can be e^1.31. And numbers with noise of their own "
+        "are no longer the same in k records",
         "The scale is calibrated to one record of a class that stays as it is.",
     )
 

@@ -207,9 +207,8 @@ def _judge(columns: Columns) -> Iterator[Finding]:
     yield cases.find(
         "All iDP methods here lose the same: the exact loss of each column's list is its share of epsilon.",
         "this project",
-        more="The exact loss of a column over its share, of rescaled and calibrated scales, the least and the most of "
-        "all columns; "
-        "said to hold from 0.99 to 1: scales are whole numbers.",
+        more="The exact loss of a column over its share, of rescaled and calibrated scales, the least and the most of all "
+        "columns; said to hold from 0.99 to 1: scales are whole numbers.",
         why=f"Scales of columns with few grid steps are too coarse: {list_names(cases.failed, 4)}.",
     )
 
@@ -231,19 +230,17 @@ def _judge(columns: Columns) -> Iterator[Finding]:
             for k in columns.ks(name):
                 without, consistent = (columns.runs(variant, name, k, epsilon, kind) for kind in (NONE, ISOTONIC))
                 cases.add(f"{name}, {variant.name}, epsilon {epsilon}, k {k}", without / consistent)
-    least = {name: float(np.mean(ratios)) for name, ratios in cases.ratios.items()}
+    means = {name: float(np.mean(ratios)) for name, ratios in cases.ratios.items()}
     yield cases.find(
         "Isotonic consistency lowers the error, for free.",
         "this project",
-        more="The error without over that with it, of the same noise; this project states 1 to 140 times. In the mean "
-        f"over runs it is {show(min(least.values()))} to "
-        f"{show(max(least.values()))} times: least where noise is small, most where many clusters drown in it "
-        f"({max(least, key=lambda key: least[key])}).",
-        why="It cannot raise the error of noise that stays where it is: isotonic means are the nearest ones in the "
-        "order that the true "
-        "means have. But without it each value is moved back into the domain before the error is taken, and with it "
-        "only what was "
-        f"smoothed: where noise is as wide as the domain, moving back alone can do more ({list_names(cases.failed, 4)}).",
+        more="The error without over that with it, of the same noise; this project states 1 to 140 times. In the mean over runs "
+        f"it is {show(min(means.values()))} to {show(max(means.values()))} times: least where noise is small, most where many "
+        f"clusters drown in it ({max(means, key=lambda key: means[key])}).",
+        why="It cannot raise the error of noise that stays where it is: isotonic means are the nearest ones in the order that "
+        "the true means have. But without it each value is moved back into the domain before the error is taken, and with it "
+        "only what was smoothed: where noise is as wide as the domain, moving back alone can do more "
+        f"({list_names(cases.failed, 4)}).",
     )
 
     yield from _judge_winner(columns, names, epsilons)
@@ -425,9 +422,9 @@ def _list_losses(results: Results) -> Iterator[Loss]:
         setting = one.setting
         if setting.kind == "columns":
             method, advertised = setting.text("method"), setting.text("scales") == "advertised"
-            definition, scope = ("iDP", "centroid") if advertised else ("DP", "column")
+            definition, scope = ("idp", "centroid") if advertised else ("dp", "column")
         else:
             plain = setting.text("statistic") == "plain"
-            method, definition, scope = f"dp-mdav, {setting.text('order')} (at most)", "DP" if plain else "iDP", "table"
+            method, definition, scope = f"dp-mdav, {setting.text('order')} (at most)", "dp" if plain else "idp", "table"
         loss = float(one.runs("loss")[0])
-        yield Loss(setting.text("table"), method, definition.lower(), scope, setting.number("k"), setting.text("epsilon"), loss)
+        yield Loss(setting.text("table"), method, definition, scope, setting.number("k"), setting.text("epsilon"), loss)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from release_pipeline.experiments.telling.claims import LEAST_RUNS, Chapter, Finding, Loss, show, table
+from release_pipeline.experiments.telling.claims import DEFINITIONS, LEAST_RUNS, Chapter, Finding, Loss, show, table
 
 TOP = """\
 # The papers, reproduced
@@ -94,7 +94,7 @@ def _tell_losses(losses: Sequence[Loss]) -> list[str]:
     epsilons = sorted({loss.epsilon for loss in losses}, key=float)
     rows: dict[tuple[str, ...], dict[str, float]] = {}
     for loss in losses:
-        definition = {"dp": "DP", "idp": "iDP"}[loss.definition]
+        definition = DEFINITIONS[loss.definition]
         row = (loss.table, loss.method, definition, loss.scope, str(loss.k) if loss.k > 1 else "")
         rows.setdefault(row, {})[loss.epsilon] = loss.exact
     lines: list[list[str]] = []

@@ -9,10 +9,21 @@ import numpy as np
 
 from release_pipeline.experiments.measuring.prs20 import HASHED
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, table
+from release_pipeline.experiments.telling.claims import (
+    DEFINITIONS,
+    Cases,
+    Chapter,
+    Finding,
+    Loss,
+    list_names,
+    show,
+    show_range,
+    table,
+)
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
+from release_pipeline.privacy.methods import DEFINITION
 
-DEFINITIONS = {"dp-um": "dp", "idp-ls": "idp", "idp-cbls": "idp", "dp-mdav": "dp"}
+DEFINED = DEFINITION | {"dp-mdav": "dp"}
 LISTED_PARTS = (1, 10, 100)
 EXACT = 1e-9  # of a sum of fractions as a floating-point number
 ROUNDED = 2e-9  # a charge is rounded up to nano-epsilon
@@ -56,7 +67,7 @@ def _list_losses(results: Results) -> Iterator[Loss]:
         together = method.startswith("dp-mdav")
         name = f"{method}{' (at most)' if together else ''}, {parts} part{'s' if parts > 1 else ''}"
         scope, k = ("table", 400) if together else ("column", 25)
-        definition = DEFINITIONS[method.partition(",")[0]]
+        definition = DEFINED[method.partition(",")[0]]
         yield Loss("made up, 4 columns", name, definition, scope, k, epsilon, float(one.runs("loss").max()))
 
 
@@ -254,7 +265,7 @@ def _judge_composition(results: Results) -> list[Finding]:
         "Such parts cost 2 eps at the most.",
         "this project",
         bounded.verdict,
-        "Losses with epsilon 1: " + "; ".join(f"{name} {_range(runs)}" for name, runs in bounded.ratios.items()),
+        "Losses with epsilon 1: " + "; ".join(f"{name} {show_range(runs)}" for name, runs in bounded.ratios.items()),
         f"Not with {list_names(bounded.failed)}. It holds where each part has one cluster. In a longer list one that leaves or "
         "joins shifts every cluster after it, by up to twice the width of the domain in all: 2 eps in each of two parts (table "
         "below)."
@@ -262,10 +273,6 @@ def _judge_composition(results: Results) -> list[Finding]:
         else "",
     )
     return [by_slots, on_data, by_hash, by_two]
-
-
-def _range(runs: np.ndarray) -> str:
-    return show(float(runs.min())) if np.ptp(runs) == 0 else f"{show(float(runs.min()))} to {show(float(runs.max()))}"
 
 
 def _judge_amplification(results: Results) -> list[Finding]:
@@ -406,7 +413,7 @@ def _tell_membership(results: Results) -> str:
     for one in results.of("membership"):
         method, others, beyond = one.setting.text("method"), one.setting.number("others"), one.setting.number("beyond")
         if beyond in (0, 2, 5, 10, 15, 25):
-            kind = "iDP" if DEFINITIONS[method] == "idp" else "DP"
+            kind = DEFINITIONS[DEFINED[method]]
             figures = [f"{float(one.runs(measure)[0]):.4g}" for measure in ("probability", "neighbour", "log_ratio")]
             rows.append([f"{method} ({kind})", str(others), str(beyond), *figures])
     return (

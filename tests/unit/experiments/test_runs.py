@@ -106,8 +106,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     while (not kept.is_file() or kept.read_bytes().count(b"\n") < 3) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert child.pid is not None
-    os.kill(child.pid, signal.SIGKILL)
+    child.kill()
     child.join()
     lines = kept.read_text().splitlines()
     assert 3 <= len(lines) < 12
