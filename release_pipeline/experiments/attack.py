@@ -1,5 +1,5 @@
-"""What somebody who sees a whole masked table can tell about one record: two attacks, on claims that hold and on ones that do not
-cover them.
+"""What somebody who sees a whole masked table can tell about one record: three attacks, on claims that hold and on ones that do
+not cover them.
 
 The attacker knows two neighbouring tables, D and D', the method and the noise scales (those of D in both: iDP freezes them, and
 those of eps-DP are public), and sees one release: every row in a random order, so all values, which rows share one, and which
@@ -13,6 +13,10 @@ values of several columns occur together. Was it made from D or from D'? What is
 `patterns`   rank clusters, a claim for each column's list. In D two columns rank all records alike, so that the records of a
              cluster share both values: of each pair of values there is a multiple of k. In D' one record's first value went from
              the lowest to the highest, and every cluster of that column lies across two of the other. No noise hides it.
+`scales`     iDP, whose claim has the noise scales fixed at the actual data. A cluster that no single change can move has scale 0,
+             and its value stands in the rows exactly. In D such a cluster is there, in D' it is not: with scales calculated
+             anew from D', noise as wide as the domain takes the value away. So the attacker counts the rows that have it. With
+             the scales of D in both tables there is nothing to count: that is the clause which the claim rests on.
 
 What is said of probabilities is by Clopper and Pearson, with a confidence of 99.9% for both together. Where the event has to be
 chosen, half of the secrets choose it, and the other half count it.
@@ -30,6 +34,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
 from math import exp, inf, lgamma, log, log1p
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +50,8 @@ DOUBT = 0.001  # of both bounds together
 WIDTHS = (31, 31)
 STEPS = 1500
 ROWS, K, DOMAIN = 600, 5, 10**6  # of the patterns
+FEW, FEW_SECRETS = 40, 1000  # of the scales: what is proved there grows with the logarithm of the number of secrets, without end
+Individual: TypeAlias = Literal["idp-ls", "idp-cbls", "dp-mdav"]  # with trimmed sums, for dp-mdav
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -53,7 +60,7 @@ Floats = npt.NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class Pair:
     """What can be released of two neighbouring tables: of each noise column the exact statistics, with the scales of the first
-    table in both."""
+    table in both, unless they were calculated anew."""
 
     one: tuple[Statistics, ...]
     other: tuple[Statistics, ...]
@@ -126,30 +133,8 @@ def attack_patterns(
     table = np.linspace(0, DOMAIN, rows).round().astype(np.int64)[:, None].repeat(2, axis=1)
     changed = table.copy()
     changed[0, 0] = DOMAIN
-    grids = [Grid.declare((0, DOMAIN), 1)] * 2
     both = Epsilon(2 * Epsilon.of(epsilon).nano)
-    if method == "dp-mdav":
-        spec = Insensitive(both.split([1, 1]), k, "hilbert", "plain", "table", ("linear",) * 2)
-        pair = _pair_of(table, changed, lambda rows: compute_vectors(rows, grids=grids, spec=spec, secret=_secret(0), context=()))
-    else:
-        pair = _pair_of(
-            table,
-            changed,
-            lambda rows: [
-                compute_statistics(
-                    rows[:, place],
-                    grid=grid,
-                    method=method,
-                    epsilon=epsilon,
-                    k=k,
-                    scope="column",
-                    consistency=consistency,
-                    secret=_secret(0),
-                    context=(place,),
-                )
-                for place, grid in enumerate(grids)
-            ],
-        )
+    pair = _pair_of(table, changed, lambda rows: _compute(rows, method, epsilon=both, k=k, consistency=consistency))
     found = np.array(
         [
             [shows_pattern(release(exact, secret=_secret(2 * number + side)), k) for number in range(secrets)]
@@ -160,6 +145,44 @@ def attack_patterns(
     kind = f", {pair.one[0].consistency}" if method != "dp-mdav" else ""
     right = (np.mean(found[0]) + np.mean(~found[1])) / 2
     return Attack(f"{method}{kind}", words, float(both), secrets, None, float(right), _prove(found))
+
+
+def attack_scales(method: Individual, *, anew: bool, epsilon: str = "0.01", k: int = K, secrets: int = FEW_SECRETS) -> Attack:
+    """40 people, and two neighbouring tables that differ in how many of them are in clusters without noise. `epsilon` is claimed
+    of all columns together; scales are those of the first table in both, or calculated `anew` from each."""
+    value, lower, columns = DOMAIN // 2, DOMAIN // 4, 2 if method == "dp-mdav" else 1
+    one, other = [value] * FEW, [value] * (FEW - 1) + [DOMAIN]
+    if method == "idp-ls":  # a change moves a plain sum where the next cluster begins higher, or the one before ends lower
+        half = FEW // 2
+        one, other = [lower] * (half - 1) + [value] * half + [DOMAIN], [lower] * half + [value] * half
+    table, changed = (np.repeat(np.array(people)[:, None], columns, axis=1) for people in (one, other))
+    budget = Epsilon.of(epsilon)
+    pair = _pair_of(
+        table,
+        changed,
+        lambda rows: _compute(rows, method, epsilon=budget, k=k, consistency="none", statistic="trimmed"),
+        anew=anew,
+    )
+    first = pair.one[0]
+    exact = int(first.size[(first.scale == 0) & (first.statistic == value * first.size)].sum())
+    found = np.array(
+        [
+            [
+                int(np.all(release(part, secret=_secret(2 * number + side)) == value, axis=1).sum()) >= exact
+                for number in range(secrets)
+            ]
+            for side, part in enumerate((pair.one, pair.other))
+        ]
+    )
+    return Attack(
+        f"{method}{', trimmed sums' if method == 'dp-mdav' else ''}, scales {'calculated anew' if anew else 'fixed at the data'}",
+        "whole table" if method == "dp-mdav" else "each column's list",
+        float(budget),
+        secrets,
+        None,
+        float((np.mean(found[0]) + np.mean(~found[1])) / 2),
+        _prove(found),
+    )
 
 
 def find_pair(
@@ -268,9 +291,37 @@ def _prove(happened: npt.NDArray[np.bool_]) -> float:
     return log(lower / upper) if lower > upper else 0.0
 
 
-def _pair_of(table: Ints, other: Ints, compute: Callable[[Ints], list[Statistics]]) -> Pair:
+def _pair_of(table: Ints, other: Ints, compute: Callable[[Ints], list[Statistics]], *, anew: bool = False) -> Pair:
     one, its = compute(table), compute(other)
+    if anew:
+        return Pair(tuple(one), tuple(its))
     return Pair(tuple(one), tuple(replace(part, scale=mine.scale) for mine, part in zip(one, its, strict=True)))
+
+
+def _compute(
+    rows: Ints, method: str, *, epsilon: Epsilon, k: int, consistency: str | None = None, statistic: Statistic = "plain"
+) -> list[Statistics]:
+    """The statistics of these columns, each from 0 to `DOMAIN` and with the same part of epsilon: under a claim for each column's
+    list, or, for dp-mdav, for the whole table."""
+    columns = rows.shape[1]
+    grids, parts = [Grid.declare((0, DOMAIN), 1)] * columns, epsilon.split([1] * columns)
+    if method == "dp-mdav":
+        spec = Insensitive(parts, k, "hilbert", statistic, "table", ("linear",) * columns)
+        return compute_vectors(rows, grids=grids, spec=spec, secret=_secret(0), context=())
+    return [
+        compute_statistics(
+            rows[:, place],
+            grid=grid,
+            method=method,
+            epsilon=part,
+            k=k,
+            scope="column",
+            consistency=consistency,
+            secret=_secret(0),
+            context=(place,),
+        )
+        for place, (grid, part) in enumerate(zip(grids, parts, strict=True))
+    ]
 
 
 def _draw_words(seed: int, count: int) -> npt.NDArray[np.uint64]:
@@ -303,7 +354,11 @@ def run(secrets: int = SECRETS) -> list[Attack]:
         for method in ("dp-um", "idp-cbls")
         for kind in ("isotonic", "none")
     ]
-    return [*done, attack_patterns("dp-mdav", secrets=secrets)]
+    individual: tuple[Individual, ...] = get_args(Individual)
+    done.append(attack_patterns("dp-mdav", secrets=secrets))
+    return done + [
+        attack_scales(method, anew=anew, secrets=min(secrets, FEW_SECRETS)) for anew in (False, True) for method in individual
+    ]
 
 
 def describe(attacks: Sequence[Attack]) -> str:
