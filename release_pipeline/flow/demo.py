@@ -43,7 +43,7 @@ def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
         (folder / "policies").mkdir(parents=True, exist_ok=True)
         (folder / "data").mkdir(exist_ok=True)
         (folder / _MARK).touch()
-        _copy_once(_shipped_policy(), folder / "policies" / f"{POLICY}.yaml")
+        _copy_once(find_demo_policy(), folder / "policies" / f"{POLICY}.yaml")
         _copy_once(find_demo_data(), folder / "data" / "randhie.csv")
         _write_once(folder / "populations.yaml", _POPULATIONS)
         _write_once(folder / "site.yaml", _SITE)
@@ -88,7 +88,8 @@ def find_demo_data() -> Path:
     )
 
 
-def _shipped_policy() -> Path:
+def find_demo_policy() -> Path:
+    """The policy that the demo copies: of the package, or of the checkout."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "policies" / f"{POLICY}.yaml"
     return inside if inside.is_file() else package.parent / "policies" / f"{POLICY}.yaml"
