@@ -31,6 +31,7 @@ from release_pipeline.policy.model import (
     Suppress,
     SuppressClasses,
 )
+from release_pipeline.policy.statements import SCALES_FIXED
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
@@ -210,6 +211,8 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
         yield from _class_paragraphs(plan, protect)
         return
     yield "definition", DEFINITION_NAME[policy.definition] + GROUPS[policy.definition]
+    if policy.definition == "idp":
+        yield "scales", SCALES_FIXED
     yield "claim", describe_claim(policy)
     if isinstance(protect, ProtectAlike):
         for sentence in not_covered_words(policy):
@@ -373,6 +376,7 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
         return
     if policy.definition == "idp":
         yield "Groups of people, such as a family: the claim is about one record at a time."
+        yield SCALES_FIXED
     if not table_is_covered(policy):
         yield (
             "The table as a whole: the columns kept beside the masked ones have no bound."

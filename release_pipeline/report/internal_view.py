@@ -190,7 +190,8 @@ class InternalView:
     not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
     linkage says and what not. `released_range`: what became of values that the noise carried out of their domain. `rows_in`: the
     records for which `check` gave its forecasts, 0 where it was told none. `generalises`: the policy makes columns coarser,
-    whether or not the release came so far. `clusters`: records share values in groups of a k."""
+    whether or not the release came so far. `clusters`: records share values in groups of a k. `statement`: the claim as one
+    formal statement; `scales`: what it supposes of the noise scales, where it does."""
 
     release: str
     policy: str
@@ -226,3 +227,5 @@ class InternalView:
     rows_in: int = 0
     generalises: bool = False
     clusters: bool = False
+    statement: str = ""
+    scales: str = ""

@@ -73,7 +73,7 @@ NOISE_ANYWHERE = (
     "Mean absolute size of the noise of one released value, from declared facts alone. Order may be restored afterwards; values "
     "stay where that leaves them, inside their domain or not. It does not contain what grouping does to a value."
 )
-NOISE_STAYS_INSIDE = "The noise that was really used depends on the data and is confidential: only the bound can be named."
+NOISE_STAYS_INSIDE = "The noise that was really used depends on the data and is not published: only the bound can be named."
 INDIVIDUAL = (
     "iDP is weaker than DP and must never be compared with it by epsilon: it speaks of the neighbours of the actual data only, "
     "and does not cover groups of people."
@@ -122,7 +122,19 @@ WHOLE_CLASS = (
     "e^(2 epsilon) to one; likewise for a single record, given that it was not dropped for standing out."
 )
 SAME_IN_CLASS = "Where all records of a class have the same number it is released exactly, without noise."
-WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
+WITHOUT_NOISE = (
+    "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise. Such values are "
+    "not marked and the noise scales are not published, but which scales are 0 can be guessed."
+)
+TOLD_BY_ROWS = "Most values that stand in 4k rows or more, and not at an end of their domain, are of this kind."
+TOLD_BY_HABIT = (
+    "Restoring the order makes equal values too, so that many rows with one value do not show it; but most values that stand "
+    "in 2k rows and are what many people are known to have, such as 0, are of this kind."
+)
+COUNTED = (
+    "Whoever guesses right has a count of people almost exactly: in most cases as many records have such a value as there are "
+    "rows with it, to within 2k."
+)
 ELSEWHERE = "privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data."
 GIVEN_CLASS = (
     "The claim is about the noise as it is drawn. Limits on suppression are judged on noisy values beside the originals, so that "
@@ -400,7 +412,10 @@ def _caveats(view: PublicView) -> list[str]:
         return [NOT_DP, WHOLE_CLASS, SAME_IN_CLASS, GIVEN_CLASS]
     if is_exact(view):
         return [NO_NOISE]
-    return [INDIVIDUAL, WITHOUT_NOISE, GIVEN] if is_individual(view) else [GIVEN]
+    if not is_individual(view):
+        return [GIVEN]
+    told = TOLD_BY_HABIT if view.consistency == "isotonic" else TOLD_BY_ROWS
+    return [INDIVIDUAL, WITHOUT_NOISE, told, COUNTED, GIVEN]
 
 
 def _make_card(view: PublicView) -> dict[str, Any]:
@@ -414,6 +429,7 @@ def _make_card(view: PublicView) -> dict[str, Any]:
         "population": view.population,
         "claim": {
             "words": view.claim,
+            "statement": view.statement,
             "definition": {"name": view.definition, "words": view.definition_words},
             "neighbours": view.neighbours,
             "records_per_person": view.records_per_person,

@@ -41,7 +41,7 @@ class PublicView:
     """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many different
     values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows.
     `parts`: what random parts of the records mean, in sentences. `values`: whether masked values lie `inside` their domain, or
-    `anywhere`. `analysis`: what the analyst's kit offers, in sentences."""
+    `anywhere`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as one formal statement."""
 
     release: str
     policy: str
@@ -56,6 +56,7 @@ class PublicView:
     definition_words: str
     neighbours: str
     claim: str
+    statement: str
     epsilon: str | None
     records_per_person: int
     scope: str

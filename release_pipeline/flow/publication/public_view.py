@@ -38,6 +38,7 @@ from release_pipeline.policy.plan import (
     name_some,
     not_covered_words,
 )
+from release_pipeline.policy.statements import state_claim
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.view import ColumnView, PublicView
 from release_pipeline.store.ledger import charges_of
@@ -87,6 +88,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         definition_words=DEFINITION_NAME[policy.definition],
         neighbours=_neighbours(policy),
         claim=describe_claim(policy),
+        statement=state_claim(policy),
         epsilon=None if policy.epsilon is None else format_nano(policy.epsilon),
         records_per_person=policy.records_per_person,
         scope=protect.scope,

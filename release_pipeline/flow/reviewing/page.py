@@ -23,6 +23,7 @@ from release_pipeline.policy.plan import (
     name_some,
     show_figure,
 )
+from release_pipeline.policy.statements import SCALES_FIXED, state_claim
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
@@ -99,6 +100,8 @@ def build_internal_view(policy: Policy, evidence: Mapping[str, Any], *, stopped_
         rows_in=int(facts.get("rows_in", 0)),
         generalises=bool(policy.generalised_columns),
         clusters=policy.protect.k is not None,
+        statement=state_claim(policy),
+        scales=SCALES_FIXED if policy.definition == "idp" else "",
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from release_pipeline.analyst.facts import read_facts
 from release_pipeline.report import public
 from release_pipeline.report.public import (
     CARD_SCHEMA,
@@ -41,6 +42,7 @@ from tests.unit.report.views import HOSTILE, TEXTS, public_views, sample_view
 HERE = Path(public.__file__).parent
 TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
 HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
+SAID = (public.WITHOUT_NOISE, public.TOLD_BY_ROWS, public.TOLD_BY_HABIT, public.COUNTED)
 VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
 VOID = {"meta", "link", "br", "hr", "img"}
 
@@ -213,6 +215,27 @@ def test_what_the_demo_card_says() -> None:
     assert (card["series"]["epsilon"], card["series"]["cap"], card["series"]["cap_unit"]) == ("2", "10", "epsilon, iDP, column")
     assert list(card)[:3] == ["format", "release", "published"]
     assert render_card_json(sample_view()).startswith('{\n  "format": "privacy-card/1",\n  "release"')
+
+
+def test_a_card_of_an_earlier_version_is_still_read() -> None:
+    """From before the claim had a formal statement."""
+    card = json.loads(render_card_json(sample_view()))
+    assert card["claim"]["statement"] == sample_view().statement
+    del card["claim"]["statement"]
+    assert read_facts(card).method == "idp-cbls"
+
+
+def test_how_values_without_noise_can_be_told_is_said_where_there_are_any() -> None:
+    """By their rows, or where the order was restored by what people are known to have; and what a right guess gives."""
+    for consistency, told in {"none": public.TOLD_BY_ROWS, "isotonic": public.TOLD_BY_HABIT}.items():
+        for renderer in (render_card_json, render_card_html, render_note):
+            text, dp = (
+                html.unescape(" ".join(renderer(sample_view(consistency=consistency, definition=name)).split()))
+                for name in ("idp", "dp")
+            )
+            assert {told, public.COUNTED, public.WITHOUT_NOISE} <= {said for said in SAID if said in text}
+            assert not [said for said in SAID if said in dp]
+            assert sum(said in text for said in SAID) == 3
 
 
 def test_caveats_follow_the_definition() -> None:

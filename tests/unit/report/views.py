@@ -48,6 +48,8 @@ def sample_view(**changes: Any) -> PublicView:
         "most e^epsilon times likelier under one table than under the other",
         neighbours="two tables are neighbours when one record is replaced; the number of records is public",
         claim="epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded",
+        statement="For the actual table D, every table D' that differs from it in one record, and every set S of outcomes: "
+        "P[M(D) in S] <= e^epsilon P[M(D') in S]",
         epsilon="2",
         records_per_person=1,
         scope="column",
