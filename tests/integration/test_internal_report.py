@@ -17,6 +17,7 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.statements import SCALES_FIXED, state_claim
 from release_pipeline.report.internal_view import InternalView
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, materializations, run_job
 
@@ -82,6 +83,7 @@ def test_the_same_evidence_gives_the_same_page(released: TinySite) -> None:
 def test_the_view_has_what_was_measured(released: TinySite) -> None:
     """Gates with what they are of, columns with expectation and outcome, attacks with controls, models, groups and budget."""
     view, audit = view_of(released, "2"), evidence_of(released, "2")["audit"]
+    assert (view.scales, view.statement) == (SCALES_FIXED, state_claim(policy_of(released)))
     gates = {gate.name: gate for gate in view.gates}
     assert set(gates) == {
         "number of records",

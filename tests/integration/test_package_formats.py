@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import json
 import re
 import shutil
@@ -20,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from release_pipeline.policy.statements import MECHANISMS, SCALES_FIXED
 from release_pipeline.report.public import CARD_SCHEMA
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, make_rows
@@ -256,8 +258,13 @@ def card_of(package: Path) -> Any:
 
 
 def test_the_card_is_what_its_schema_says(packages: dict[str, Path], name: str) -> None:
-    """Of a real package."""
-    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card_of(packages[name]))
+    """Of a real package; with the formal statement of its claim, and under iDP with the clause that it rests on."""
+    card = card_of(packages[name])
+    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
+    assert card["claim"]["definition"]["name"] == "idp"
+    assert card["claim"]["statement"] == MECHANISMS[card["method"]["name"], card["claim"]["scope"]["name"]].statement
+    for file in ("privacy-card.json", "privacy-card.html", "RELEASE_NOTE.md"):
+        assert SCALES_FIXED in " ".join(html.unescape((packages[name] / file).read_text(encoding="utf-8")).split()), file
 
 
 @pytest.mark.parametrize("part", ["", "claim", "k", "rows", "series", "suppression", "registry_head"])

@@ -1,0 +1,135 @@
+"""The documents that the code rests on: every mechanism has its statement, proof, function and attack; every paper that is cited
+by its key is in the bibliography; every section of methods.md that is cited exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from release_pipeline.policy.model import Protect, ProtectAlike, ProtectClasses, ProtectVectors
+from release_pipeline.policy.statements import MECHANISMS
+from release_pipeline.privacy.methods import DEFINITION, SCOPES
+from release_pipeline.privacy.vectors import VECTOR_DEFINITION, VECTOR_SCOPES, Order
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+TEXTS = sorted(
+    [
+        *(file for kind in ("py", "html", "md", "json") for file in (ROOT / "release_pipeline").rglob(f"*.{kind}")),
+        *(ROOT / "tests").rglob("*.py"),
+        *(ROOT / "benchmarks").rglob("*.py"),
+        *DOCS.glob("*.md"),
+        *ROOT.glob("*.md"),
+    ]
+)
+NO_PAPERS = {"Base64", "Base85", "Int64"}  # of the same form
+KEY = re.compile(r"\b[A-Z][A-Za-z]{1,3}\d\d\b")
+SECTION = re.compile(r"methods\.md(?:\s|#\s)+section\s+(?:#\s+)?(\d+)")
+LABELS = ("Neighbours", "Fixed", "Covers", "Proof", "Function", "Attacked by")
+
+
+def in_a_line(text: str) -> str:
+    """A text with single spaces."""
+    return " ".join(text.split())
+
+
+@cache
+def sections(name: str) -> dict[str, str]:
+    """The text under each heading of a document."""
+    parts = re.split(r"^#{2,3} (.+)$", (DOCS / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def list_mechanisms() -> Iterator[tuple[str, ...]]:
+    """Every method that a policy may name, at every scope, with every statistic and order."""
+    yield from ((method, scope) for method in DEFINITION for scope in SCOPES)
+    for scope in VECTOR_SCOPES:
+        yield from (("dp-mdav", scope, statistic, order) for statistic in VECTOR_DEFINITION for order in get_args(Order))
+    yield ("mdav", "cluster")
+    yield ("k-epsilon", "class")
+
+
+def test_every_mechanism_has_a_statement_and_nothing_else_has() -> None:
+    """Those of the policy's model, too: its methods are those of the list."""
+    assert set(MECHANISMS) == set(list_mechanisms())
+    models = (Protect, ProtectVectors, ProtectAlike, ProtectClasses)
+    assert {key[0] for key in MECHANISMS} == {
+        name for model in models for name in get_args(model.model_fields["method"].annotation)
+    }
+
+
+@pytest.mark.parametrize("key", list(list_mechanisms()), ids=" ".join)
+def test_every_mechanism_has_its_section(key: tuple[str, ...]) -> None:
+    """With the statement that the card has, word for word, and all that belongs to it."""
+    section = sections("mechanisms.md").get(MECHANISMS[key].section)
+    assert section is not None, f"docs/mechanisms.md has no section '{MECHANISMS[key].section}'"
+    quoted = in_a_line(" ".join(line.removeprefix(">") for line in section.splitlines() if line.startswith(">")))
+    assert quoted == in_a_line(MECHANISMS[key].statement)
+    for label in LABELS:
+        assert f"**{label}**" in section, label
+    assert re.search(r"\*\*Function\*\*: `[a-z_.]+:\w+`", section)
+    assert re.search(r"\*\*Attacked by\*\*: `tests/\S+::\w+`", section)
+
+
+def test_every_function_that_is_named_exists() -> None:
+    """`module:function`, below release_pipeline."""
+    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)*):(\w+)`", (DOCS / "mechanisms.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    for module, function in named:
+        assert hasattr(import_module(f"release_pipeline.{module}"), function), f"{module}:{function}"
+
+
+@cache
+def names_of(file: str) -> set[str]:
+    """The tests of a file."""
+    return {node.name for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("name", ["mechanisms.md", "guarantees.md", "methods.md"])
+def test_every_test_that_is_named_exists(name: str) -> None:
+    """`path::test`, and every file of tests alone."""
+    text = (DOCS / name).read_text(encoding="utf-8")
+    for file, test in re.findall(r"(tests/[\w/]+\.py)::(\w+)", text):
+        assert test in names_of(file), f"{file}::{test}"
+    for file in re.findall(r"tests/[\w/]+\.py", text):
+        assert (ROOT / file).is_file(), file
+
+
+def test_every_paper_that_is_cited_is_in_the_bibliography() -> None:
+    """And nothing is there twice, or cited by nobody."""
+    keys = re.findall(r"^- \*\*(\w+)\*\*: ", (DOCS / "bibliography.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert len(keys) == len(set(keys))
+    cited = {
+        key: file
+        for file in TEXTS
+        if file.name not in ("bibliography.md", Path(__file__).name)
+        for key in KEY.findall(file.read_text(encoding="utf-8"))
+        if key not in NO_PAPERS
+    }
+    assert {"IDP24", "Bir48"} <= set(cited)
+    missing = {key: str(file.relative_to(ROOT)) for key, file in cited.items() if key not in keys}
+    assert not missing
+    assert not set(keys) - set(cited)
+
+
+def test_every_section_of_the_mathematics_that_is_cited_exists() -> None:
+    """By its number."""
+    there = {int(heading.partition(".")[0]) for heading in sections("methods.md") if heading[0].isdigit()}
+    cited = {(int(number), file.name) for file in TEXTS for number in SECTION.findall(file.read_text(encoding="utf-8"))}
+    assert len(cited) > 20
+    assert not [(number, file) for number, file in cited if number not in there]
+    assert there == set(range(7))
+
+
+@pytest.mark.parametrize("name", ["mechanisms.md", "methods.md", "bibliography.md"])
+def test_readers_find_the_documents(name: str) -> None:
+    """From the front page and from where contributors begin."""
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert f"](docs/{name})" in (ROOT / page).read_text(encoding="utf-8"), page
