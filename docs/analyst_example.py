@@ -144,7 +144,7 @@ for method in ("dp-um", "idp-cbls"):
     show("income", clustered.mean("income"), float(income.mean()))
 
 # %% [markdown]
-# The scales of `idp-cbls` depend on the data and are confidential. The kit bounds them by the worst data that there
+# The scales of `idp-cbls` depend on the data and are not published. The kit bounds them by the worst data that there
 # could be: the interval is honest and wide. Values that were moved back into the domain, with their order restored,
 # have a coarser bound still:
 

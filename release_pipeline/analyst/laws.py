@@ -311,7 +311,7 @@ def _bound_words(facts: Facts, reach: Reach, step: float) -> str:
         " Afterwards values outside the domain were moved to its ends, for which a coarser bound holds." if facts.clamped else ""
     )
     return (
-        "no law: the noise scales depend on the data and are confidential. Bounded, whatever the data: the noise of the whole "
+        "no law: the noise scales depend on the data and are not published. Bounded, whatever the data: the noise of the whole "
         f"column's mean has a standard deviation of at most {deviation} as drawn{trimmed}.{after}"
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from release_pipeline.policy.model import Policy, ProtectVectors
+from release_pipeline.policy.model import Policy, ProtectClasses, ProtectVectors
 
 SCALES_FIXED = (
     "The claim holds with the noise scales fixed at the actual data: were they calculated anew on the neighbouring table, "
@@ -96,6 +96,10 @@ def state_claim(policy: Policy) -> str:
     parts = [MECHANISMS[(protect.method, protect.scope, *more)].statement]
     if policy.records_per_person > 1 and policy.adds_up:
         parts.append(f"It holds as well for tables that differ in up to {policy.records_per_person} records of one person.")
-    if policy.parts > 1:
-        parts.append("This is said of each random part of the records: one record is in one part, whichever it is replaced by.")
+    if policy.parts > 1 and isinstance(protect, ProtectClasses):
+        parts.append("A class is all records of the release with the same labels, whichever random part they are of.")
+    elif policy.parts > 1 and policy.adds_up:
+        parts.append(
+            "M does so for each random part of the records, and this is said of all parts together, in whatever releases."
+        )
     return " ".join(parts)

@@ -136,7 +136,7 @@ def test_the_law_is_that_of_the_release(method: str, k: int | None) -> None:
         ("dp-um", {}, "exact", "the sum of each of 20 clusters of 5 records has"),
         ("dp-um", {"consistency": "isotonic"}, "drawn", "Afterwards their order was restored."),
         ("dp-um", {"k": 7}, "exact", "14 clusters of 7 records (the last one 9)"),
-        ("idp-ls", {}, "bound", "confidential. Bounded"),
+        ("idp-ls", {}, "bound", "not published. Bounded"),
         ("idp-cbls", {}, "bound", "trimming can have moved it by at most 10"),
         ("idp-cbls", {"clamped": True}, "bound", "a coarser bound holds"),
         ("mdav", {}, "no noise", "exact mean of its cluster"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.policy import Policy
+from release_pipeline.policy.model import ProtectAlike
 from release_pipeline.policy.plan import describe_plan, make_plan, not_covered_words
 from release_pipeline.policy.statements import MECHANISMS, SCALES_FIXED, state_claim
 from release_pipeline.report.internal import render_internal
@@ -27,6 +28,12 @@ OTHERS = {
     "dp-um": policy_of("dp-um"),
     "dp-mdav, plain": policy_of("dp-mdav", 5, INCOME, RENT, options=", order: hilbert, statistic: plain, scope: table"),
 }
+
+
+def classes_of(options: str = "") -> Policy:
+    """A policy of classes."""
+    sex = "sex: {role: quasi, do: generalise, hierarchy: {groups: [f, m]}, why: known}"
+    return policy_of("k-epsilon", 5, INCOME.replace("confidential", "quasi"), sex, options=f", grouping: ola{options}")
 
 
 def told(policy: Policy) -> str:
@@ -67,7 +74,12 @@ def test_a_statement_knows_persons_and_parts() -> None:
     """Several records of a person, under eps-DP; random parts."""
     assert state_claim(policy_of("dp-um")) == MECHANISMS["dp-um", "column"].statement
     assert "up to 3 records of one person" in state_claim(policy_of("dp-um", records=3))
-    assert "each random part" in state_claim(policy_of("dp-um", options=", partitions: 4"))
+    assert "of all parts together" in state_claim(policy_of("dp-um", options=", partitions: 4"))
+    alike = {"method": "mdav", "k": 5, "partitions": 4}
+    parted = policy_of("dp-um", 5, INCOME, RENT).model_copy(update={"protect": ProtectAlike.model_validate(alike)})
+    assert state_claim(parted) == MECHANISMS["mdav", "cluster"].statement
+    assert "A class is all records of the release with the same labels" in state_claim(classes_of(", partitions: 4"))
+    assert state_claim(classes_of()) == MECHANISMS["k-epsilon", "class"].statement
 
 
 def test_every_statement_is_one_text_of_ascii() -> None:

@@ -24,7 +24,7 @@ def noise_column(name: str, upper: str, grid: str, why: str, noise: str) -> Colu
         grid=grid,
         epsilon="0.5",
         noise=noise,
-        law="no law: the noise scales depend on the data and are confidential",
+        law="no law: the noise scales depend on the data and are not published",
         missing="none: a missing value stops the release",
     )
 
