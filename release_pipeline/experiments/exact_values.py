@@ -1,9 +1,9 @@
 """Which released values have no noise, as far as a reader can guess: clusters of scale 0, measured on the demo's data.
 
 Under iDP a cluster that no single change of a record would move gets no noise: with trimmed sums one whose records agree. Where
-released values lie off the declared grid such a mean is easily told, for it lies on it, and one with noise about once in k. On
-the grid all values look alike, and a reader has to guess by how many rows share a value. The guesses here are made from released
-rows, k and the declared domain alone:
+values are left where the noise put them such a mean is easily told, for it lies on the grid, and one with noise about once in k.
+On the grid all values look alike, and a reader has to guess by how many rows share a value. The guesses here are made from
+released rows, k and the declared domain alone:
 
     2k rows    the value stands in 2k rows or more
     inside     the same, but at no end of the domain, to which noise is moved back
@@ -38,6 +38,7 @@ from release_pipeline.privacy.methods import Statistics, add_noise, compute_stat
 from release_pipeline.privacy.noise import SECRET_BYTES
 
 SECRETS = 20
+ON_GRID = 1e-6  # of a step: what a float may be off
 GUESSES = ("2k rows", "inside", "4k rows", "0")
 
 Ints = npt.NDArray[np.int64]
@@ -64,11 +65,13 @@ class Guess:
 @dataclass(frozen=True, slots=True)
 class Found:
     """What was measured with one kind of consistency. `exact`: the share of clusters without noise; `moved`: the share of those
-    that the restored order moved."""
+    that the restored order moved; `on_grid`: the share of clusters without noise among those that lie on the grid where values
+    are left where the noise put them."""
 
     consistency: str
     exact: float
     moved: float
+    on_grid: float
     guesses: Mapping[str, Guess]
 
 
@@ -76,15 +79,18 @@ def measure(consistency: str, *, secrets: int = SECRETS) -> Found:
     """Every guess on every wave of the demo, with the method, k and epsilon of its policy."""
     policy = load_policy(find_demo_policy())
     guesses = {name: Guess() for name in GUESSES}
-    clusters = exact = kept = 0
+    clusters = exact = kept = on_grid = told = 0
     for wave in policy.release_names:
         for name, part in _statistics_of(policy, wave, consistency).items():
             for number in range(secrets):
-                released = _release(part, name, number)
+                free = _release(part, name, number, clamp=False)
+                lies = np.abs(free - np.rint(free)) < ON_GRID
+                on_grid, told = on_grid + int(lies.sum()), told + int((lies & (part.scale == 0)).sum())
+                released = np.rint(_release(part, name, number)).astype(np.int64)
                 still = (part.scale == 0) & (released * part.size == part.statistic)
                 clusters, exact, kept = clusters + len(released), exact + int((part.scale == 0).sum()), kept + int(still.sum())
                 _judge(guesses, part, released, still, _count_records(wave, name), k=policy.protect.k or 1)
-    return Found(consistency, exact / clusters, 1 - kept / exact, guesses)
+    return Found(consistency, exact / clusters, 1 - kept / exact, told / on_grid, guesses)
 
 
 def choose_values(values: Ints, rows: Ints, *, k: int, width: int, zero: int) -> dict[str, Chosen]:
@@ -126,10 +132,10 @@ def _statistics_of(policy: Policy, wave: str, consistency: str) -> dict[str, Sta
     }
 
 
-def _release(part: Statistics, name: str, number: int) -> Ints:
-    """The released value of each cluster in grid units, on the grid."""
-    released = add_noise(part, secret=_secret(number), context=(name,))
-    return np.rint((released - float(part.grid.lo)) / float(part.grid.step)).astype(np.int64)
+def _release(part: Statistics, name: str, number: int, *, clamp: bool = True) -> npt.NDArray[np.float64]:
+    """The released value of each cluster in grid units."""
+    released = add_noise(part, clamp=clamp, secret=_secret(number), context=(name,))
+    return (released - float(part.grid.lo)) / float(part.grid.step)
 
 
 @cache
@@ -158,7 +164,8 @@ def describe(found: Sequence[Found]) -> str:
     rows = [[one.consistency, name, *guess.words] for one in found for name, guess in one.guesses.items()]
     table = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
     lines = [
-        f"{one.consistency}: {one.exact:.0%} of clusters have no noise; of these the restored order moves {one.moved:.0%}."
+        f"{one.consistency}: {one.exact:.0%} of clusters have no noise; of these the restored order moves {one.moved:.0%}; "
+        f"of clusters that lie on the grid without rounding {one.on_grid:.0%} have none."
         for one in found
     ]
     return "\n".join([table, "", *lines])

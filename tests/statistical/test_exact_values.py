@@ -28,6 +28,7 @@ def test_values_that_many_rows_share_have_no_noise() -> None:
     none, isotonic = (measure(consistency, secrets=3) for consistency in ("none", "isotonic"))
     assert none.moved == 0 < isotonic.moved < 0.5
     assert none.exact == isotonic.exact > 0.3
+    assert min(none.on_grid, isotonic.on_grid) > 0.8
 
     def share(guess: exact_values.Guess) -> float:
         return guess.right / guess.guessed
@@ -51,7 +52,7 @@ def test_guesses_look_at_rows_k_and_the_domain() -> None:
 
 
 def test_a_guess_that_nobody_made_has_no_share() -> None:
-    found = exact_values.Found("none", 0.0, 0.0, {"inside": exact_values.Guess()})
+    found = exact_values.Found("none", 0.0, 0.0, 0.0, {"inside": exact_values.Guess()})
     assert "| none | inside | - | - | - |" in describe([found])
 
 
