@@ -1,7 +1,7 @@
 """The audit of claims: each promise of a policy against the worst that can be done to it, and what that proves.
 
-A claim that holds can never be refuted, only not be refuted; how near the proved figure comes to the claimed one says how hard the
-attack was. One that is broken is: the proved figure is above the claimed one, with a confidence of 99.9%.
+A claim that holds is not refuted, however hard one tries; how near the proved figure comes to the claimed one says how hard the
+attack was. One that is broken is refuted: the proved figure is above the claimed one, with a confidence of 99.9%.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from release_pipeline.claims.events import Both, Event, choose_event, left_to_pr
 from release_pipeline.claims.groups import count_intervals, count_smallest
 from release_pipeline.claims.promises import Promise
 from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
-from release_pipeline.claims.trials import Floats, Noiseless, Seen, describe_noiseless, release_both, release_one
+from release_pipeline.claims.trials import Floats, Noiseless, describe_noiseless, release_both, release_one
 from release_pipeline.claims.views import (
     Look,
     look_at_centroid,
@@ -27,13 +27,13 @@ from release_pipeline.claims.views import (
 )
 from release_pipeline.policy import Policy
 
-MOST_VALUES = 400  # of a record that are told apart
+MOST_VALUES = 60  # of a record that are told apart
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How many releases are drawn: of each table to find the worst pair, and of that to prove; of `classes` of (k,epsilon)-anonymity,
-    of which a table has many; and of each table in which groups are `counted`."""
+    """How many releases are drawn: of each table to find the worst pair, and of that to prove; of `classes`, of which a table has
+    many; and of each table in which groups are `counted`."""
 
     explore: int
     prove: int
@@ -41,14 +41,14 @@ class Effort:
     counted: int
 
 
-FULL = Effort(explore=1_500, prove=40_000, classes=1_200_000, counted=20)
+FULL = Effort(explore=1_500, prove=40_000, classes=1_000_000, counted=20)
 QUICK = Effort(explore=250, prove=3_000, classes=60_000, counted=3)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one promise found. `claimed` and `proved` are epsilons, or for what is counted the least number of records
-    that is promised and the least that was seen."""
+    """What the audit of one promise found. `claimed` and `proved` are epsilons, or of what is counted the least number of records
+    that is promised, and the least that was seen."""
 
     promise: str
     definition: str
@@ -113,7 +113,7 @@ def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding
     """Which of two records of a class a released one is: of the class that tells most."""
     worst, most = None, -1.0
     for made in make_classes(policy):
-        _, found = choose_event(_watch_records(policy, made, draws=effort.classes // 25, purpose=f"explore {made.words}"))
+        _, found = choose_event(_watch_records(policy, made, draws=effort.classes // 12, purpose=f"explore {made.words}"))
         if found > most:
             worst, most = made, found
     assert worst is not None  # noqa: S101  there are classes for every policy

@@ -1,9 +1,9 @@
 """From what was seen of two tables to an epsilon that the release must have at the least.
 
-An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event tells most is
-learnt from some of the draws, and others count how often it happens: Clopper and Pearson's bounds (CP34) on both counts, each wrong
-with probability 0.05% at the most, so that a figure is proved with a confidence of 99.9%. What is chosen by looking cannot flatter
-itself, because what is chosen is counted anew.
+An event whose probability is p under one table and p' under the other proves a loss of at least ln(p / p'). Which event tells
+most is learnt from some of the draws, and others count how often it happens: bounds on both counts by Clopper and Pearson (CP34),
+each wrong with a probability of 0.05% at the most, so that a figure is proved with a confidence of 99.9%. What is chosen by
+looking cannot flatter itself, because it is counted anew.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _cut(seen: Both) -> tuple[int, int]:
 
 
 def _choose(view: str, seen: Both, *, of_other: bool) -> tuple[Event, float]:
-    """Codes ranked by how much likelier they are under one table, by some draws; how many of the first ones to take, by others."""
+    """Codes ranked by how much likelier they are under one table, by some draws; how many of the first to take, by others."""
     of, against = (seen[1], seen[0]) if of_other else seen
     ranking, choosing = _cut(seen)
     count = int(max(of.max(initial=0), against.max(initial=0))) + 1

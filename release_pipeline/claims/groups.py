@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.claims.trials import release_tables
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import SuppressClasses
 from release_pipeline.privacy.class_noise import confidence_width
@@ -37,13 +38,15 @@ def count_intervals(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -
     """The fewest originals that the confidence box of a released record holds, among those that hold any: originals of its class,
     as near to its released numbers as the noise of its class goes with that confidence."""
     rule = policy.suppress
-    assert isinstance(rule, SuppressClasses) and rule.confidence is not None  # noqa: S101  who calls knows
+    confidence = rule.confidence if isinstance(rule, SuppressClasses) else None
+    if confidence is None:
+        raise InvalidArgument("the policy suppresses nothing by confidence, so that no interval is promised.", where="suppress")
     fewest, releases = NOBODY, 0
     for number, table in enumerate(tables):
         for released, made in release_tables(policy, table, draws=draws, purpose=f"intervals {number}"):
             releases += 1
             if released.num_rows:
-                fewest = min(fewest, _fewest_inside(policy, table, released, made, rule.confidence))
+                fewest = min(fewest, _fewest_inside(policy, table, released, made, confidence))
     return fewest, releases
 
 

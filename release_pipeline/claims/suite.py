@@ -8,6 +8,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.load import parse_policy
 
 WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale up costs hardly any of epsilon
+_NOISE = f"{{role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up}}"
 _GROUPED = f"g: {{role: quasi, do: generalise, hierarchy: {{groups: [{', '.join(f'g{number}' for number in range(64))}]}}}}"
 _AGES = "age: {role: quasi, do: generalise, hierarchy: {domain: [0, 100], grid: 1, outside: clamp}, why: made up}"
 _SITE = "site: {role: quasi, do: keep, values: [1, 2, 3, 4], why: made up}"
@@ -86,10 +87,7 @@ def _make(name: str, case: _Case) -> Policy:
         f"releases: {case.releases}",
         f"protect: {{{case.protect}}}",
         "columns:",
-        *(
-            f"  {column}: {{role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up}}"
-            for column in ("a", "b")[: case.noise]
-        ),
+        *(f"  {name}: {_NOISE}" for name in ("a", "b")[: case.noise]),
     ]
     lines += [f"  {case.other}"] if case.other else []
     lines += [f"suppress: {case.suppress}"] if case.suppress else []

@@ -52,9 +52,12 @@ def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
     people = policy.records_per_person
     made: list[Pair] = []
     widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
-    for words, before, after in _patterns(policy.protect.k or 1, policy.parts, people):
+    patterns = [(words, names, before, after) for words, before, after in _patterns(policy.protect.k or 1, policy.parts, people)]
+    if len(names) > 1:
+        patterns += [(f"{words}, in {names[0]} alone", names[:1], before, after) for words, _, before, after in patterns[:2]]
+    for words, moved, before, after in patterns:
         one = {name: np.rint(before * width).astype(np.int64) for name, width in widths.items()}
-        other = {name: np.rint(after * width).astype(np.int64) if name in names else one[name] for name, width in widths.items()}
+        other = one | {name: np.rint(after * widths[name]).astype(np.int64) for name in moved}
         made.append(Pair(words, make_table(policy, one), make_table(policy, other), people))
     if len(names) > 1 and policy.vectors is not None:
         made.append(_across(policy, names, widths))
@@ -132,8 +135,8 @@ def _patterns(k: int, parts: int, people: int) -> Iterator[tuple[str, npt.NDArra
 
 
 def _across(policy: Policy, names: Sequence[str], widths: dict[str, int]) -> Pair:
-    """Records on two sides of the domain's corner, the ones before the others along the order, so that both clusters change in both
-    columns. The last one has a record more, which tells it apart."""
+    """Records on two sides of the domain's corner, one side after the other along the order, so that both clusters change in both
+    columns. The last cluster has a record more, which tells it apart."""
     block = max(policy.protect.k or 1, policy.records_per_person) * policy.parts
     one = {name: np.zeros(2 * block + 1, dtype=np.int64) for name in widths}
     near = {name: max(width - 1, 0) for name, width in widths.items()}
@@ -147,7 +150,7 @@ def _across(policy: Policy, names: Sequence[str], widths: dict[str, int]) -> Pai
 
 
 def _class_shapes(size: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    for middle in (0.0, 0.1, 0.3, 0.5):
+    for middle in (0.0, 0.3, 0.5):
         shape = np.zeros(size)
         shape[-1] = 1.0
         if middle and size > 2:
@@ -168,7 +171,8 @@ def _entries(column: KeepColumn | GeneraliseColumn) -> list[Any]:
             return grid.restore(places.astype(np.float64)).tolist()
         case Dates(first=first):
             return [first.isoformat()]
-        case Prefixes(prefixes=(length, *_)) as codes:
+        case Prefixes() as codes:
+            length = codes.prefixes[0]
             return [next(code for code in ("0" * length, "a" * length) if codes.covers(code))]
 
 

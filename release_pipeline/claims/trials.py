@@ -1,7 +1,7 @@
 """The real stages, run many times on one table: from records to what a reader of the release would have in hand.
 
 Clusters, statistics and scales are made by the policy's own way, then noise, shuffle and suppression, as in a release. Individual
-differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of the first one;
+differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of the first;
 everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide outcomes.
 """
 
@@ -56,12 +56,14 @@ class Noiseless:
 
 def release_both(policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str) -> tuple[Seen, Seen]:
     """So many releases of each of two neighbouring tables, with secrets of their own."""
-    return _release(policy, [one, other], draws=draws, purpose=purpose)
+    first, second = _release(policy, [one, other], draws=draws, purpose=purpose)
+    return first, second
 
 
 def release_one(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> Seen:
     """So many releases of one table."""
-    return _release(policy, [table], draws=draws, purpose=purpose)[0]
+    [seen] = _release(policy, [table], draws=draws, purpose=purpose)
+    return seen
 
 
 def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> list[tuple[pa.Table, Tables]]:
@@ -89,7 +91,7 @@ def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
     return Noiseless(centroids, scales, size)
 
 
-def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> tuple[Seen, ...]:
+def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> list[Seen]:
     names = list(policy.noise_columns)
     rows = tables[0].num_rows
     values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
@@ -107,7 +109,7 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
             order[side][number, : len(own)] = own
             for name in names:
                 values[side][name][number, own] = released.column(name).to_numpy()
-    return tuple(Seen(values[side], order[side], _clusters(policy, made[side])) for side in range(len(tables)))
+    return [Seen(values[side], order[side], _clusters(policy, made[side])) for side in range(len(tables))]
 
 
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:

@@ -1,15 +1,15 @@
 """What an attacker looks at in a release, as numbers of what was seen: as much as the claim covers, and no more.
 
-A column's list is looked at without its rows' other columns; one centroid or one record on its own is found as nobody outside could,
-which only makes the attacker stronger. Places that matter are *landmarks*: the ends of the domain, and what the centroids of both
-tables are without noise. Between them values are alike.
+A column's list is looked at without the other columns of its rows; one centroid or one record on its own is found as nobody could
+find it from outside, which only makes the attacker stronger. Places that matter are *landmarks*: the ends of the domain, and what
+the centroids of both tables are without noise. Between them values are alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, permutations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ BINS = 32
 MOST_CLUSTERS = 4  # that vectors are given to in every way
 _NO_NOISE = 1e-9  # the scale of a centroid without noise, as a number that one may divide by
 MOST_CODES = 0.25  # of the draws: where nearly every draw shows something else, nothing can be learnt from how often
-Look: TypeAlias = Callable[[Seen], npt.NDArray[np.generic]]
+Look: TypeAlias = Callable[[Seen], npt.NDArray[Any]]
 
 
 def look_at_list(name: str, landmarks: Floats, both: tuple[Noiseless | None, Noiseless | None]) -> dict[str, Look]:
@@ -52,7 +52,7 @@ def look_at_lists(names: Sequence[str], of_each: Mapping[str, dict[str, Look]]) 
         )
     ratios = [of_each[name].get("likelihood ratio of the centroids") for name in names]
     if all(ratio is not None for ratio in ratios):
-        looks["likelihood ratio of all centroids"] = lambda seen: sum(ratio(seen) for ratio in ratios if ratio is not None)
+        looks["likelihood ratio of all centroids"] = lambda seen: np.sum([look(seen) for look in ratios if look], axis=0)
     return looks
 
 
@@ -96,7 +96,7 @@ def look_at_centroid(names: Sequence[str], landmarks: Mapping[str, Floats], reco
 
 
 def number_looks(look: Look, seen: tuple[Seen, Seen]) -> Both | None:
-    """What a way of looking shows in the draws of both tables, as numbers; None where it shows something else nearly each time."""
+    """What a way of looking shows in the draws of both tables, by number; None where it shows something else nearly each time."""
     shown = [look(part) for part in seen]
     rows = [part if part.ndim == 2 else part[:, np.newaxis] for part in shown]
     if rows[0].shape[1] != rows[1].shape[1]:
@@ -133,8 +133,8 @@ def _count_ends(places: Ints) -> Ints:
 
 
 def _log_ratio(values: Floats, name: str, one: Noiseless, other: Noiseless) -> Floats:
-    """The logarithm of the likelihood ratio, for Laplace noise on the centroids in ascending order: as an attacker would reckon who
-    knows both tables and the scales. Where order or domain were restored it is a figure like any other."""
+    """The logarithm of the likelihood ratio, for Laplace noise on the centroids in ascending order: as somebody reckons who knows
+    both tables and the scales. Where order or domain were restored it is a figure like any other."""
     starts = np.cumsum(one.size) - one.size
     centroids = np.sort(values, axis=1)[:, starts]
     apart = np.abs(centroids - np.sort(one.centroids[name])) - np.abs(centroids - np.sort(other.centroids[name]))

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
@@ -67,7 +67,7 @@ def audit_all_methods(*, quick: bool, jobs: int | None = None, progress: Progres
 def audit_policies(
     policies: Mapping[str, Policy], *, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None
 ) -> Audited:
-    """Every promise of these policies, so many at a time (default: one for each core). With one job all happens in this process."""
+    """Every promise of these policies, so many at a time (default: one for each core); with one job, in this process."""
     effort = QUICK if quick else FULL
     work = [(name, policy, promise) for name, policy in policies.items() for promise in list_promises(policy)]
     done: dict[int, Finding] = {}
