@@ -19,6 +19,7 @@ from typing import Any
 
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.claims import read_audit
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.package import package_is_whole
@@ -59,6 +60,7 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 | policies/ | every policy that was used, by name and hash; diffs.txt says in words what changed |
 | populations.json, ledger.json | the caps, and what was charged to the population |
 | checks.json | the checks of the data, the gates and the approvals of this release |
+| claims.json | what `audit-claims` found when it attacked what the policy claims{audited} |
 | trusted-keys.json, trusted-keys.sig | whose signatures count, signed by the officer |
 | lineage.svg, columns.csv | where the release came from; what was done to each column |
 | dossier.json, versions.json, requirements.lock | what made it: commit, versions, lock file |
@@ -100,8 +102,11 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
     tool = f"release-pipeline {__version__}"
     about = {"release": str(release), "made": made, "tool": tool, "commit": find_commit(), "series": series}
     [ledger] = read_ledgers(site, policy.population)
+    claims = read_audit(site, standing.policy_hash)
     texts = {
-        "README.md": _README.format(release=release, made=made, tool=tool, events=len(events)),
+        "README.md": _README.format(
+            release=release, made=made, tool=tool, events=len(events), audited="" if claims else " (nobody has run it: not here)"
+        ),
         "dossier.json": _json({**about, "officer": trust.officer.key.fingerprint}),
         "events.jsonl": write_events(events),
         "populations.json": populations,
@@ -115,6 +120,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "columns.csv": _list_columns(policy),
         "versions.json": _json(list_versions()),
         "requirements.lock": read_lock(),
+        **({"claims.json": _json(claims)} if claims else {}),
     }
     files = {f"package/{file.name}": file for file in package.iterdir() if not file.name.startswith("data.")}
     files |= {f"candidate/{name}": candidate / name for name in (SUMS, EVIDENCE, REPORT) if (candidate / name).is_file()}

@@ -1,0 +1,1 @@
+"""Every claim attacked: hostile tables from declared domains, the real stages, and the best event that can be found. No data."""

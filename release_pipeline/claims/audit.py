@@ -1,0 +1,218 @@
+"""The audit of claims: each promise of a policy against the worst that can be done to it, and what that proves.
+
+A claim that holds is not refuted, however hard one tries; how near the proved figure comes to the claimed one says how hard the
+attack was. One that is broken is refuted: the proved figure is above the claimed one, with a confidence of 99.9%.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from release_pipeline.claims.events import Both, Event, choose_event, left_to_prove
+from release_pipeline.claims.groups import count_intervals, count_smallest
+from release_pipeline.claims.promises import Promise
+from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
+from release_pipeline.claims.trials import Floats, Noiseless, describe_noiseless, release_both, release_one
+from release_pipeline.claims.views import (
+    Look,
+    look_at_centroid,
+    look_at_list,
+    look_at_lists,
+    look_at_rows,
+    number_looks,
+    number_records,
+)
+from release_pipeline.policy import Policy
+
+MOST_VALUES = 60  # of a record that are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How many releases are drawn: of each table to find the worst pair, and of that to prove; of `classes`, of which a table has
+    many; and of each table in which groups are `counted`."""
+
+    explore: int
+    prove: int
+    classes: int
+    counted: int
+
+
+FULL = Effort(explore=1_500, prove=40_000, classes=1_000_000, counted=20)
+QUICK = Effort(explore=250, prove=3_000, classes=60_000, counted=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What the audit of one promise found. `claimed` and `proved` are epsilons, or of what is counted the least number of records
+    that is promised, and the least that was seen."""
+
+    promise: str
+    definition: str
+    measure: str
+    claimed: float
+    proved: float
+    draws: int
+    tables: str
+    view: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found that breaks it."""
+        return self.proved >= self.claimed if self.measure == "records" else self.proved <= self.claimed
+
+    def to_json(self) -> dict[str, str | float | int | bool]:
+        """As files and other programs have it."""
+        return {
+            "promise": self.promise,
+            "definition": self.definition,
+            "measure": self.measure,
+            "claimed": self.claimed,
+            "proved": round(self.proved, 4),
+            "holds": self.holds,
+            "draws": self.draws,
+            "tables": self.tables,
+            "view": self.view,
+        }
+
+
+def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
+    """What was found of one promise."""
+    match promise.covers:
+        case "groups":
+            classes = [made.table for made in make_classes(policy)] if policy.generalised_columns else []
+            tables = [*make_crowds(policy), *classes]
+            return _count(promise, count_smallest(policy, tables, promise.columns, draws=effort.counted))
+        case "intervals":
+            tables = [made.table for made in make_classes(policy)]
+            return _count(promise, count_intervals(policy, tables, draws=effort.counted))
+        case "record":
+            return _attack_records(policy, promise, effort)
+        case _:
+            return _attack_pairs(policy, promise, effort)
+
+
+def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
+    worst, most = None, -1.0
+    for number, pair in enumerate(make_pairs(policy, promise.columns)):
+        looks = _looks(policy, promise, pair)
+        _, found = choose_event(_watch(policy, pair, looks, draws=effort.explore, purpose=f"explore {number}"))
+        if found > most:
+            worst, most = (pair, looks), found
+    assert worst is not None  # noqa: S101  there are pairs for every method
+    pair, looks = worst
+    seen = _watch(policy, pair, looks, draws=effort.prove, purpose="prove")
+    event, _ = choose_event(seen)
+    return _prove(promise, event, seen[event.view], pair.words)
+
+
+def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding:
+    """Which of two records of a class a released one is: of the class that tells most."""
+    worst, most = None, -1.0
+    for made in make_classes(policy):
+        _, found = choose_event(_watch_records(policy, made, draws=effort.classes // 12, purpose=f"explore {made.words}"))
+        if found > most:
+            worst, most = made, found
+    assert worst is not None  # noqa: S101  there are classes for every policy
+    seen = _watch_records(policy, worst, draws=effort.classes, purpose="prove")
+    event, _ = choose_event(seen)
+    return _prove(promise, event, seen[event.view], f"a class of {worst.words}")
+
+
+def _prove(promise: Promise, event: Event, seen: Both, tables: str) -> Finding:
+    left = left_to_prove(seen)
+    claimed = promise.epsilon if promise.epsilon is not None else 0.0
+    return Finding(promise.words, promise.definition, "epsilon", claimed, event.bound(left), 2 * len(left[0]), tables, event.view)
+
+
+def _count(promise: Promise, counted: tuple[int, int]) -> Finding:
+    smallest, releases = counted
+    return Finding(
+        promise.words,
+        promise.definition,
+        "records",
+        promise.least or 0,
+        smallest,
+        releases,
+        "made-up records of all declared values",
+        "counted",
+    )
+
+
+def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int, purpose: str) -> dict[str, Both]:
+    seen = release_both(policy, pair.one, pair.other, draws=draws, purpose=purpose)
+    numbered = {view: number_looks(look, seen) for view, look in looks.items()}
+    return {view: both for view, both in numbered.items() if both is not None}
+
+
+def _watch_records(policy: Policy, made: ClassTable, *, draws: int, purpose: str) -> dict[str, Both]:
+    """What each kind of record of the class shows, for every two kinds: equal records are of one kind."""
+    releases = max(draws // made.copies, 8)
+    seen = release_one(policy, made.table, draws=releases, purpose=purpose)
+    names = list(policy.noise_columns)
+    size = len(made.units)
+    values = np.stack([seen.values[name].reshape(-1, size) for name in names], axis=2)
+    marks = [_landmarks_of(policy, name, values[:, :, place]) for place, name in enumerate(names)]
+    kinds = np.unique(made.units, axis=0, return_index=True)[1]
+    codes = {int(place): number_records(values[:, place], marks) for place in kinds}
+    places = sorted(codes)
+    return {
+        f"records {one + 1} and {other + 1}": (codes[one], codes[other])
+        for number, one in enumerate(places)
+        for other in places[number + 1 :]
+    }
+
+
+def _looks(policy: Policy, promise: Promise, pair: Pair) -> dict[str, Look]:
+    noiseless = describe_noiseless(policy, pair.one), describe_noiseless(policy, pair.other)
+    landmarks = {name: _landmarks(policy, name, noiseless) for name in promise.columns}
+    match promise.covers:
+        case "list":
+            [name] = promise.columns
+            return look_at_list(name, landmarks[name], noiseless)
+        case "lists":
+            of_each = {name: look_at_list(name, landmarks[name], noiseless) for name in promise.columns}
+            return look_at_lists(promise.columns, of_each)
+        case "centroid":
+            return look_at_centroid(promise.columns, landmarks, _moved_record(policy, promise, pair, noiseless))
+        case _:
+            of_first = look_at_list(promise.columns[0], landmarks[promise.columns[0]], noiseless)
+            return {**look_at_rows(promise.columns, landmarks, noiseless), **(of_first if len(promise.columns) == 1 else {})}
+
+
+def _moved_record(policy: Policy, promise: Promise, pair: Pair, noiseless: tuple[Noiseless | None, Noiseless | None]) -> int:
+    """A record of the cluster whose centroid changes most for its noise, and that is not replaced itself."""
+    one, other = noiseless
+    if one is None or other is None:
+        return pair.changed
+    change = np.zeros(len(one.size))
+    for name in promise.columns:
+        apart = np.abs(one.centroids[name] - other.centroids[name])
+        change += np.divide(apart, one.scales[name], out=np.where(apart > 0, np.inf, 0.0), where=one.scales[name] > 0)
+    members = [release_one(policy, table, draws=1, purpose="clusters").cluster for table in (pair.one, pair.other)]
+    name, cluster = promise.columns[0], int(change.argmax())
+    both = np.flatnonzero((members[0][name] == cluster) & (members[1][name] == cluster))
+    stays = both[both >= pair.changed]
+    return int(stays[0]) if len(stays) else pair.changed
+
+
+def _landmarks(policy: Policy, name: str, noiseless: Sequence[Noiseless | None]) -> Floats:
+    """The ends of the domain, and the centroids of both tables as they are and on the grid."""
+    grid = policy.noise_columns[name].exact_grid
+    found = [np.array([float(grid.lo), float(grid.hi)])]
+    for part in noiseless:
+        if part is not None:
+            found += [part.centroids[name], grid.restore(grid.quantise(part.centroids[name]).astype(np.float64))]
+    return np.unique(np.concatenate(found))
+
+
+def _landmarks_of(policy: Policy, name: str, values: Floats) -> Floats:
+    """The ends of the domain and every released value, or where they are many, quantiles of them."""
+    grid = policy.noise_columns[name].exact_grid
+    known = np.unique(values[~np.isnan(values)])
+    if len(known) > MOST_VALUES:
+        known = np.unique(np.quantile(known, np.linspace(0, 1, MOST_VALUES)))
+    return np.unique(np.concatenate([np.array([float(grid.lo), float(grid.hi)]), known]))

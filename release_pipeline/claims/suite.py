@@ -1,0 +1,94 @@
+"""Policies of every method, scope and option that a claim depends on: what `audit-claims --all-methods` goes through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from release_pipeline.policy import Policy
+from release_pipeline.policy.load import parse_policy
+
+WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale up costs hardly any of epsilon
+_NOISE = f"{{role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up}}"
+_GROUPED = f"g: {{role: quasi, do: generalise, hierarchy: {{groups: [{', '.join(f'g{number}' for number in range(64))}]}}}}"
+_AGES = "age: {role: quasi, do: generalise, hierarchy: {domain: [0, 100], grid: 1, outside: clamp}, why: made up}"
+_SITE = "site: {role: quasi, do: keep, values: [1, 2, 3, 4], why: made up}"
+_WHO = "who: {role: identifier, do: drop}"
+_STANDS_OUT = "{confidence: 70%, at_most: 100%}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """The parts of a policy that matter: `noise` columns with noise, and another column where one is needed."""
+
+    protect: str
+    noise: int = 1
+    other: str = ""
+    suppress: str = ""
+    person: str = "each-row"
+    releases: str = "once"
+
+
+_CASES = {
+    "laplace": _Case("method: laplace, epsilon: 2"),
+    "laplace, two columns": _Case("method: laplace, epsilon: 4", noise=2),
+    "dp-um": _Case("method: dp-um, epsilon: 2, k: 3"),
+    "dp-um, order not restored": _Case("method: dp-um, epsilon: 2, k: 3, consistency: none"),
+    "dp-um, two records per person": _Case(
+        "method: dp-um, epsilon: 1, k: 3", other=_WHO, person="{column: who, records_per_release: 2}"
+    ),
+    "dp-um, random parts": _Case("method: dp-um, epsilon: 2, k: 3, partitions: 2"),
+    "idp-ls": _Case("method: idp-ls, epsilon: 2, k: 3"),
+    "idp-ls, values anywhere": _Case("method: idp-ls, epsilon: 2, k: 3, clamp: no"),
+    "idp-ls, centroid": _Case("method: idp-ls, epsilon: 2, k: 3, scope: centroid"),
+    "idp-cbls": _Case("method: idp-cbls, epsilon: 2, k: 3"),
+    "idp-cbls, order not restored": _Case("method: idp-cbls, epsilon: 2, k: 5, consistency: none"),
+    "idp-cbls, values anywhere": _Case("method: idp-cbls, epsilon: 2, k: 5, clamp: no"),
+    "idp-cbls, centroid": _Case("method: idp-cbls, epsilon: 2, k: 3, scope: centroid"),
+    "idp-cbls, two columns": _Case("method: idp-cbls, epsilon: 4, k: 3", noise=2),
+    "idp-cbls, small groups": _Case(
+        "method: idp-cbls, epsilon: 2, k: 3", other=_SITE, suppress="{quasi_groups_below: 5, at_most: 100%}"
+    ),
+    "laplace, first part of a series": _Case(
+        "method: laplace, epsilon: 2, partitions: 2, publish_parts: one per release, amplification: sampling",
+        releases='["1", "2"]',
+    ),
+    "dp-mdav, corner, plain": _Case("method: dp-mdav, epsilon: 2, k: 3, order: corner"),
+    "dp-mdav, corner, plain, two columns": _Case("method: dp-mdav, epsilon: 4, k: 3, order: corner", noise=2),
+    "dp-mdav, hilbert, plain, two columns": _Case("method: dp-mdav, epsilon: 4, k: 3, order: hilbert", noise=2),
+    "dp-mdav, corner, trimmed": _Case("method: dp-mdav, epsilon: 2, k: 3, order: corner, statistic: trimmed"),
+    "dp-mdav, hilbert, trimmed, two columns": _Case(
+        "method: dp-mdav, epsilon: 4, k: 3, order: hilbert, statistic: trimmed", noise=2
+    ),
+    "dp-mdav, centroid, plain": _Case("method: dp-mdav, epsilon: 4, k: 3, order: hilbert, scope: centroid", noise=2),
+    "dp-mdav, centroid, trimmed": _Case(
+        "method: dp-mdav, epsilon: 4, k: 3, order: corner, statistic: trimmed, scope: centroid", noise=2
+    ),
+    "mdav": _Case("method: mdav, k: 3", noise=2),
+    "k-epsilon": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", other=_GROUPED),
+    "k-epsilon, two columns": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", noise=2, other=_GROUPED),
+    "k-epsilon, mondrian": _Case("method: k-epsilon, grouping: mondrian, epsilon: 2, k: 7", other=_AGES),
+    "k-epsilon, confidence": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", other=_GROUPED, suppress=_STANDS_OUT),
+    "k-epsilon, random parts": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7, partitions: 2", other=_GROUPED),
+}
+
+
+def list_suite() -> dict[str, Policy]:
+    """Every policy of the suite by what it is."""
+    return {name: _make(name, case) for name, case in _CASES.items()}
+
+
+def _make(name: str, case: _Case) -> Policy:
+    lines = [
+        "policy: made-up",
+        "steward: nobody",
+        "population: nobody",
+        "source: {path: none.csv}",
+        f"person: {case.person}",
+        f"releases: {case.releases}",
+        f"protect: {{{case.protect}}}",
+        "columns:",
+        *(f"  {name}: {_NOISE}" for name in ("a", "b")[: case.noise]),
+    ]
+    lines += [f"  {case.other}"] if case.other else []
+    lines += [f"suppress: {case.suppress}"] if case.suppress else []
+    return parse_policy("\n".join(lines) + "\n", name=name)

@@ -1,0 +1,154 @@
+"""The real stages, run many times on one table: from records to what a reader of the release would have in hand.
+
+Clusters, statistics and scales are made by the policy's own way, then noise, shuffle and suppression, as in a release. Individual
+differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of the first;
+everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide outcomes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.policy import Policy
+from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
+from release_pipeline.stages.ways import RECORD, Series, find_way
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Tables = dict[str, pa.Table]
+GROUPED_ANEW = 25  # draws between two groupings: ties and random parts are drawn with them
+ROOT = bytes(SECRET_BYTES)  # of made-up secrets: every run of an audit draws the same
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What came out of each draw. `values`: by column, draws by records, NaN where a record was not released; `order`: the record
+    in each released row, -1 after the last; `cluster`: the cluster of each record in each column, where there is one."""
+
+    values: Mapping[str, Floats]
+    order: Ints
+    cluster: Mapping[str, Ints]
+
+    @property
+    def draws(self) -> int:
+        """How many."""
+        return len(self.order)
+
+    def in_rows(self, name: str) -> Floats:
+        """A column as it was released, row by row; NaN after the last."""
+        found = np.take_along_axis(self.values[name], np.maximum(self.order, 0), axis=1)
+        return np.where(self.order >= 0, found, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Noiseless:
+    """What a table's statistics are before any noise, by column: in units of the column, of each cluster."""
+
+    centroids: Mapping[str, Floats]
+    scales: Mapping[str, Floats]
+    size: Ints
+
+
+def release_both(policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str) -> tuple[Seen, Seen]:
+    """So many releases of each of two neighbouring tables, with secrets of their own."""
+    first, second = _release(policy, [one, other], draws=draws, purpose=purpose)
+    return first, second
+
+
+def release_one(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> Seen:
+    """So many releases of one table."""
+    [seen] = _release(policy, [table], draws=draws, purpose=purpose)
+    return seen
+
+
+def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> list[tuple[pa.Table, Tables]]:
+    """So many released tables, each with the tables that the grouping stored for it."""
+    found: list[tuple[pa.Table, Tables]] = []
+    for number in range(draws):
+        made = _group(policy, table, _secret(purpose, "grouping", number))
+        found.append((_mask(policy, table, made, _secret(purpose, "noise", number)), made))
+    return found
+
+
+def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
+    """The exact statistics of a table, where there are any of all records together."""
+    if policy.parts > 1:
+        return None
+    stored = _group(policy, table, _secret("noiseless")).get("statistics")
+    if stored is None or "statistic" not in stored.column_names:
+        return None
+    centroids, scales, size = dict[str, Floats](), dict[str, Floats](), np.zeros(0, dtype=np.int64)
+    for name, column in policy.noise_columns.items():
+        mine = stored.filter(pa.array(np.array(stored.column("column_name").to_pylist()) == name))
+        size = mine.column("size").to_numpy()
+        centroids[name] = column.exact_grid.restore(mine.column("statistic").to_numpy() / size)
+        scales[name] = mine.column("scale").to_numpy() / size * float(column.exact_grid.step)
+    return Noiseless(centroids, scales, size)
+
+
+def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> list[Seen]:
+    names = list(policy.noise_columns)
+    rows = tables[0].num_rows
+    values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
+    order = [np.full((draws, rows), -1, dtype=np.int64) for _ in tables]
+    made: list[Tables] = []
+    for number in range(draws):
+        if number % GROUPED_ANEW == 0:
+            secret = _secret(purpose, "grouping", number)
+            made = [_group(policy, table, secret) for table in tables]
+            if policy.definition == "idp":
+                made[1:] = [_fix_scales(made[0], its) for its in made[1:]]
+        for side, table in enumerate(tables):
+            released = _mask(policy, table, made[side], _secret(purpose, "noise", side, number))
+            own = released.column(RECORD).to_numpy()
+            order[side][number, : len(own)] = own
+            for name in names:
+                values[side][name][number, own] = released.column(name).to_numpy()
+    return [Seen(values[side], order[side], _clusters(policy, made[side])) for side in range(len(tables))]
+
+
+def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
+    series = Series(secret, 0) if policy.publishes_parts else None
+    done = find_way(policy, series=series).group(_reader(table, {}), secret=secret, context=(), progress=_say_nothing)
+    return dict(done.tables)
+
+
+def _mask(policy: Policy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
+    way, read = find_way(policy), _reader(table, made)
+    return way.suppress(read, way.mask(read, secret=secret, context=(), progress=_say_nothing)).table
+
+
+def _fix_scales(actual: Tables, neighbour: Tables) -> Tables:
+    """The neighbour's tables with the noise scales of the actual data."""
+    mine, its = actual["statistics"], neighbour["statistics"]
+    place = its.column_names.index("scale")
+    return neighbour | {"statistics": its.set_column(place, "scale", mine.column("scale"))}
+
+
+def _clusters(policy: Policy, made: Tables) -> dict[str, Ints]:
+    if policy.parts > 1 or "membership" not in made:
+        return {}
+    membership = made["membership"]
+    named = {name: name if name in membership.column_names else membership.column_names[0] for name in policy.noise_columns}
+    return {name: membership.column(column).to_numpy().astype(np.int64) for name, column in named.items()}
+
+
+def _reader(table: pa.Table, made: Tables) -> Callable[[str, Sequence[str] | None], pa.Table]:
+    def read(name: str, columns: Sequence[str] | None) -> pa.Table:
+        found = table if name == "records" else made[name]
+        return found if columns is None else found.select(list(columns))
+
+    return read
+
+
+def _secret(*context: str | int) -> bytes:
+    return derive_key(ROOT, "audit of claims", *context)
+
+
+def _say_nothing(_: str) -> None:
+    pass

@@ -1,0 +1,137 @@
+"""The audit of claims as people ask for it: of one policy or of every method, in parallel, and kept for the dossier.
+
+No data are read: tables are made from what a policy declares. What was found of a policy of a site lies in its vault, by the
+policy's hash, and goes into the dossiers of its releases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from release_pipeline import __version__
+from release_pipeline.claims.audit import FULL, QUICK, Effort, Finding, audit_promise
+from release_pipeline.claims.promises import Promise, list_promises
+from release_pipeline.claims.suite import list_suite
+from release_pipeline.flow.files import write_private_json
+from release_pipeline.flow.site import Site
+from release_pipeline.policy import Policy
+from release_pipeline.store.folders import make_private_folder
+
+FORMAT = "release-pipeline/audit-claims/1"
+CONFIDENCE = "99.9%"
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What was found of each policy, by its name."""
+
+    findings: Mapping[str, Sequence[Finding]]
+    quick: bool
+    hashes: Mapping[str, str]
+
+    @property
+    def broken(self) -> list[Finding]:
+        """The findings that break a claim."""
+        return [finding for found in self.findings.values() for finding in found if not finding.holds]
+
+    def to_json(self) -> dict[str, Any]:
+        """As files and other programs have it."""
+        return {
+            "format": FORMAT,
+            "tool": f"release-pipeline {__version__}",
+            "made": datetime.now(UTC).isoformat(timespec="seconds"),
+            "quick": self.quick,
+            "confidence": CONFIDENCE,
+            "holds": not self.broken,
+            "policies": [
+                {"name": name, "hash": self.hashes[name], "claims": [finding.to_json() for finding in found]}
+                for name, found in self.findings.items()
+            ],
+        }
+
+
+def audit_all_methods(*, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None) -> Audited:
+    """Every promise of every method."""
+    return audit_policies(list_suite(), quick=quick, jobs=jobs, progress=progress)
+
+
+def audit_policies(
+    policies: Mapping[str, Policy], *, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None
+) -> Audited:
+    """Every promise of these policies, so many at a time (default: one for each core); with one job, in this process."""
+    effort = QUICK if quick else FULL
+    work = [(name, policy, promise) for name, policy in policies.items() for promise in list_promises(policy)]
+    done: dict[int, Finding] = {}
+    for number, finding in _each(work, effort, jobs or os.cpu_count() or 1):
+        done[number] = finding
+        progress(f"{len(done)} of {len(work)}: {work[number][0]}: {finding.promise}")
+    found: dict[str, list[Finding]] = {name: [] for name in policies}
+    for number in sorted(done):
+        found[work[number][0]].append(done[number])
+    return Audited(found, quick, {name: policy.canonical_hash() for name, policy in policies.items()})
+
+
+def _each(work: Sequence[tuple[str, Policy, Promise]], effort: Effort, jobs: int) -> Iterable[tuple[int, Finding]]:
+    if jobs == 1 or len(work) == 1:
+        yield from ((number, audit_promise(policy, promise, effort)) for number, (_, policy, promise) in enumerate(work))
+        return
+    with ProcessPoolExecutor(min(jobs, len(work)), mp_context=get_context("spawn")) as pool:
+        begun = {pool.submit(audit_promise, policy, promise, effort): number for number, (_, policy, promise) in enumerate(work)}
+        try:
+            for future in as_completed(begun):
+                yield begun[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def describe_audit(audited: Audited) -> str:
+    """A table in Markdown, a row for each promise."""
+    head = ["policy", "what is promised", "claimed", f"proved ({CONFIDENCE})", "draws", "worst tables found", ""]
+    rows = [
+        [
+            name,
+            finding.promise,
+            *_figures(finding),
+            f"{finding.draws:,}",
+            finding.tables,
+            "holds" if finding.holds else "BROKEN",
+        ]
+        for name, found in audited.findings.items()
+        for finding in found
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def _figures(finding: Finding) -> tuple[str, str]:
+    if finding.measure == "records":
+        return f"{finding.claimed:,.0f} records or more", f"{finding.proved:,.0f} at the least"
+    return f"{finding.definition}, epsilon {finding.claimed:.4g}", f"at least {finding.proved:.3f}"
+
+
+def keep_audit(site: Site, policy: Policy, audited: Audited) -> Path:
+    """Keep what was found of a policy for the dossiers of its releases."""
+    file = audit_file(site, policy.canonical_hash())
+    make_private_folder(file.parent)
+    write_private_json(file, audited.to_json())
+    return file
+
+
+def read_audit(site: Site, policy_hash: str) -> dict[str, Any] | None:
+    """What was found last of the policy with this hash, if anything was looked for."""
+    file = audit_file(site, policy_hash)
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def audit_file(site: Site, policy_hash: str) -> Path:
+    """Where it lies."""
+    return site.vault / "claims" / f"{policy_hash}.json"

@@ -1,0 +1,95 @@
+"""The command `audit-claims`: what it prints, its exit codes, and what the dossiers of a policy have of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.claims.audit import Finding
+from release_pipeline.claims.suite import list_suite
+from release_pipeline.cli import main
+from release_pipeline.flow import claims
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.policy.load import METHODS
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import verify_path
+from tests.integration.publishing import Keys, make_trusted_site, publish_release, read_zip
+from tests.integration.sites import TinySite
+
+FOUND = Finding("the list of income", "idp", "epsilon", 0.5, 0.41, 1000, "made up", "values, sorted")
+
+
+@pytest.fixture
+def published(keys: Keys, tmp_path: Path) -> TinySite:
+    """A site with one published release."""
+    tiny = make_trusted_site(tmp_path / "site", keys)
+    publish_release(tiny, keys, "1")
+    return tiny
+
+
+def test_the_suite_has_every_method_scope_and_definition() -> None:
+    """A method that is not in the suite would be a claim that nobody attacks."""
+    policies = list_suite().values()
+    assert {policy.protect.method for policy in policies} == set(METHODS)
+    assert {policy.definition for policy in policies} == {"dp", "idp", "k-epsilon", "k-anonymity"}
+    of_ranks = {(policy.protect.method, policy.protect.scope) for policy in policies if policy.protect.method.startswith("idp")}
+    assert of_ranks == {(method, scope) for method in ("idp-ls", "idp-cbls") for scope in ("centroid", "column")}
+    of_vectors = {(policy.protect.scope, policy.definition) for policy in policies if policy.protect.method == "dp-mdav"}
+    assert of_vectors == {(scope, definition) for scope in ("centroid", "table") for definition in ("dp", "idp")}
+
+
+@pytest.mark.slow
+def test_a_policy_is_audited_and_its_dossier_has_it(
+    published: TinySite, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A row for every promise, by machine and by eye; the dossier of the site has the findings, and verifies."""
+    site = published.site
+    before = read_zip(write_dossier(site, ReleaseId("people", "1"), tmp_path / "before.zip"))
+    assert "claims.json" not in before
+    assert b"nobody has run it" in before["README.md"]
+
+    assert main(["audit-claims", str(site.policy_file("people")), "--quick", "--json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert told["format"] == "release-pipeline/audit-claims/1"
+    assert told["holds"]
+    [policy] = told["policies"]
+    assert policy["hash"] == site.policy("people").canonical_hash()
+    assert policy["claims"][0]["promise"] == "the list of income"
+    assert all(0 <= claim["proved"] <= claim["claimed"] for claim in policy["claims"] if claim["measure"] == "epsilon")
+
+    after = read_zip(write_dossier(site, ReleaseId("people", "1"), tmp_path / "after.zip"))
+    assert json.loads(after["claims.json"])["policies"] == told["policies"]
+    assert b"nobody has run it" not in after["README.md"]
+    findings = verify_path(tmp_path / "after.zip", [str(site.officer)])
+    assert not [finding for finding in findings if finding.level == "FAIL"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["policies/rand-hie.yaml", "--all-methods"]])
+def test_one_policy_or_all_methods(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither and both are wrong usage, in words."""
+    assert main(["audit-claims", *arguments]) == 2
+    assert "--all-methods" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("proved", "code"), [(0.41, 0), (0.53, 1)])
+def test_a_broken_claim_is_exit_code_1(
+    proved: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the table says which one."""
+    audited = claims.Audited({"idp-cbls": [replace(FOUND, proved=proved)]}, True, {"idp-cbls": "0" * 64})
+    monkeypatch.setattr(claims, "audit_all_methods", lambda **_: audited)
+    assert main(["audit-claims", "--all-methods", "--quick"]) == code
+    assert ("| BROKEN |" in capsys.readouterr().out) == bool(code)
+
+
+def test_counted_promises_are_told_as_counts() -> None:
+    """Records, not epsilon; fewer than promised is broken."""
+    found = replace(FOUND, measure="records", claimed=5, proved=4)
+    assert not found.holds
+    assert replace(found, proved=5).holds
+    words = claims.describe_audit(claims.Audited({"mdav": [found]}, True, {"mdav": ""}))
+    assert "5 records or more | 4 at the least" in words
