@@ -35,8 +35,9 @@ from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.class_noise import epsilon_for
-from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.privacy.vectors import Insensitive, public_scales, worst_scales
+from release_pipeline.privacy.methods import check_sizes
+from release_pipeline.privacy.sensitivity import calibrated_reach, moves_reach, scales_for
+from release_pipeline.privacy.vectors import Insensitive, check_vector_sizes, public_scales, worst_scales
 
 DEFINITION_NAME = {
     "dp": "eps-DP",
@@ -122,6 +123,19 @@ def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
         _plan_column(policy, name, column, policy.column_epsilon[name], clusters) for name, column in policy.noise_columns.items()
     )
     return Plan(policy, rows, tuple(parts))
+
+
+def check_rows(policy: Policy, rows: int) -> None:
+    """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
+    clusters = count_clusters(policy, rows)
+    if policy.vectors is not None:
+        check_vector_sizes([c.exact_grid.width for c in policy.noise_columns.values()], policy.vectors, clusters=clusters or 1)
+    if not isinstance(policy.protect, Protect):
+        return
+    method, k, scope = policy.protect.method, policy.protect.k, policy.protect.scope
+    for name, column in policy.noise_columns.items():
+        share, records = policy.column_epsilon[name], -(-rows // policy.parts)
+        check_sizes(method=method, k=k, grid=column.exact_grid, epsilon=share, scope=scope, records=records)
 
 
 def describe_claim(policy: Policy) -> str:
@@ -467,11 +481,11 @@ def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilo
         scale = int(scales_for(np.array([grid.width]), epsilon)[0])
         noise = _mean_magnitude(scale) * step / k
     elif protect.scope == "centroid":
-        noise = (_reach(protect.method, k) * grid.width / float(epsilon) + 1) * step / k
+        noise = (moves_reach(protect.method, k) * grid.width / float(epsilon) + 1) * step / k
     elif clusters is None:
         noise = None
     else:
-        noise = (_worst_calibrated(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
+        noise = (calibrated_reach(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
     share = None if noise is None else noise / (grid.width * step)
     return ColumnPlan(name, epsilon, noise, share, worst_case)
 
@@ -497,25 +511,6 @@ def _plan_vectors(policy: Policy, protect: ProtectVectors, clusters: int | None)
 def _mean_magnitude(scale: int) -> float:
     """E|Z| = 1 / sinh(1/t) of the discrete Laplace."""
     return 1 / math.sinh(1 / scale)
-
-
-def _reach(method: str, k: int) -> int:
-    """The most that the moves A_j of all clusters can add up to, in domain widths W.
-
-    idp-ls: the ups add up to at most W, the downs too, and A_j = max(up_j, down_j): 2. idp-cbls: D_j is at most twice the
-    cluster's range (three times when k = 3, all three trimmed values being the median), and the ranges add up to at most W.
-    """
-    return 3 if method == "idp-cbls" and k == 3 else 2
-
-
-def _worst_calibrated(method: str, k: int, clusters: int) -> float:
-    """The largest k b_j / (W / eps) that the column calibration can give a centroid, over all data.
-
-    With sum A_i <= B (`_reach`), sizes >= k and b_j as in `calibrate_column`: k b_j eps <= A_j^(1/3) sum_i A_i^(2/3), which for
-    A_j = x B and the rest equal is B (x + x^(1/3) (1-x)^(2/3) (p-1)^(1/3)); other rests are smaller, the power being concave.
-    """
-    x = np.linspace(0, 1, 2001)
-    return _reach(method, k) * float(np.max(x + np.cbrt(x * (1 - x) ** 2 * (clusters - 1)))) * 1.001
 
 
 def _release_words(policy: Policy) -> str:
