@@ -298,16 +298,18 @@ class ClassWay:
 
 def _keep_apart(classes: Sequence[int], before: dict[str, list[str]], after: dict[str, list[str]]) -> None:
     """Give classes that would have equal labels `after` those of `before` back, which no two classes share, until none have."""
+    given_back: set[int] = set()
     while True:
         held: dict[tuple[str, ...], list[int]] = {}
         for place in classes:
             held.setdefault(tuple(labels[place] for labels in after.values()), []).append(place)
-        equal = [place for places in held.values() if len(places) > 1 for place in places]
+        equal = {place for places in held.values() if len(places) > 1 for place in places} - given_back
         if not equal:
             return
         for name, labels in after.items():
             for place in equal:
                 labels[place] = before[name][place]
+        given_back |= equal
 
 
 def _units(table: pa.Table, grids: Sequence[Grid]) -> Ints:
