@@ -34,7 +34,7 @@ from release_pipeline.policy.model import (
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.class_noise import epsilon_for
+from release_pipeline.privacy.class_noise import KEPT, epsilon_for
 from release_pipeline.privacy.methods import check_sizes
 from release_pipeline.privacy.sensitivity import calibrated_reach, moves_reach, scales_for
 from release_pipeline.privacy.vectors import Insensitive, check_vector_sizes, public_scales, worst_scales
@@ -183,6 +183,8 @@ def describe_parts(policy: Policy) -> str:
     """What random parts mean for the claim: nothing where there are none."""
     if policy.parts == 1:
         return ""
+    if isinstance(policy.protect, ProtectClasses) and not policy.publishes_parts:
+        return f", grouped in {policy.parts} random parts of the records"
     if policy.publishes_parts:
         return f", in each of {policy.parts} releases of one random part of the records: every record is in one of them"
     return f", in {policy.parts} random parts of the records, each masked on its own"
@@ -265,10 +267,11 @@ def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     if policy.parts == 1:
         return
     sizes = f" of {plan.rows // policy.parts:,} to {-(-plan.rows // policy.parts):,} rows" if plan.rows is not None else ""
-    yield (
-        "parts",
-        f"{policy.parts} random parts{sizes} by the number of the row, each masked on its own: one change is in one part",
-    )
+    of_class = isinstance(policy.protect, ProtectClasses)
+    each = "each grouped on its own" if of_class else "each masked on its own: one change is in one part"
+    yield "parts", f"{policy.parts} random parts{sizes} by the number of the row, {each}"
+    if of_class and not policy.publishes_parts:
+        yield "", "a class is all records with the same labels, of whatever parts: noise is as large as it is wide"
     if not policy.publishes_parts:
         return
     yield "", "a release publishes one of them; the source must be the same for all, and the series costs what one release costs"
@@ -316,6 +319,7 @@ def _class_paragraphs(plan: Plan, protect: ProtectClasses) -> Iterator[tuple[str
         yield "l", f"every class has at least {protect.l} different values of {' and of '.join(policy.kept_columns)}"
     yield "definition", f"{DEFINITION_NAME['k-epsilon']}; groups of people are not covered"
     yield "claim", describe_claim(policy)
+    yield from (("", words) for words in kept_words(policy))
     for sentence in not_covered_words(policy):
         yield "not covered", sentence
     yield "series", "nothing adds up over releases, so that caps count them"
@@ -417,6 +421,19 @@ def _not_covered_by_likeness(policy: Policy) -> Iterator[str]:
     yield PUBLIC_FACTS
 
 
+def kept_words(policy: Policy) -> Iterator[str]:
+    """What the claim becomes where records are dropped for standing out: nothing where none are."""
+    rule, protect = policy.suppress, policy.protect
+    if not isinstance(protect, ProtectClasses) or not isinstance(rule, SuppressClasses) or rule.confidence is None:
+        return
+    twice = format_nano(KEPT * protect.epsilon.nano)
+    which = "two records of a class that agree in the kept confidential columns" if protect.l else "two records of a class"
+    yield (
+        f"Epsilon is of the numbers as they are drawn. That a record is kept, and released with these numbers, is covered with "
+        f"{KEPT} times epsilon, {twice}, for {which}: whether a class keeps k records depends on the noise of the others, too."
+    )
+
+
 def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
     rule = policy.suppress
     yield (
@@ -427,7 +444,10 @@ def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
         kept = name_some(policy.kept_columns)
         yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in it."
     if isinstance(rule, SuppressClasses) and rule.confidence is not None:
-        yield "Which records were dropped because they stood out: that is decided with the originals beside the released numbers."
+        yield (
+            "Which records were dropped because they stood out, or because their class became too small by that: it is decided "
+            "with the originals beside the released numbers, those of other records among them."
+        )
     if policy.cut_columns:
         yield "The ends of a range: each is the exact number of one person or more in the class."
     yield SERIES_OPEN

@@ -22,6 +22,7 @@ from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, u
 from release_pipeline.stages.ways.vectors import VectorWay
 from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
+UNITED = "of equal labels, over all parts"
 ERRORS = ("error", "error_low", "error_high")
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
 
@@ -104,7 +105,8 @@ class PartedClassWay:
         made = self.way.group_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}))
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
-        return Grouped(tables, evidence, self._parts.facts(parts, [self.way.facts_of(classes) for classes in of_parts]))
+        facts = self._parts.facts(parts, [self.way.facts_of(classes) for classes in of_parts])
+        return Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
