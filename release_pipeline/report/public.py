@@ -123,9 +123,9 @@ WHOLE_CLASS = (
 )
 KEPT_IN_CLASS = (
     "Where records are dropped for standing out: that a record is kept, and released with its masked values, differs by a factor "
-    "of at most e^(2 epsilon) between two records of a class, and not of e^epsilon, for whether a class keeps k records depends on "
-    "the noise of the others, too. Where l different values are asked for, that is for records that agree in the kept confidential "
-    "columns."
+    "of at most e^(2 epsilon) between two records of a class, and not of e^epsilon, for whether a class keeps k records depends "
+    "on the noise of the others, too. Where l different values are asked for, that is for records that agree in the kept "
+    "confidential columns."
 )
 SAME_IN_CLASS = "Where all records of a class have the same number it is released exactly, without noise."
 WITHOUT_NOISE = "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise."
