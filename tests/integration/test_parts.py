@@ -108,10 +108,10 @@ def test_classes_of_each_part_have_k_records_too(tmp_path: Path) -> None:
         tmp_path / "site",
         rows=classes.records(240),
         protect="{method: k-epsilon, grouping: ola, k: 4, epsilon: 2, partitions: 2}",
-        suppress="{grouping_at_most: 30%, confidence: 95%, at_most: 90%}",
+        suppress="{grouping_at_most: 20%, confidence: 95%, at_most: 90%}",
         gates="{min_rows: 200, differencing_below: 0}",
     )
-    facts = tiny.flow().run().facts
+    facts = classes.run(tiny)  # with a secret for which the parts come to the same levels
     table = classes.released_of(tiny)
     assert table.groupby(classes.QUASI).size().min() == facts["anonymity_k"] >= 4
     assert len(table) == facts["rows_out"] < facts["rows_in"] == 240
