@@ -228,7 +228,7 @@ def test_what_an_earlier_version_left_unfinished_is_not_released() -> None:
 
 
 def test_the_card_says_what_a_class_was() -> None:
-    """Of a candidate that an earlier version made, that its claim is not of two parts; of one of ours, that a label is one class."""
+    """Of a candidate of an earlier version, that its claim is not of two parts; of one of ours, that a label is one class."""
     policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=None)
     made = Made(policy, table_of(["north"] * 12, [1] * 12, [500] * 11 + [900]))
     facts = find_way(policy).group(made.read, secret=SECRET, context=("test",), progress=quiet).facts
