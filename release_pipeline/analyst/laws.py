@@ -18,7 +18,7 @@ import numpy as np
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.grid import Grid
-from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.privacy.sensitivity import moves_reach, scales_for
 
 Kind: TypeAlias = Literal["exact", "drawn", "bound", "no noise", "none"]
 LEAST_DRAWS = 50  # from which on the sum of draws that were moved back is taken as normal; shown by simulation
@@ -236,11 +236,8 @@ def reach_of(facts: Facts, name: str) -> Reach:
 
     idp-ls, scope centroid. t_j = ceil(max(W - x_1, x_n)/eps) <= ceil(W/eps).
 
-    Otherwise the scales follow from moves A_j with sum A_j <= B W. For idp-cbls A_j = D_j of IDP24 Prop. 9. In the gaps
-    g_1 .. g_{c-1} between the sorted values of a cluster, up = (g_2 + .. + g_{c-1}) + g_2 + g_{c-1} and down = (g_1 + .. +
-    g_{c-2}) + g_{c-2} + g_1: for c >= 4 both are at most 2 (g_1 + .. + g_{c-1}), twice the cluster's range; for c = 3 they are 3
-    g_2 and 3 g_1. The ranges of clusters of consecutive ranks add up to at most W. So B = 2, and 3 for k = 3. For idp-ls the ups
-    add up to at most W, so do the downs, and A_j = max(up_j, down_j): B = 2.
+    Otherwise the scales follow from moves A_j with sum A_j <= B W, B being 2, and 3 for idp-cbls with k = 3 (derived at
+    `moves_reach`).
 
     Scope centroid (idp-cbls): t_j = ceil(D_j/eps) <= D_j/eps + 1 where D_j > 0, and sum D_j^2 <= (sum D_j)^2.
 
@@ -264,7 +261,7 @@ def reach_of(facts: Facts, name: str) -> Reach:
         t = common_scale(column)
         return Reach(p, t, float(p) * t, math.sqrt(p) * t, 0, facts.method in KNOWN)
     bias = grid.width if facts.method == "idp-cbls" else 0
-    reach = float((3 if facts.method == "idp-cbls" and facts.k == 3 else 2) * grid.width / epsilon.fraction)
+    reach = float(moves_reach(facts.method, facts.k or 1) * grid.width / epsilon.fraction)
     if facts.scope == "centroid":
         return Reach(p, None, reach + p, reach + math.sqrt(p), bias, False)
     _check_rounding(p, float(epsilon), name)

@@ -77,12 +77,14 @@ def _init(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from release_pipeline.policy import load_policy
     from release_pipeline.policy.load import check_name
-    from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
+    from release_pipeline.policy.plan import check_rows, describe_plan, make_plan, plan_to_json
 
     try:
         policy = load_policy(options.policy)
         if options.policy.resolve().parent.name == "policies":
             check_name(policy, options.policy)
+        if options.rows is not None:
+            check_rows(policy, options.rows)
         plan = make_plan(policy, rows=options.rows)
     except PolicyInvalid as error:
         if not options.json:

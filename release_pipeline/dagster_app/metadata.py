@@ -20,6 +20,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "candidate_hash": (str,),
     "cells_blanked": (int,),
     "checks": (int,),
+    "classes": (str,),
     "claim": (str,),
     "column_bound": (str,),
     "columns_in_source": (int,),

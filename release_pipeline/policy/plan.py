@@ -35,9 +35,10 @@ from release_pipeline.policy.statements import SCALES_FIXED
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.privacy.class_noise import epsilon_for
-from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.privacy.vectors import Insensitive, public_scales, worst_scales
+from release_pipeline.privacy.class_noise import KEPT, epsilon_for
+from release_pipeline.privacy.methods import check_sizes
+from release_pipeline.privacy.sensitivity import calibrated_reach, moves_reach, scales_for
+from release_pipeline.privacy.vectors import Insensitive, check_vector_sizes, public_scales, worst_scales
 
 DEFINITION_NAME = {
     "dp": "eps-DP",
@@ -125,6 +126,19 @@ def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
     return Plan(policy, rows, tuple(parts))
 
 
+def check_rows(policy: Policy, rows: int) -> None:
+    """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
+    clusters = count_clusters(policy, rows)
+    if policy.vectors is not None:
+        check_vector_sizes([c.exact_grid.width for c in policy.noise_columns.values()], policy.vectors, clusters=clusters or 1)
+    if not isinstance(policy.protect, Protect):
+        return
+    method, k, scope = policy.protect.method, policy.protect.k, policy.protect.scope
+    for name, column in policy.noise_columns.items():
+        share, records = policy.column_epsilon[name], -(-rows // policy.parts)
+        check_sizes(method=method, k=k, grid=column.exact_grid, epsilon=share, scope=scope, records=records)
+
+
 def describe_claim(policy: Policy) -> str:
     """The epsilon of a release with what it is of: never a number alone.
 
@@ -170,6 +184,8 @@ def describe_parts(policy: Policy) -> str:
     """What random parts mean for the claim: nothing where there are none."""
     if policy.parts == 1:
         return ""
+    if isinstance(policy.protect, ProtectClasses) and not policy.publishes_parts:
+        return f", grouped in {policy.parts} random parts of the records"
     if policy.publishes_parts:
         return f", in each of {policy.parts} releases of one random part of the records: every record is in one of them"
     return f", in {policy.parts} random parts of the records, each masked on its own"
@@ -254,10 +270,11 @@ def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
     if policy.parts == 1:
         return
     sizes = f" of {plan.rows // policy.parts:,} to {-(-plan.rows // policy.parts):,} rows" if plan.rows is not None else ""
-    yield (
-        "parts",
-        f"{policy.parts} random parts{sizes} by the number of the row, each masked on its own: one change is in one part",
-    )
+    of_class = isinstance(policy.protect, ProtectClasses)
+    each = "each grouped on its own" if of_class else "each masked on its own: one change is in one part"
+    yield "parts", f"{policy.parts} random parts{sizes} by the number of the row, {each}"
+    if of_class and not policy.publishes_parts:
+        yield "", "a class is all records with the same labels, of whatever parts: noise is as large as it is wide"
     if not policy.publishes_parts:
         return
     yield "", "a release publishes one of them; the source must be the same for all, and the series costs what one release costs"
@@ -305,6 +322,7 @@ def _class_paragraphs(plan: Plan, protect: ProtectClasses) -> Iterator[tuple[str
         yield "l", f"every class has at least {protect.l} different values of {' and of '.join(policy.kept_columns)}"
     yield "definition", f"{DEFINITION_NAME['k-epsilon']}; groups of people are not covered"
     yield "claim", describe_claim(policy)
+    yield from (("", words) for words in kept_words(policy))
     for sentence in not_covered_words(policy):
         yield "not covered", sentence
     yield "series", "nothing adds up over releases, so that caps count them"
@@ -407,6 +425,19 @@ def _not_covered_by_likeness(policy: Policy) -> Iterator[str]:
     yield PUBLIC_FACTS
 
 
+def kept_words(policy: Policy) -> Iterator[str]:
+    """What the claim becomes where records are dropped for standing out: nothing where none are."""
+    rule, protect = policy.suppress, policy.protect
+    if not isinstance(protect, ProtectClasses) or not isinstance(rule, SuppressClasses) or rule.confidence is None:
+        return
+    twice = format_nano(KEPT * protect.epsilon.nano)
+    which = "two records of a class that agree in the kept confidential columns" if protect.l else "two records of a class"
+    yield (
+        f"Epsilon is of the numbers as they are drawn. That a record is kept, and released with these numbers, is covered with "
+        f"{KEPT} times epsilon, {twice}, for {which}: whether a class keeps k records depends on the noise of the others, too."
+    )
+
+
 def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
     rule = policy.suppress
     yield (
@@ -417,7 +448,10 @@ def _not_covered_by_classes(policy: Policy) -> Iterator[str]:
         kept = name_some(policy.kept_columns)
         yield f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in it."
     if isinstance(rule, SuppressClasses) and rule.confidence is not None:
-        yield "Which records were dropped because they stood out: that is decided with the originals beside the released numbers."
+        yield (
+            "Which records were dropped because they stood out, or because their class became too small by that: it is decided "
+            "with the originals beside the released numbers, those of other records among them."
+        )
     if policy.cut_columns:
         yield "The ends of a range: each is the exact number of one person or more in the class."
     yield SERIES_OPEN
@@ -471,11 +505,11 @@ def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilo
         scale = int(scales_for(np.array([grid.width]), epsilon)[0])
         noise = _mean_magnitude(scale) * step / k
     elif protect.scope == "centroid":
-        noise = (_reach(protect.method, k) * grid.width / float(epsilon) + 1) * step / k
+        noise = (moves_reach(protect.method, k) * grid.width / float(epsilon) + 1) * step / k
     elif clusters is None:
         noise = None
     else:
-        noise = (_worst_calibrated(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
+        noise = (calibrated_reach(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
     share = None if noise is None else noise / (grid.width * step)
     return ColumnPlan(name, epsilon, noise, share, worst_case)
 
@@ -501,25 +535,6 @@ def _plan_vectors(policy: Policy, protect: ProtectVectors, clusters: int | None)
 def _mean_magnitude(scale: int) -> float:
     """E|Z| = 1 / sinh(1/t) of the discrete Laplace."""
     return 1 / math.sinh(1 / scale)
-
-
-def _reach(method: str, k: int) -> int:
-    """The most that the moves A_j of all clusters can add up to, in domain widths W.
-
-    idp-ls: the ups add up to at most W, the downs too, and A_j = max(up_j, down_j): 2. idp-cbls: D_j is at most twice the
-    cluster's range (three times when k = 3, all three trimmed values being the median), and the ranges add up to at most W.
-    """
-    return 3 if method == "idp-cbls" and k == 3 else 2
-
-
-def _worst_calibrated(method: str, k: int, clusters: int) -> float:
-    """The largest k b_j / (W / eps) that the column calibration can give a centroid, over all data.
-
-    With sum A_i <= B (`_reach`), sizes >= k and b_j as in `calibrate_column`: k b_j eps <= A_j^(1/3) sum_i A_i^(2/3), which for
-    A_j = x B and the rest equal is B (x + x^(1/3) (1-x)^(2/3) (p-1)^(1/3)); other rests are smaller, the power being concave.
-    """
-    x = np.linspace(0, 1, 2001)
-    return _reach(method, k) * float(np.max(x + np.cbrt(x * (1 - x) ** 2 * (clusters - 1)))) * 1.001
 
 
 def _release_words(policy: Policy) -> str:

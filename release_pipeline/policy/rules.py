@@ -365,14 +365,13 @@ def _noise(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
     if parts.noise:
         shares = split_epsilon(protect, parts.noise)
         for name, share in shares.items():
-            yield from _grid(name, parts.noise[name], protect, share)
+            yield from _grid(parts, name, protect, share)
         if isinstance(protect, ProtectVectors) and all(share.nano for share in shares.values()):
             yield from _sizes(parts, order_of(protect, parts.noise))
 
 
 def _sizes(parts: Parts, spec: Insensitive | Alike) -> Iterator[Problem]:
     """Sums and noise of the columns together that could leave 64 bits: for as many rows as the policy says there are at least."""
-    rows = (parts.gates.min_rows if parts.gates else None) or 2 * spec.k
     try:
         widths = [column.exact_grid.width for column in parts.noise.values()]
     except ReleasePipelineError:
@@ -380,17 +379,25 @@ def _sizes(parts: Parts, spec: Insensitive | Alike) -> Iterator[Problem]:
     if not widths or spec.k < (LEAST_VECTOR_K[spec.statistic] if isinstance(spec, Insensitive) else 1):
         return
     try:
-        check_vector_sizes(widths, spec, clusters=max(rows // spec.k, 1))
+        check_vector_sizes(widths, spec, clusters=max(_least_rows(parts, spec.k) // spec.k, 1))
     except ReleasePipelineError as error:
         yield ("protect",), error.what, error.remedy
 
 
-def _grid(name: str, column: NoiseColumn, protect: PlainProtect, share: Epsilon) -> Iterator[Problem]:
+def _least_rows(parts: Parts, k: int | None) -> int:
+    """How many records there are at least to cut into clusters: those of the largest part where they are parted."""
+    rows = (parts.gates.min_rows if parts.gates else None) or 2 * (k or 1)
+    return -(-rows // ((parts.protect.partitions if parts.protect else None) or 1))
+
+
+def _grid(parts: Parts, name: str, protect: PlainProtect, share: Epsilon) -> Iterator[Problem]:
+    """Noise of a column that could leave 64 bits with as many rows as the policy says there are at least: with more rows it is
+    not less, so that no release could be made."""
     if share.nano == 0:
         yield ("protect", "epsilon"), f"nothing of epsilon is left for '{name}'.", "Use a larger epsilon or other weights."
         return
     try:
-        grid = column.exact_grid
+        grid = parts.noise[name].exact_grid
     except ReleasePipelineError:
         return  # reported by _columns
     if not isinstance(protect, Protect):
@@ -400,7 +407,8 @@ def _grid(name: str, column: NoiseColumn, protect: PlainProtect, share: Epsilon)
             yield ("columns", name, "grid"), error.what, error.remedy
         return
     try:
-        check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share)
+        rows = _least_rows(parts, protect.k)
+        check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share, scope=protect.scope, records=rows)
     except ReleasePipelineError as error:
         if error.where != "k":
             yield ("columns", name, "grid"), error.what, error.remedy

@@ -9,6 +9,20 @@ so a released number tells hardly more of one record of its class than of anothe
 class*. It is not eps-DP: classes, scales and suppression are read off the data, and a neighbouring table may have others. Several
 columns share epsilon by sequential composition; independent noise on copies of one number would add up in the same way.
 
+That is the law of a number as it is drawn. Two rules then drop records, and both look at the originals of the class: (1) one
+whose confidence box holds some but fewer than k of them (`find_exposed`), (2) all that are left of a class where fewer than k
+are (`find_small_classes`). Let K_x be the event that x passes rule 1, and A_x, given that, that the class passes rule 2. Rule 1
+is one set of numbers y for all records of the class: P[K_x] and P[not K_x] are within e^eps of those of x'. For y outside of it
+
+    P[x released as y] = P[x + Z = y] P[A_x],    P[A_x] = P[N >= k-1] + P[N = k-2] P[K_x'],
+
+N being how many of C without x and x' pass rule 1. So P[A_x] is within e^eps of P[A_x'], and the *joint* event "kept, and
+released so" within e^(2 eps) = e^(`KEPT` eps). It is not within e^eps: class {0 six times, 3, 10}, k 7, confidence 70%, eps 2
+has e^2.369. P[not A_x] = P[N < k-2] + P[N = k-2] P[not K_x'] is within e^eps too, so that being dropped, P[not K_x] + P[K_x]
+P[not A_x], is within e^(2 eps). Given that it was kept, a number is within e^(2 eps): P[A_x] cancels, and 1 / P[K_x] is left.
+With l rule 2 counts entries of kept columns too, and A_x depends on those of x: then all of this holds for two records that
+agree in them, and for others nothing but the bound given that it was kept. `tests/oracles/test_confidence.py` enumerates both.
+
 Where diam(C) = 0 all records of the class have the same number, and it is published exactly: no noise could tell them apart.
 Everything is an integer on the declared grid; moving a noisy number back into the declared domain is post-processing.
 """
@@ -31,6 +45,7 @@ from release_pipeline.privacy.noise import Context, discrete_laplace, noise_stre
 from release_pipeline.privacy.sensitivity import scales_for
 
 BoolArray = npt.NDArray[np.bool_]
+KEPT = 2  # "kept, and released so" is within e^(KEPT eps) for two records of a class, where records are dropped for standing out
 _DIGITS = 50  # of the logarithms behind a confidence width: correctly rounded, so every processor gives the same integer
 _SHORT_REACH = 1e-4  # below this share of the scale a sum of squares is taken from its series
 

@@ -24,7 +24,7 @@ from release_pipeline.privacy.budget import Epsilon, EpsilonLike
 from release_pipeline.privacy.clusters import RankClusters, rank_clusters
 from release_pipeline.privacy.consistency import choose_consistency, isotonic
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
-from release_pipeline.privacy.noise import SECRET_BYTES, Context, discrete_laplace, noise_stream
+from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, discrete_laplace, noise_stream
 from release_pipeline.privacy.sensitivity import (
     Moves,
     calibrate_column,
@@ -32,9 +32,11 @@ from release_pipeline.privacy.sensitivity import (
     column_loss,
     plain_moves,
     prop8_sensitivity,
+    refuse_scale,
     scales_for,
     trimmed_moves,
     trimmed_sums,
+    worst_scale,
 )
 
 Method: TypeAlias = Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
@@ -160,8 +162,8 @@ def compute_statistics(
     claim = _claim(method, epsilon, scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
-    check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon)
     numbers = as_numbers(values)
+    check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers))
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
     q = grid.quantise(numbers)
@@ -213,8 +215,12 @@ def as_whole(k: object) -> int:
     return int(cast(int, k))
 
 
-def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> None:
-    """Refuse what cannot be exact whatever the data: a k that the method does not take, sums or noise beyond 64 bits."""
+def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, scope: str, records: int) -> None:
+    """Refuse what might not be exact: a k that the method does not take, sums or noise beyond 64 bits.
+
+    A function of public facts alone, the number of records among them: what passes here is refused for no data (`worst_scale`).
+    With more records in more clusters scales can be larger, so that what is refused for some is refused for more.
+    """
     if method == "laplace":
         if k not in (None, 1):
             raise InvalidArgument("laplace masks every record on its own and has no k.", where="k", remedy="Leave k out.")
@@ -222,13 +228,15 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon) -> 
         raise InvalidArgument(f"{method} needs k, the number of records per cluster.", where="k")
     elif k < LEAST_K[method]:
         raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
-    if (2 * (k or 1) - 1) * grid.width >= SUM_LIMIT:
+    size = k or 1
+    if (2 * size - 1) * grid.width >= SUM_LIMIT:
         raise InvalidArgument(
             "cluster sums would not fit 64-bit integers.",
             remedy="Use a smaller k, a coarser grid or a narrower domain.",
         )
-    widths = {"idp-cbls": 3, "idp-ls": 2}.get(method, 1)  # what the moves of all clusters can add up to
-    scales_for(np.array([grid.width * widths]), epsilon)
+    clusters = max(records // size, 1)
+    if worst_scale(method, scope, k=size, clusters=clusters, width=grid.width, epsilon=epsilon) > MAX_SCALE:
+        raise refuse_scale(clusters if DEFINITION[method] == "idp" and scope == "column" else None)
 
 
 def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str) -> Statistics:

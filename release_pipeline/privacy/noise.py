@@ -3,6 +3,10 @@
 `noise_stream(secret, *context)` gives the random words of one purpose; `discrete_laplace(scales, stream)` turns them into
 noise. Nothing else in the project draws random numbers that a claim rests on.
 
+The words come from a key: HKDF-SHA256 (RFC 5869) derives it from the secret and the context, ChaCha20 (RFC 8439) makes the words.
+The law below is exact for truly random words. So every claim is computational: it holds against whoever cannot tell these
+words from truly random ones, as long as the secret is one (docs/guarantees.md).
+
 The law (methods.md section 0): P[Z = z] proportional to exp(-|z| / t), with an integer scale t >= 1; scale 0 gives 0.
 The sampler is CKS20 Algorithm 2 for integer scales:
 

@@ -240,7 +240,7 @@ def check_vector_sizes(widths: Sequence[int], spec: Insensitive | Alike, *, clus
         raise InvalidArgument(f"{spec.statistic} sums need k of at least {LEAST_VECTOR_K[spec.statistic]}.", where="k")
     public_scales(widths, spec, clusters=clusters)
     if spec.statistic == "trimmed" and spec.scope == "table" and max(worst_scales(widths, spec, clusters=clusters)) > MAX_SCALE:
-        raise refuse_scale()  # now, by public facts, and not later by what the data are
+        raise refuse_scale(clusters)  # now, by public facts, and not later by what the data are
 
 
 def worst_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> list[float]:

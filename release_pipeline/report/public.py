@@ -30,7 +30,7 @@ CARD_SCHEMA: dict[str, Any] = json.loads((_HERE / "privacy-card.schema.json").re
 MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 SCOPE_WORDS = {
     "class": "all masked values of one record together, looked at by themselves: any two records of its class could have given "
-    "them with probabilities that differ by a factor of at most e^epsilon",
+    "them with probabilities that differ by a factor of at most e^epsilon, as the noise is drawn",
     "centroid": "each released cluster value on its own; what holds for several of them at once is said under the wider scopes",
     "column": "for each masked column the whole list of its noisy values, before small groups were suppressed; not which record "
     "has which of them",
@@ -120,6 +120,12 @@ NOT_DP = (
 WHOLE_CLASS = (
     "Who reads all records of a class at once, and knows the people in it, can tell whose is whose with odds of up to "
     "e^(2 epsilon) to one; likewise for a single record, given that it was not dropped for standing out."
+)
+KEPT_IN_CLASS = (
+    "Where records are dropped for standing out: that a record is kept, and released with its masked values, differs by a factor "
+    "of at most e^(2 epsilon) between two records of a class, and not of e^epsilon, for whether a class keeps k records depends "
+    "on the noise of the others, too. Where l different values are asked for, that is for records that agree in the kept "
+    "confidential columns."
 )
 SAME_IN_CLASS = "Where all records of a class have the same number it is released exactly, without noise."
 WITHOUT_NOISE = (
@@ -409,7 +415,7 @@ def _value_words(view: PublicView) -> str:
 def _caveats(view: PublicView) -> list[str]:
     """What no card may leave out, whatever the view says of its own release."""
     if is_by_class(view):
-        return [NOT_DP, WHOLE_CLASS, SAME_IN_CLASS, GIVEN_CLASS]
+        return [NOT_DP, KEPT_IN_CLASS, WHOLE_CLASS, SAME_IN_CLASS, GIVEN_CLASS]
     if is_exact(view):
         return [NO_NOISE]
     if not is_individual(view):

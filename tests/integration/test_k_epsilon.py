@@ -590,6 +590,7 @@ def test_card_says_what_it_is(published: tuple[TinySite, Path]) -> None:
         text = " ".join((package / file).read_text().split())
         assert "not differential privacy" in text
         assert "share one value" not in text  # that is what clusters do
+        assert "a factor of at most e^(2 epsilon) between two records of a class, and not of e^epsilon" in text
         for figure in ("linking", "relative error"):
             assert figure not in text
     shown = {column["name"]: column for column in card["columns"]}

@@ -169,7 +169,7 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
     together = ", together" if policy.vectors is not None and len(policy.noise_columns) > 1 else ""
     parts = [f"part {facts['part']} of the records"] if "part" in facts else []
     if policy.parts > 1 and not parts:
-        parts = [f"{policy.parts} random parts of the records, each on its own"]
+        parts = [f"{policy.parts} random parts of the records, each {'grouped ' if classes else ''}on its own"]
     stages = (
         Step("source", (policy.source.words,)),
         Step("ingested", (_records_words(policy, facts, standing.id.release),)),

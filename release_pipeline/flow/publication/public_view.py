@@ -41,6 +41,7 @@ from release_pipeline.policy.plan import (
 from release_pipeline.policy.statements import state_claim
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.stages.ways.parts import UNITED
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
@@ -154,7 +155,7 @@ def _part_words(policy: Policy, facts: Mapping[str, Any], standing: Standing) ->
     if policy.parts == 1:
         return
     if not policy.publishes_parts:
-        yield f"The records were put into {policy.parts} parts at random, and each part was masked on its own"
+        yield from _whole_part_words(policy, facts)
     else:
         yield f"This is part {facts['part']} of one confidential table, chosen at random: no record is in two parts"
     if policy.adds_up:
@@ -164,6 +165,22 @@ def _part_words(policy: Policy, facts: Mapping[str, Any], standing: Standing) ->
     yield f"Charged: {'; '.join(charge_words(policy, standing.charge.records if standing.charge else None))}"
     if policy.protect.amplification is not None:
         yield "Until the last part is out, nobody may learn who is in which: the smaller charge rests on that"
+
+
+def _whole_part_words(policy: Policy, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Of random parts that are all in one release."""
+    put = f"The records were put into {policy.parts} parts at random, and each part was"
+    if not isinstance(policy.protect, ProtectClasses):
+        yield f"{put} masked on its own"
+        return
+    yield f"{put} grouped on its own"
+    if facts.get("classes") == UNITED:
+        yield "A class is all records with the same labels, of whatever parts, and its noise is as large as all of them are apart"
+    else:  # a candidate of an earlier version
+        yield (
+            "A class is the records of one part with the same labels: the claim says nothing of two records with the same "
+            "labels in different parts, whose noise may differ so much that their values tell them apart"
+        )
 
 
 def _k_words(policy: Policy) -> str:

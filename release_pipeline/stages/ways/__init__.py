@@ -5,7 +5,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.model import Protect, ProtectClasses
 from release_pipeline.stages.ways.classes import ClassWay
 from release_pipeline.stages.ways.columns import ColumnWay
-from release_pipeline.stages.ways.parts import PartedWay, Series
+from release_pipeline.stages.ways.parts import PartedClassWay, PartedWay, Series
 from release_pipeline.stages.ways.vectors import VectorWay
 from release_pipeline.stages.ways.way import CLASS, RECORD, Figures, Grouped, Suppressed, Way
 
@@ -15,7 +15,9 @@ __all__ = ["CLASS", "RECORD", "Figures", "Grouped", "Series", "Suppressed", "Way
 def find_way(policy: Policy, *, series: Series | None = None) -> Way:
     """The way that the policy's method goes. `series`: which part of the records, to group one of several releases."""
     way = _of_method(policy)
-    return way if policy.parts == 1 else PartedWay(policy, way, series)
+    if policy.parts == 1:
+        return way
+    return PartedClassWay(policy, way, series) if isinstance(way, ClassWay) else PartedWay(policy, way, series)
 
 
 def _of_method(policy: Policy) -> ColumnWay | VectorWay | ClassWay:

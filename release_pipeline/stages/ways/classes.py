@@ -65,7 +65,10 @@ class ClassWay:
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as they are on their
         grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a limit on a relative error."""
-        classes = make_classes(self.policy, self.protect, read, progress)
+        return self.expect_of(make_classes(self.policy, self.protect, read, progress), read, secret=secret)
+
+    def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
+        """The same, of classes that are made."""
         expected: Figures = {}
         for name, column in self.policy.noise_columns.items():
             numbers = read("records", [name]).column(name).to_numpy()
@@ -117,7 +120,10 @@ class ClassWay:
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
-        classes = make_classes(self.policy, self.protect, read, progress)
+        return self.group_of(make_classes(self.policy, self.protect, read, progress), read)
+
+    def group_of(self, classes: Classes, read: Read) -> Grouped:
+        """The same, of classes that are made."""
         sizes = np.bincount(classes.group[classes.group >= 0], minlength=int(classes.group.max(initial=-1)) + 1)
         evidence: Figures = {name: dict(noted) for name, noted in classes.noted.items()}
         parts: list[pa.Table] = []
@@ -137,7 +143,7 @@ class ClassWay:
             "statistics": pa.concat_tables(parts),
             "labels": pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()}),
         }
-        return Grouped(tables, evidence, self._facts(classes))
+        return Grouped(tables, evidence, self.facts_of(classes))
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Each record of a class with the labels of its class and noise on its own numbers."""
@@ -200,11 +206,22 @@ class ClassWay:
         return find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1)
 
     def _narrow(self, read: Read, table: pa.Table) -> pa.Table:
-        """Ranges of mondrian as those of the records that are left: none ends at the number of somebody who was dropped."""
+        """Ranges of mondrian as those of the records that are left: none ends at the number of somebody who was dropped.
+
+        But classes of different parts that would come to have the same labels keep theirs: records with equal labels have one
+        class, and noise of one scale.
+        """
+        if not self.policy.cut_columns or not table.num_rows:
+            return table
         own, classes = table.column(RECORD).to_numpy(), table.column(CLASS).to_numpy()
-        for name, spec in self.policy.cut_columns.items() if table.num_rows else ():
+        before: dict[str, list[str]] = read("labels", None).to_pydict()
+        after = {name: list(labels) for name, labels in before.items()}
+        for name, spec in self.policy.cut_columns.items():
             units = spec.exact_grid.quantise(read("records", [name]).column(name).to_numpy()[own])
-            labels = pa.array(label_ranges(spec, units, classes), pa.string()).take(pa.array(classes))
+            after[name][: int(classes.max()) + 1] = label_ranges(spec, units, classes)
+        _keep_apart(np.unique(classes).tolist(), before, after)
+        for name in self.policy.cut_columns:
+            labels = pa.array(after[name], pa.string()).take(pa.array(classes))
             table = table.set_column(table.column_names.index(name), name, labels)
         return table
 
@@ -243,7 +260,7 @@ class ClassWay:
         statistics = read("statistics", None)
         return statistics.filter(_compute.equal(statistics.column("column_name"), name)).column("scale").to_numpy()
 
-    def _facts(self, classes: Classes) -> dict[str, Any]:
+    def facts_of(self, classes: Classes) -> dict[str, Any]:
         """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""
         told = {name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted}
         return {"levels": told} if told else {}
@@ -277,6 +294,22 @@ class ClassWay:
 
         needed = epsilon_for(error_with, float(limit))
         return {"epsilon_needed": None if needed is None else float(needed) * share}
+
+
+def _keep_apart(classes: Sequence[int], before: dict[str, list[str]], after: dict[str, list[str]]) -> None:
+    """Give classes that would have equal labels `after` those of `before` back, which no two classes share, until none have."""
+    given_back: set[int] = set()
+    while True:
+        held: dict[tuple[str, ...], list[int]] = {}
+        for place in classes:
+            held.setdefault(tuple(labels[place] for labels in after.values()), []).append(place)
+        equal = {place for places in held.values() if len(places) > 1 for place in places} - given_back
+        if not equal:
+            return
+        for name, labels in after.items():
+            for place in equal:
+                labels[place] = before[name][place]
+        given_back |= equal
 
 
 def _units(table: pa.Table, grids: Sequence[Grid]) -> Ints:

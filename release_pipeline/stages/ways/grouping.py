@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -51,6 +52,22 @@ def make_classes(policy: Policy, protect: ProtectClasses, read: Read, progress: 
         return _cut(protect, coded, sensitive)
     except ReleasePipelineError as error:
         raise DataRefused(f"no classes could be made: {error.what}", findings=(), remedy=error.remedy) from None
+
+
+def unite_classes(of_parts: Sequence[Classes], rows: Sequence[Ints]) -> Classes:
+    """The classes of random parts as a reader of all parts sees them: those with equal labels are one. `rows`: the records of
+    each part, among all. What is noted of a column is the largest of its parts."""
+    number: dict[tuple[str, ...], int] = {}
+    group = np.full(sum(len(mine) for mine in rows), -1, dtype=np.int64)
+    names = list(of_parts[0].labels)
+    for classes, mine in zip(of_parts, rows, strict=True):
+        every = zip(*(classes.labels[name] for name in names), strict=True)
+        places = [number.setdefault(labels, len(number)) for labels in every]
+        group[mine] = np.array([*places, -1], dtype=np.int64)[classes.group]
+    noted = {
+        name: {key: max(classes.noted[name][key] for classes in of_parts) for key in of_parts[0].noted[name]} for name in names
+    }
+    return Classes(group, {name: [labels[place] for labels in number] for place, name in enumerate(names)}, noted)
 
 
 def _search(

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from release_pipeline.errors import Blocked
 from release_pipeline.policy import Policy
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.gates import Gate
-from release_pipeline.stages.suppress import encode, group_sizes
 from release_pipeline.stages.ways.classes import ClassWay
-from release_pipeline.stages.ways.grouping import Ints
-from release_pipeline.stages.ways.way import CLASS, RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed, Way
+from release_pipeline.stages.ways.columns import ColumnWay
+from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, unite_classes
+from release_pipeline.stages.ways.vectors import VectorWay
+from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
+UNITED = "of equal labels, over all parts"
 ERRORS = ("error", "error_low", "error_high")
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
 
@@ -33,21 +36,137 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class PartedWay:
-    """The way of a method, gone once for each part with streams of its own. The tables of the parts lie one after the other, and
-    `parts` has the part of each record. `series` is needed to make the one part of a release of a series."""
+class _Parts:
+    """Who is in which part. `series` is needed to make the one part of a release of a series."""
 
     policy: Policy
-    way: Way
+    series: Series | None
+
+    def count(self, read: Read) -> int:
+        """How many records there are, in this release and in others."""
+        return read("records", [next(iter(self.policy.noise_columns))]).num_rows
+
+    def expected(self, read: Read, secret: bytes) -> Ints:
+        """Random parts like those of the release, and not those themselves: one where the release has one."""
+        parts = draw_parts(self.count(read), self.policy.parts, noise_stream(secret, "expected parts"))
+        if self.policy.publishes_parts:
+            parts[parts > 0] = -1
+        return parts
+
+    def draw(self, read: Read, secret: bytes, context: Contexts) -> Ints:
+        """The part of each record; -1 if it is in another release."""
+        slots = self.count(read)
+        if not self.policy.publishes_parts:
+            return draw_parts(slots, self.policy.parts, noise_stream(secret, *context, "parts"))
+        assert self.series is not None, "a part of a series is made with the series' secret"  # noqa: S101  who calls knows
+        drawn = draw_parts(slots, self.policy.parts, noise_stream(self.series.secret, "parts of a series"))
+        return np.where(drawn == self.series.place, 0, -1)
+
+    def facts(self, parts: Ints, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """How many records there are to release, and what all parts have in common."""
+        common = dict(of_parts[0]) if all(facts == of_parts[0] for facts in of_parts) else {}
+        told: dict[str, Any] = {**common, "parts": self.policy.parts}
+        if self.series is not None:
+            told |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class PartedClassWay:
+    """(k,epsilon)-anonymity of random parts: each part is grouped on its own, and classes with equal labels are one class.
+
+    Who reads the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
+    as large as the numbers of a label are far apart over all parts of the release, and whom suppression drops is decided over all
+    of them. From the classes on everything is as without parts. A part that is released on its own has classes of its own.
+    """
+
+    policy: Policy
+    way: ClassWay
+    series: Series | None = None
+    suppression_reads: ClassVar[tuple[str, ...]] = ClassWay.suppression_reads
+    makes: ClassVar[tuple[str, ...]] = (*ClassWay.makes, "parts")
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """As the method does, of random parts like those of the release, and not those themselves."""
+        parts = self._parts.expected(read, secret)
+        cached = _Cache(read)
+        of_parts, rows = self._group_each(parts, cached, progress)
+        return self.way.expect_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}), secret=secret)
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """As the method does."""
+        return self.way.judge(expected)
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """The tables of the method for the records of this release, and `parts`."""
+        parts = self._parts.draw(read, secret, context)
+        cached = _Cache(read)
+        of_parts, rows = self._group_each(parts, cached, progress)
+        made = self.way.group_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}))
+        tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
+        evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
+        facts = self._parts.facts(parts, [self.way.facts_of(classes) for classes in of_parts])
+        return Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
+
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+        """The masked records of all parts in one random order: it shows no part."""
+        rows, own = self._released(read)
+        table = self.way.mask(own, secret=secret, context=context, progress=progress)
+        return _renumber(table, rows)
+
+    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+        """As the method does, over all parts."""
+        rows, own = self._released(read)
+        done = self.way.suppress(own, _renumber_back(masked, rows))
+        return replace(done, table=_renumber(done.table, rows))
+
+    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+        """As the method does, on all records that may be in this release."""
+        rows, own = self._released(read)
+        return self.way.audit(own, _renumber_back(released, rows), streams=streams, progress=progress)
+
+    @property
+    def _parts(self) -> _Parts:
+        return _Parts(self.policy, self.series)
+
+    def _group_each(self, parts: Ints, cached: _Cache, progress: Progress) -> tuple[list[Classes], list[Ints]]:
+        """The classes of each part, and which of the records of this release it has."""
+        found: list[Classes] = []
+        everybody = _rows_of(parts)
+        for number, rows in enumerate(everybody):
+            if len(everybody) > 1:
+                progress(f"part {number + 1} of {len(everybody)}")
+            found.append(make_classes(self.policy, self.way.protect, cached.within(rows, {}), progress))
+        released = np.flatnonzero(parts >= 0)
+        return found, [np.searchsorted(released, rows) for rows in everybody]
+
+    def _released(self, read: Read) -> tuple[Ints, Read]:
+        """The records of this release, and what the method's stages read of them."""
+        rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
+        stored = {name: read(name, None) for name in self.way.makes}
+        if PART in stored["statistics"].column_names:  # as it was: classes of a part and a label
+            raise Blocked(
+                "an earlier version made its classes, with noise that differs between parts where their labels are the same.",
+                where="microaggregated",
+                remedy="Make a revision of it with 'run --revise', which is charged anew.",
+            )
+        return rows, _Cache(read).within(rows, stored)
+
+
+@dataclass(frozen=True, slots=True)
+class PartedWay:
+    """The way of a method of clusters, gone once for each part with streams of its own. The tables of the parts lie one after the
+    other, and `parts` has the part of each record. `series` is needed to make the one part of a release of a series."""
+
+    policy: Policy
+    way: ColumnWay | VectorWay
     series: Series | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("parts",)
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Of random parts like those of the release, and not those themselves: of one where the release has one."""
-        parts = draw_parts(self._count(read), self.policy.parts, noise_stream(secret, "expected parts"))
-        if self.policy.publishes_parts:
-            parts[parts > 0] = -1
+        parts = self._parts.expected(read, secret)
         found: list[tuple[Figures, Ints]] = []
         cached = _Cache(read)
         for rows in _rows_of(parts):
@@ -60,7 +179,7 @@ class PartedWay:
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, part by part, and `parts`."""
-        parts = self._draw(self._count(read), secret, context)
+        parts = self._parts.draw(read, secret, context)
         made: dict[str, list[pa.Table]] = {}
         evidence: list[Figures] = []
         facts: list[Mapping[str, Any]] = []
@@ -76,77 +195,35 @@ class PartedWay:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        return Grouped(tables, _collect(evidence), self._facts(parts, facts))
+        return Grouped(tables, _collect(evidence), self._parts.facts(parts, facts))
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         tables: list[pa.Table] = []
         for part in self._each(read):
             done = self.way.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
-            tables.append(part.of_all(done))
+            tables.append(_renumber(done, part.rows))
         table = pa.concat_tables(tables).combine_chunks()
         order = shuffled_positions(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
         return table.take(pa.array(order))
 
     def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
-        """Classes part by part; small groups of kept columns in the table as it leaves."""
-        if not isinstance(self.way, ClassWay):
-            return self.way.suppress(read, masked)
-        part_of = read("parts", None).column(PART).to_numpy()
-        own = masked.column(RECORD).to_numpy()
-        kept: list[pa.Table] = []
-        figures: dict[str, int] = {}
-        dropped = 0
-        for part in self._each(read):
-            mine = np.flatnonzero(part_of[own] == part.number)
-            done = self.way.suppress(part.read, part.of_its_own(masked.take(pa.array(mine))))
-            whole = part.of_all(done.table)
-            left = mine[np.isin(own[mine], whole.column(RECORD).to_numpy())]
-            kept.append(whole.append_column(PART, pa.array(left)))
-            dropped += done.dropped
-            for name, count in done.figures.items():
-                figures[name] = figures.get(name, 0) + int(count)
-        table = pa.concat_tables(kept).sort_by(PART).drop_columns([PART])  # in the order of the masked table, which is random
-        records = table.num_rows + dropped
-        codes = encode([table.column(name) for name in self.policy.released_quasi])
-        return Suppressed(
-            table=table,
-            cells=0,
-            dropped=dropped,
-            share=dropped / records,
-            anonymity=int(group_sizes(codes).min()) if table.num_rows else None,
-            refusal=self.way.refuse(figures, records),
-            figures=figures,
-        )
+        """As the method does: small groups of kept columns in the table as it leaves."""
+        return self.way.suppress(read, masked)
 
     def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
-        """As the method does, on all records that may be in this release, with the classes of all parts."""
+        """As the method does, on all records that may be in this release."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
-        tables: dict[str, pa.Table] = {}
-        if isinstance(self.way, ClassWay):
-            group = np.full(len(rows), -1, dtype=np.int64)
-            for part in self._each(read):
-                members = part.read("membership", None).column(CLASS).to_numpy().astype(np.int64)
-                group[np.searchsorted(rows, part.rows)] = np.where(members < 0, -1, members + part.classes_before)
-            labels = read("labels", None).drop_columns([PART])
-            tables = {"membership": pa.table({CLASS: pa.array(group)}), "labels": labels}
-        released = _put(released, RECORD, np.searchsorted(rows, released.column(RECORD).to_numpy()))
-        return self.way.audit(_Cache(read).within(rows, tables), released, streams=streams, progress=progress)
+        own = _Cache(read).within(rows, {})
+        return self.way.audit(own, _renumber_back(released, rows), streams=streams, progress=progress)
 
-    def _count(self, read: Read) -> int:
-        return read("records", [next(iter(self.policy.noise_columns))]).num_rows
-
-    def _draw(self, slots: int, secret: bytes, context: Contexts) -> Ints:
-        """The part of each record; -1 if it is in another release."""
-        if not self.policy.publishes_parts:
-            return draw_parts(slots, self.policy.parts, noise_stream(secret, *context, "parts"))
-        assert self.series is not None, "a part of a series is made with the series' secret"  # noqa: S101  who calls knows
-        drawn = draw_parts(slots, self.policy.parts, noise_stream(self.series.secret, "parts of a series"))
-        return np.where(drawn == self.series.place, 0, -1)
+    @property
+    def _parts(self) -> _Parts:
+        return _Parts(self.policy, self.series)
 
     def _each(self, read: Read) -> Iterator[_Part]:
         """Each part of this release."""
-        cached, before = _Cache(read), 0
+        cached = _Cache(read)
         stored = {name: read(name, None) for name in self.way.makes}
         first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
         for number, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
@@ -154,16 +231,7 @@ class PartedWay:
             for name, table in stored.items():
                 begin, end = np.searchsorted(first[name], [number, number + 1]).tolist()
                 tables[name] = table.slice(begin, end - begin).drop_columns([PART])
-            yield _Part(number, rows, before, cached.within(rows, tables))
-            before += tables["labels"].num_rows if "labels" in tables else 0
-
-    def _facts(self, parts: Ints, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """How many records there are to release, and what all parts have in common."""
-        common = dict(of_parts[0]) if all(facts == of_parts[0] for facts in of_parts) else {}
-        told: dict[str, Any] = {**common, "parts": self.policy.parts}
-        if self.series is not None:
-            told |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
-        return told
+            yield _Part(number, rows, cached.within(rows, tables))
 
     def _merge(self, found: Sequence[tuple[Figures, Ints]], cached: _Cache) -> Figures:
         """The figures of all records: counts added up, shares and means by the records of each part, and mean squares over the
@@ -173,7 +241,7 @@ class PartedWay:
         weights = [len(rows) / total for _, rows in found]
         for name in found[0][0]:
             of_parts = {key: [figures[name][key] for figures, _ in found] for key in found[0][0][name]}
-            merged[name] = {key: _combine(key, values, weights) for key, values in of_parts.items() if key not in ERRORS}
+            merged[name] = {key: _combine(values, weights) for key, values in of_parts.items() if key not in ERRORS}
             errors = [key for key in ERRORS if key in of_parts]
             if not errors:
                 continue
@@ -188,28 +256,12 @@ class PartedWay:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One part: its number, its records, ascending, how many classes the parts before it have, and what the method's stages read
-    of it. Within a part records and classes have numbers of their own."""
+    """One part: its number, its records, ascending, and what the method's stages read of it. Within a part records have numbers
+    of their own."""
 
     number: int
     rows: Ints
-    classes_before: int
     read: Read
-
-    def of_all(self, table: pa.Table) -> pa.Table:
-        """A masked table of the part with the numbers that records and classes have among all."""
-        table = _put(table, RECORD, self.rows[table.column(RECORD).to_numpy()])
-        return self._move_classes(table, self.classes_before)
-
-    def of_its_own(self, table: pa.Table) -> pa.Table:
-        """The other way round."""
-        table = _put(table, RECORD, np.searchsorted(self.rows, table.column(RECORD).to_numpy()))
-        return self._move_classes(table, -self.classes_before)
-
-    def _move_classes(self, table: pa.Table, by: int) -> pa.Table:
-        if CLASS not in table.column_names:
-            return table
-        return _put(table, CLASS, table.column(CLASS).to_numpy().astype(np.int64) + by)
 
 
 class _Cache:
@@ -246,17 +298,25 @@ def _rows_of(parts: Ints) -> list[Ints]:
     return np.split(order, np.searchsorted(parts[order], np.arange(int(parts.max()) + 1)))[1:]
 
 
-def _put(table: pa.Table, name: str, values: Any) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, pa.array(values))
+def _renumber(table: pa.Table, rows: Ints) -> pa.Table:
+    """A masked table of these records, ascending, with the numbers that they have among all."""
+    return _put_records(table, rows[table.column(RECORD).to_numpy()])
 
 
-def _combine(key: str, values: Sequence[Any], weights: Sequence[float]) -> Any:
+def _renumber_back(table: pa.Table, rows: Ints) -> pa.Table:
+    """The other way round."""
+    return _put_records(table, np.searchsorted(rows, table.column(RECORD).to_numpy()))
+
+
+def _put_records(table: pa.Table, numbers: Ints) -> pa.Table:
+    return table.set_column(table.column_names.index(RECORD), RECORD, pa.array(numbers))
+
+
+def _combine(values: Sequence[Any], weights: Sequence[float]) -> Any:
     if any(value is None for value in values):
         return None
     if all(isinstance(value, int) for value in values):
         return sum(values)
-    if key == "epsilon_needed":
-        return max(values)
     return float(np.dot(values, weights))
 
 
@@ -267,7 +327,7 @@ def _collect(evidence: Sequence[Figures]) -> Figures:
         merged[name] = {"parts": len(evidence)}
         for key in evidence[0][name]:
             values: list[Any] = [part[name].get(key) for part in evidence]
-            if all(isinstance(value, int) and not isinstance(value, bool) for value in values) and key not in ("level", "levels"):
+            if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
                 merged[name][key] = sum(values)
             elif all(isinstance(value, int | float) for value in values):
                 merged[name][key] = min(values) if key == "scale_smallest" else max(values)

@@ -420,3 +420,44 @@ def test_plan_says_where_values_may_lie(method: str, k: int | None, noise: str) 
     assert describe_claim(free) == describe_claim(inside)
     told, other = (plan_to_json(make_plan(policy, rows=100)) for policy in (free, inside))
     assert (told["clamp"], "clamp" in other) == ("no", False)
+
+
+CLASSES = """
+policy: classes
+steward: ana
+population: people
+source: {{path: people.csv}}
+person: each-row
+releases: once
+protect: {{method: k-epsilon, grouping: ola, k: 4, epsilon: 1.5{more}}}
+columns:
+  town: {{role: quasi, do: generalise, hierarchy: {{groups: [here, there]}}}}
+  pay: {{role: quasi, do: noise, domain: [0, 9], grid: 1, outside: clamp, missing: fail, why: test}}
+  illness: {{role: confidential, do: keep, values: [flu, none], why: test}}
+suppress: {{{confidence}at_most: 7%}}
+gates: {{min_rows: 100}}
+review: {{reviewers: 1}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "confidence", "said"),
+    [
+        ("", "confidence: 99%, ", "covered with 2 times epsilon, 3, for two records of a class: whether"),
+        (", l: 2", "confidence: 99%, ", "for two records of a class that agree in the kept confidential columns: whether"),
+        ("", "", None),
+    ],
+)
+def test_check_says_what_being_kept_costs(more: str, confidence: str, said: str | None) -> None:
+    """Where records are dropped for standing out; elsewhere there is nothing to say."""
+    policy = parse_policy(CLASSES.format(more=more, confidence=confidence), name="classes.yaml")
+    told = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert (said in told) if said else "times epsilon" not in told
+
+
+def test_check_says_what_a_class_is_in_parts() -> None:
+    policy = parse_policy(CLASSES.format(more=", partitions: 2", confidence=""), name="classes.yaml")
+    told = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert "2 random parts of 50 to 50 rows by the number of the row, each grouped on its own" in told
+    assert "a class is all records with the same labels, of whatever parts" in told
+    assert "masked on its own" not in told

@@ -250,6 +250,15 @@ def test_caveats_follow_the_definition() -> None:
         )
 
 
+def test_a_card_of_classes_says_what_being_kept_costs() -> None:
+    """The number as it is drawn is within e^epsilon; kept, and released so, within e^(2 epsilon)."""
+    view = sample_view(definition="k-epsilon", method="k-epsilon", scope="class")
+    for renderer in (render_card_json, render_card_html):
+        text = html.unescape(" ".join(renderer(view).split()))
+        assert public.KEPT_IN_CLASS in text
+        assert "a factor of at most e^epsilon, as the noise is drawn" in text
+
+
 # every fact, and nothing else
 
 
