@@ -30,11 +30,14 @@ def find_unmoved(units: IntArray, cluster: npt.NDArray[np.intp], scale: IntArray
     In a released column that is every value. In any other a group of equal values begins and ends inside a cluster but for one
     time in k each, and takes the values beside it along.
     """
+    if (scale > 0).all():
+        return 0.0
     order = np.argsort(cluster, kind="stable")
     start = np.searchsorted(cluster[order], np.arange(len(scale)))
     low, high = (best.reduceat(units[order], start, axis=0) for best in (np.minimum, np.maximum))
     moves = (low != high).any(axis=1) | (scale > 0)
-    different, own = np.unique(units, axis=0, return_inverse=True)
+    rows = units[:, 0] if units.shape[1] == 1 else units  # numbers sort faster than rows
+    different, own = np.unique(rows, axis=None if rows.ndim == 1 else 0, return_inverse=True)
     moved = np.zeros(len(different), dtype=np.bool_)
     moved[own.reshape(-1)[moves[cluster]]] = True
     return 1 - float(np.mean(moved))

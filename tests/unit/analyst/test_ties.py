@@ -170,6 +170,7 @@ def test_the_right_way_on_the_demo() -> None:
         simulate(release.data, release)
     zeros = ["mdvis", "outpdol"]
     made = {name: spread_ties(release.data[name], keep=[0] if name in zeros else []) for name in original}
+    assert simulate(made, release).facts.rows_in == len(wave)
 
     def moves(table: Table) -> Numbers:
         start = [float(np.mean(column.grid.snap(table[column.name]))) for column in columns if column.grid is not None]
