@@ -5,13 +5,14 @@
     release.noise_of("income"), release.mean("income"), release.slope("income", ["age"])
 
 Everything that it cannot answer honestly it declines in words (`NoHonestAnswer`). `simulate` releases a table that you made up in
-the same way, to see what your own analysis would give.
+the same way, to see what your own analysis would give; `spread_ties` makes columns of such a table from released ones.
 """
 
 from release_pipeline.analyst.facts import Facts, NoHonestAnswer, read_facts
 from release_pipeline.analyst.laws import Law, explain_kit, law_of
 from release_pipeline.analyst.means import Interval
 from release_pipeline.analyst.release import Release, read_release, simulate
+from release_pipeline.analyst.ties import spread_ties
 
 __all__ = [
     "Facts",
@@ -24,4 +25,5 @@ __all__ = [
     "read_facts",
     "read_release",
     "simulate",
+    "spread_ties",
 ]

@@ -20,13 +20,15 @@ from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer, c
 from release_pipeline.analyst.laws import ASK, Law, declared, decline_simulation, explain_kit, law_of
 from release_pipeline.analyst.means import Interval, estimate_mean, state_mean
 from release_pipeline.analyst.slopes import estimate_correlation, estimate_slopes, is_exact, read_numbers
+from release_pipeline.analyst.ties import MOST, find_unmoved, holds_released_values
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
-from release_pipeline.privacy.grid import as_numbers
+from release_pipeline.privacy.grid import IntArray, as_numbers
 from release_pipeline.privacy.methods import add_noise, mask_column
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
 from release_pipeline.privacy.vectors import Alike, compute_vectors, quantise_columns
 
 CARD, DATA = "privacy-card.json", "data.csv"
+MAKE_UP = "Make up a table that could be like the confidential one: spread_ties makes its columns from released ones."
 RETRACTED = "RETRACTED"  # the name of the files that a retraction leaves in a package
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -181,6 +183,9 @@ def simulate(
     Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order and clamping, and the rows leave
     shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh secret
     each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget is kept.
+
+    A released table is refused (`ties`): it would come back as it was, or nearly, and seem certain. `spread_ties` makes one up
+    from it.
     """
     given: object = like
     if not isinstance(given, Release | Facts | Mapping):
@@ -197,6 +202,8 @@ def simulate(
         raise InvalidArgument("the table needs every masked column, all of one length.", where=", ".join(absent))
     secret = secrets.token_bytes(SECRET_BYTES) if secret is None else secret
     rows = len(next(iter(columns.values())))
+    if isinstance(like, Release):
+        _refuse_released(columns, like)
     masked = _mask(facts, columns, secret)
     order = shuffled_positions(rows, noise_stream(secret, "simulated release", "shuffle"))
     known = {name: facts.columns.get(name) or _kept(name, values) for name, values in columns.items()}
@@ -204,11 +211,39 @@ def simulate(
     return Release(made, {name: masked.get(name, values)[order] for name, values in columns.items()})
 
 
+def _refuse_released(columns: Arrays, like: Release) -> None:
+    """Refuse a table that holds the release's own values, where records share values by clusters."""
+    for name in like.facts.masked if like.facts.k is not None else ():
+        grid = like.facts.columns[name].grid
+        if grid is None:
+            continue
+        mine, theirs = grid.quantise(as_numbers(columns[name], name=name)), grid.quantise(like._numbers(name))
+        if holds_released_values(mine, theirs):
+            raise NoHonestAnswer(
+                "most of its different values are those of the release, whose clusters of equal records get too little noise, or "
+                "none: it would seem certain.",
+                where=name,
+                remedy=f"{MAKE_UP} Where a table of your own has these values for a reason, pass release.facts, not the release.",
+            )
+
+
+def _refuse_unmoved(where: str, units: IntArray, cluster: npt.NDArray[np.intp], scale: IntArray) -> None:
+    """Refuse a table of which most would come back as it was, whatever the secret."""
+    if find_unmoved(units, cluster, scale) > MOST:
+        raise NoHonestAnswer(
+            "most of its different values would come back exactly as they are, in clusters of equal records without noise: that "
+            "is how a released table looks, and it would seem certain.",
+            where=where,
+            remedy=MAKE_UP,
+        )
+
+
 def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray[np.float64]]:
     if facts.method == "mdav":
         grids = [grid for name in facts.masked if (grid := facts.columns[name].grid) is not None]
         units = quantise_columns([columns[name] for name in facts.masked], grids)
         made = compute_vectors(units, grids=grids, spec=Alike(facts.k or 2), secret=secret, context=("simulated release",))
+        _refuse_unmoved(", ".join(facts.masked), units, made[0].cluster, made[0].scale)
         return {
             name: add_noise(part, secret=secret, context=("simulated release", name))[part.cluster]
             for name, part in zip(facts.masked, made, strict=True)
@@ -216,7 +251,7 @@ def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray
     masked: dict[str, npt.NDArray[np.float64]] = {}
     for name in facts.masked:
         grid, epsilon = declared(facts.columns[name])
-        masked[name] = mask_column(
+        made = mask_column(
             columns[name],
             domain=(grid.lo, grid.hi),
             grid=grid.step,
@@ -228,7 +263,11 @@ def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray
             clamp=facts.clamped,
             secret=secret,
             context=("simulated release", name),
-        ).values
+        )
+        if facts.k is not None:
+            units = grid.quantise(as_numbers(columns[name], name=name))
+            _refuse_unmoved(name, units[:, np.newaxis], made.cluster, made.scale)
+        masked[name] = made.values
     return masked
 
 

@@ -71,8 +71,8 @@ ledger   asked for a correction of the first wave, rand-hie/1/r2:
 package  {options.folder}/releases/{first}: {levels.count("ok")} things verified, {levels.count("FAIL")} failed
 
 epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap.
-error    mean squared difference over the column's variance; 1 is no better than publishing the mean. (Internal with your
-         data; these are public.)
+error    mean squared difference over the column's variance, against the values that the method saw, in their domain; 1 is no
+         better than publishing the mean. (Internal with your data; these are public.)
 k        records per cluster, not k-anonymity. k* (anonymity_k): the smallest group of equal site and sex in the candidate.
 linkage  how many sampled records lie nearest to their own original. It is high where columns are nearly exact: rank patterns
          are not covered by a column claim. The whole table is not bounded.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,11 @@ from release_pipeline.flow.site import HOME, Site
 from release_pipeline.policy.load import list_policies
 
 
-def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched."""
+def build_defs(
+    home: Path, *, resource_overrides: Mapping[str, Any] | None = None, say: Callable[[str], None] = lambda _: None
+) -> dg.Definitions:
+    """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched. `say` is
+    told warnings of releases that are made in this process."""
     files = list_policies(home)
     assets: list[Any] = [build_policy_asset(file) for file in files]
     jobs: list[Any] = [
@@ -35,7 +38,7 @@ def build_defs(home: Path, *, resource_overrides: Mapping[str, Any] | None = Non
     policies, _ = site.read_policies()
     publications: list[Any] = []
     for policy in policies:
-        chain, job = build_release_assets(policy)
+        chain, job = build_release_assets(policy, say=say)
         published, publishing, publication = build_publication(policy, by_itself=site.publishes_by_itself)
         assets += [*chain, published]
         jobs += [job, publishing]

@@ -63,7 +63,7 @@ def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[st
         if (known := site.policy(policy)).every:
             instance.add_dynamic_partitions(releases_name(known), [release])
         result = (
-            build_defs(site.home)
+            build_defs(site.home, say=progress)
             .resolve_job_def(job)
             .execute_in_process(
                 partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()

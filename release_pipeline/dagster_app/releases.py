@@ -43,6 +43,7 @@ ZONES = {
     "candidate": ("audit", {"parquet", "csv"}, "The frozen output that people sign: data, evidence, and a hash over all of it."),
 }
 OWNERS = ["team:stewards"]
+WARNINGS = "warnings"
 TIMELY = "The timetable is kept: no release that was due is still to be opened."
 RETRIES, WAIT_SECONDS = 5, 15
 
@@ -58,8 +59,9 @@ def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
     return dg.FreshnessPolicy.time_window(fail_window=max(turn * 1.1, timedelta(minutes=2)))
 
 
-def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release."""
+def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda _: None) -> tuple[list[Any], Any]:
+    """The assets of one policy and the job that runs them all for one release. `say` is told each warning as it is found, before
+    anything is charged."""
     prefix = asset_prefix(policy.policy)
     releases = partitions_of(policy)
     pool = f"vault_{asset_prefix(policy.population)}"
@@ -96,7 +98,8 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
         check_specs=[
             dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=words)
             for family, words in FAMILIES.items()
-        ],
+        ]
+        + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing and deserves a word.")],
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
@@ -107,6 +110,15 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
             raise Refused("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
+        for words in result.words:
+            say(f"warning: {words}")
+        yield dg.AssetCheckResult(
+            check_name=WARNINGS,
+            asset_key=key("validated"),
+            passed=not result.words,
+            severity=dg.AssetCheckSeverity.WARN,
+            metadata={"found": " ".join(result.words) or "nothing"},
+        )
         yield materialized(result, flow, key("ingested"))
 
     @dg.asset(

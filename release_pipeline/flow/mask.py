@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +30,21 @@ from release_pipeline.flow.reading import (
 from release_pipeline.policy import Policy
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.privacy.utility import column_error
-from release_pipeline.stages.checks import check_facts, check_release_column, match_header, warn, warn_of_releases
+from release_pipeline.privacy.utility import Clamping, column_error, measure_clamping
+from release_pipeline.stages.checks import (
+    check_facts,
+    check_release_column,
+    match_header,
+    warn,
+    warn_of_clamping,
+    warn_of_releases,
+)
 from release_pipeline.stages.ways import RECORD, Figures, Series, find_way
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
 STAMP = "not a release"
-NOT_APPLIED = ("ledger", "suppress", "gates but min_rows", "review", "publish", "retain")
+NOT_APPLIED = ("ledger", "suppress", "gates but min_rows and clamped_at_most", "review", "publish", "retain")
 GROUPS = "suppress but grouping_at_most"  # which the classes of k-epsilon cannot be made without
 Progress = Callable[[str], None]
 
@@ -139,15 +146,18 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[st
     masked = way.mask(read, secret=secret, context=context, progress=progress)
     own = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
-    for name in policy.noise_columns:
-        original = read("records", [name]).column(0).to_numpy()[own]
-        evidence[name]["error"] = column_error(original, masked.column(name).to_numpy())
+    taken: dict[str, Clamping] = {}
+    for name, column in policy.noise_columns.items():
+        original, grid = read("records", [name]).column(0).to_numpy(), column.exact_grid
+        taken[name] = measure_clamping(original, grid)
+        evidence[name]["error"] = column_error(grid.snap(original[own]), masked.column(name).to_numpy())
+        evidence[name]["clamping"] = asdict(taken[name])
     return MaskedTable(
         table=masked.select(list(policy.released_columns)),
         records=masked.num_rows,
         claim=describe_claim(policy),
         columns=evidence,
-        warnings=warnings,
+        warnings=(*warnings, *warn_of_clamping(taken, policy)),
         policy_hash=policy.canonical_hash(),
         release=release,
         definition=policy.definition,

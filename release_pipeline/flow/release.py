@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from release_pipeline.flow.states import list_standings
 from release_pipeline.policy.model import Person, ProtectClasses
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.checks import (
     FAMILIES,
     Check,
@@ -49,15 +50,17 @@ from release_pipeline.stages.checks import (
     match_header,
     readable_without,
     warn,
+    warn_of_clamping,
     warn_of_releases,
 )
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
+from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.stages.ways import RECORD, Series, Way, find_way
 from release_pipeline.store.vault import ReleaseRoom
 
-AUDIT = "audit 2"  # changes when the figures do: what was measured otherwise is measured anew
+AUDIT = "audit 3"  # changes when the figures do: what was measured otherwise is measured anew
 PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
     "error",
     "absolute_error",
@@ -152,6 +155,8 @@ class ReleaseFlow(ReleaseNotes):
         with self._room() as room:
             note = self._previous(room, "ingested", check=True)
             content = content_of(room, "records")
+            taken = take_clamping(policy, lambda name: room.read("records", [name]).column(name).to_numpy())
+            warnings += warn_of_clamping(taken, policy)
             if judged != self._version([note["version"], note["records"], content]):
                 raise NotPassed(
                     "another run ingested or validated it meanwhile.",
@@ -169,6 +174,7 @@ class ReleaseFlow(ReleaseNotes):
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             told = {"records": note["records"], "warnings": list(warnings), "content": keyed, "checks": passed}
+            told["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
             self._write_note(room, "validated", version, tables, **told)
         self.probe.passed("validated")
         facts = {"rows": note["records"], "checks": len(checks)}
@@ -199,7 +205,7 @@ class ReleaseFlow(ReleaseNotes):
                 room.write(name, table)
             room.expose(str(self.id), people=isinstance(policy.person, Person))
             evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
-            told = {"input": note["version"], "columns": evidence, "facts": dict(made.facts)}
+            told = {"input": note["version"], "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
             stored = self._write_note(room, "microaggregated", version, list(made.tables), **told)
             self.probe.passed("the clusters are made, not yet committed")
         self.probe.passed("the clusters are committed")
@@ -354,8 +360,12 @@ class ReleaseFlow(ReleaseNotes):
             "policy": json.loads(policy.canonical_json()),
             "facts": facts,
             "consistency": policy.consistency,
-            "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the column's variance",
+            "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the variance, both of values as "
+            "the method saw them; clamping is the share of records outside the domain, and the mean square of how far they were "
+            "moved over the variance of the values as they came",
             "columns": clusters["columns"],
+            "errors_against": clusters.get("errors_against"),
+            "clamping": validated.get("clamping", {}),
             "audit": audited["internal"],
             "gates": audited["gates"],
             "predecessors": audited["predecessors"],

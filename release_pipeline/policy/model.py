@@ -58,6 +58,7 @@ from release_pipeline.privacy.vectors import (
 )
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
+CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
 Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
 
 
@@ -343,10 +344,15 @@ AnySuppress: TypeAlias = Annotated[
 ]
 
 
+def _one_or_each(value: Any) -> str:
+    return "each" if isinstance(value, dict) else "one"
+
+
 class Gates(Frozen):
-    """What a release must meet before anybody reviews it: of the data, of the error to expect, and, from `anonymity_k` on, of the
-    released table alone. No limit is set on a figure that compares released values with the original: it would tell of the noise
-    that was drawn (methods.md section 2)."""
+    """What a release must meet before anybody reviews it: of the data, of the error to expect, and, from `anonymity_k` to
+    `marketer_risk`, of the released table alone. `clamped_at_most`: the share of its records that may lie outside the domain of a
+    column with `outside: clamp`, one for all such columns or one for each that is named. No limit is set on a figure that
+    compares released values with the original: it would tell of the noise that was drawn (methods.md section 2)."""
 
     min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -356,6 +362,13 @@ class Gates(Frozen):
     l_diversity: dict[Name, Annotated[StrictInt, Field(ge=2)]] = Field(default_factory=dict[str, int])
     t_closeness: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])
     marketer_risk: Percent | None = None
+    clamped_at_most: (
+        Annotated[
+            Annotated[Percent, Tag("one")] | Annotated[dict[Name, Percent], Tag("each")],
+            Discriminator(_one_or_each),
+        ]
+        | None
+    ) = None
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -375,6 +388,16 @@ class Gates(Frozen):
         if self.marketer_risk is not None:
             set_ones["marketer_risk"] = ()
         return set_ones
+
+
+def find_clamping(columns: Mapping[str, AnyColumn]) -> list[str]:
+    """The released columns whose numbers are moved into a declared domain where they lie outside of it."""
+    found: list[str] = []
+    for name, column in columns.items():
+        declared = column.hierarchy if isinstance(column, GeneraliseColumn) else column
+        if isinstance(declared, NoiseColumn | Intervals) and declared.outside == "clamp":
+            found.append(name)
+    return found
 
 
 class Target(Frozen):
@@ -592,6 +615,14 @@ class Policy(Frozen):
             return 0
         below = self.gates.differencing_below
         return DIFFERENCING_BELOW if below is None else below
+
+    @property
+    def clamped_at_most(self) -> dict[str, Decimal]:
+        """The share of its records that may lie outside the domain of each column that clamps them."""
+        limit, names = self.gates.clamped_at_most, find_clamping(self.columns)
+        if isinstance(limit, dict):
+            return {name: limit.get(name, CLAMPED_AT_MOST) for name in names}
+        return dict.fromkeys(names, CLAMPED_AT_MOST if limit is None else limit)
 
     @property
     def records_per_person(self) -> int:

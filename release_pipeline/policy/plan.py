@@ -655,6 +655,7 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
     gates += [f"expected relative error of {name} at most {limit:f}" for name, limit in policy.gates.relative_error.items()]
+    gates += _describe_clamping(policy)
     gates += _describe_group_gates(policy)
     if policy.differencing_below > 1:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
@@ -665,6 +666,13 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
     yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"
+
+
+def _describe_clamping(policy: Policy) -> Iterator[str]:
+    """How many records may be clamped, the columns with the same limit together."""
+    limits = policy.clamped_at_most
+    for limit in dict.fromkeys(limits.values()):
+        yield f"at most {percent(limit)} of records clamped in {name_some(name for name in limits if limits[name] == limit)}"
 
 
 def _describe_group_gates(policy: Policy) -> Iterator[str]:

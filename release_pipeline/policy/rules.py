@@ -30,6 +30,7 @@ from release_pipeline.policy.model import (
     Source,
     Suppress,
     SuppressClasses,
+    find_clamping,
     order_of,
     split_epsilon,
 )
@@ -485,6 +486,13 @@ def _gates(parts: Parts) -> Iterator[Problem]:
     if parts.gates.relative_error and parts.protect is not None and not isinstance(parts.protect, ProtectClasses):
         what = "relative errors are expected within the classes of k-epsilon; this method has none."
         yield ("gates", "relative_error"), what, "Use expected_error."
+    clamping = find_clamping(parts.columns)
+    if isinstance(parts.gates.clamped_at_most, dict):
+        for name in parts.gates.clamped_at_most:
+            if parts.complete and name not in clamping:
+                yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", "Remove it."
+    elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
+        yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
     for gate, limits in (("expected_error", parts.gates.expected_error), ("relative_error", parts.gates.relative_error)):
         for name in limits:
             if parts.complete and name not in parts.noise:

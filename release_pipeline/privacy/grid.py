@@ -95,6 +95,10 @@ class Grid:
             out[start : start + _CHUNK] = part
         return np.clip(out, 0, self.width, out=out)
 
+    def snap(self, values: npt.NDArray[Any]) -> FloatArray:
+        """The values as a method sees them: moved into the domain and onto the grid, in their own units."""
+        return self.restore(self.quantise(values).astype(np.float64))
+
     def restore(self, units: FloatArray) -> FloatArray:
         """The values at `units` grid steps above lo; whole units give the float nearest to the exact decimal."""
         common = self.lo.denominator * self.step.denominator

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
@@ -28,8 +28,37 @@ class Spread:
     quantiles: tuple[float | None, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Clamping:
+    """What moving values into the declared domain took from a column: the `share` of records that lay outside, and the mean
+    square of how far they were moved over the `variance` of the values as they came (over 1 where nearly all were moved far)."""
+
+    share: float
+    variance: float
+
+
+def measure_clamping(numbers: FloatArray, grid: Grid) -> Clamping:
+    """What clamping takes from a column. Outside is what the grid does not bring back to the ends of the domain. NaN, which
+    stands for a missing number, is never outside.
+
+    >>> measure_clamping(np.array([0.0, 2.0, 4.0, 10.0]), Grid.declare((0, 6), 1))
+    Clamping(share=0.25, variance=0.2857142857142857)
+    """
+    low, high, reach = float(grid.lo), float(grid.hi), float(grid.step) / 2
+    there = numbers[~np.isnan(numbers)]
+    outside = (there < low - reach) | (there > high + reach)
+    if not outside.any():
+        return Clamping(0.0, 0.0)
+    unit = float(np.max(np.abs(there)))  # squares of the largest numbers would not be finite
+    moved = np.where(outside, there / unit - np.clip(there, low, high) / unit, 0.0)
+    variance = variance_of(there / unit)
+    share = int(np.count_nonzero(outside)) / len(numbers)
+    return Clamping(share, float(np.mean(moved * moved)) / variance if variance > 0 else 0.0)
+
+
 def column_error(original: FloatArray, released: FloatArray, *, variance: float | None = None) -> float:
-    """Mean squared difference over the variance; 1.0 is no better than publishing the mean.
+    """Mean squared difference over the variance; 1.0 is no better than publishing the mean. It is the error of a method where
+    `original` is what the method saw (`Grid.snap`): what clamping took before is `measure_clamping`'s.
 
     The variance is that of the original, or is given where these records are some of more: that of all.
     """

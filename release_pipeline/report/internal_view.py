@@ -51,7 +51,10 @@ class SpreadView:
 
 @dataclass(frozen=True, slots=True)
 class NoiseColumnView:
-    """One masked column. Errors are mean squares over the variance of the original: 1 is no better than the mean for everybody.
+    """One masked column. Errors are mean squares over the variance: 1 is no better than the mean for everybody. They are the
+    method's, against the values as it saw them, in the domain and on the grid. What clamping took before: `clamped`, the share of
+    records that lay outside, and `clamped_variance`, the mean square of how far they were moved over the variance of the values
+    as they came; None in evidence of earlier versions, whose errors had it in them.
 
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
     range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
@@ -74,6 +77,8 @@ class NoiseColumnView:
     wasserstein: float
     original_curve: Curve
     released_curve: Curve
+    clamped: float | None = None
+    clamped_variance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

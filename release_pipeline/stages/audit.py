@@ -37,6 +37,7 @@ from release_pipeline.stages.measures.prediction import predict
 LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
 LINKAGE_SAMPLE = 2_000  # released records that are linked
 MODEL_SAMPLE = 5_000  # records of each table that models see
+SEEN = "values as the method saw them"  # what errors are measured against; earlier versions took the values as they came
 SEED = 1  # of the models' own choices: the same figures for the same tables
 DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
 
@@ -67,6 +68,10 @@ class Compared:
         """A column of all records."""
         return self.read("records", [name]).column(name)
 
+    def seen(self, name: str) -> Numbers:
+        """A noise column of all records as the method saw it: in its domain and on its grid."""
+        return self.policy.noise_columns[name].exact_grid.snap(self.original(name).to_numpy())
+
     def of_released(self, name: str) -> pa.ChunkedArray:
         """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
         the record got: that is what somebody who knows the hierarchy makes of the true value."""
@@ -79,7 +84,7 @@ def audit_table(compared: Compared, *, streams: Streams, progress: Callable[[str
     """Every figure of a released table, as evidence keeps it. `streams` gives the random choices of each part by its name."""
     released, own, policy = compared.released, compared.own, compared.policy
     names = list(policy.noise_columns)
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
     tried = shuffled_positions(len(own), streams("linkage"))[:LINKAGE_SAMPLE]
     original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
@@ -111,16 +116,18 @@ def link_within(
 
 
 def _measure_columns(compared: Compared) -> dict[str, Any]:
-    """The closed formulas: errors record by record, distances of distributions, moments, and links between columns."""
+    """The closed formulas: errors record by record, which are the method's and so against what it saw; and against the original
+    as it came, distances of distributions, moments, and links between columns."""
     names = list(compared.policy.noise_columns)
     found: dict[str, dict[str, Any]] = {
         figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
     }
-    originals, masked = list[Numbers](), list[Numbers]()
+    originals, seen, masked = list[Numbers](), list[Numbers](), list[Numbers]()
     for name in names:
         everybody, y = compared.original(name).to_numpy(), compared.released.column(name).to_numpy()
-        x = everybody[compared.own]
-        found["error"][name] = column_error(x, y, variance=variance_of(everybody))
+        of_all = compared.seen(name)
+        x = of_all[compared.own]
+        found["error"][name] = column_error(x, y, variance=variance_of(of_all))
         found["absolute_error"][name] = float(np.mean(np.abs(x - y)))
         found["ks"][name] = ks_distance(everybody, y)
         found["wasserstein"][name] = wasserstein_distance(everybody, y)
@@ -128,12 +135,13 @@ def _measure_columns(compared: Compared) -> dict[str, Any]:
         places = choose_places(y)
         shares = {"original": share_of_many(everybody, places), "released": share_at_most(y, places).tolist()}
         found["curves"][name] = {"places": places.tolist(), **shares}
-        originals.append(x)
+        originals.append(everybody[compared.own])
+        seen.append(x)
         masked.append(y)
     covariances = {"original": covariance_matrix(originals), "released": covariance_matrix(masked)}
     return {
         **found,
-        "sse_paper": sse_paper(originals, masked),
+        "sse_paper": sse_paper(seen, masked),
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
         "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import (
@@ -14,9 +15,12 @@ from release_pipeline.policy.model import (
     Person,
     Policy,
 )
+from release_pipeline.policy.plan import percent
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
+from release_pipeline.privacy.utility import Clamping
 
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
+HEAVY_CLAMPING = 0.1  # share of a column's variance that clamping took from which it is warned about
 HEAVY_TIES = 0.5  # share of records with one and the same value from which a column is warned about
 
 
@@ -44,7 +48,7 @@ FAMILIES = {
     "schema": "The source has exactly the declared columns, each once.",
     "roles": "Only columns that are released go on: no identifier, no dropped and no undeclared column.",
     "types": "Every number is a finite number.",
-    "domains": "No number lies outside a declared domain whose policy is fail.",
+    "domains": "No number lies outside a declared domain whose policy is fail, and of others no more than may be clamped.",
     "missing": "Nothing is missing where missing is fail.",
     "person_unit": "Every record has a person, and nobody has more records than declared.",
     "categories": "Every category is declared, and no column holds one value only.",
@@ -102,13 +106,14 @@ def readable_without(check: Check, policy: Policy) -> bool:
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
     """Every check of the counts against the policy, those that found nothing included; of absent columns the header tells."""
     checks = [_enough_records(facts.records, policy)]
+    limits = policy.clamped_at_most
     for name, column in policy.columns.items():
         if name not in facts.kinds:
             continue
         if isinstance(column, NoiseColumn):
-            checks += _check_numbers(name, facts, outside=column.outside, must_have=isinstance(column.missing, str))
+            checks += _check_numbers(name, facts, limit=limits.get(name), must_have=isinstance(column.missing, str))
         elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
-            checks += _check_numbers(name, facts, outside=column.hierarchy.outside, must_have=column.missing_entry is None)
+            checks += _check_numbers(name, facts, limit=limits.get(name), must_have=column.missing_entry is None)
         elif isinstance(column, GeneraliseColumn):
             checks += _check_entries(name, column, facts)
         elif isinstance(column, KeepColumn):
@@ -135,7 +140,7 @@ def refusals(checks: Sequence[Check]) -> list[str]:
 
 
 def warn(facts: Facts, policy: Policy) -> list[str]:
-    """What stops nothing and deserves a word: clamped and filled records, heavy ties."""
+    """What stops nothing and deserves a word, by the counts: clamped and filled records, heavy ties."""
     warnings: list[str] = []
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):
@@ -146,6 +151,16 @@ def warn(facts: Facts, policy: Policy) -> list[str]:
             filled = column.missing_entry is not None
             warnings += _warn_of_numbers(name, facts, outside=column.hierarchy.outside, filled=filled)
     return warnings
+
+
+def warn_of_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
+    """A word on noise columns that clamping took much from, however few records it moved. Not how much, which is no count."""
+    return [
+        f"column {name}: clamping took more than {HEAVY_CLAMPING:.0%} of its variance. Means, spreads and links between columns "
+        "are those of the clamped values."
+        for name, clamping in taken.items()
+        if name in policy.noise_columns and clamping.variance > HEAVY_CLAMPING
+    ]
 
 
 def _twins(header: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -171,7 +186,8 @@ def _enough_records(records: int, policy: Policy) -> Check:
     return Check("size", "", "records_too_few", max(least - records, 0), message)
 
 
-def _check_numbers(name: str, facts: Facts, *, outside: str, must_have: bool) -> Iterator[Check]:
+def _check_numbers(name: str, facts: Facts, *, limit: Decimal | None, must_have: bool) -> Iterator[Check]:
+    """`limit`: the share of records that may be clamped; None where outside is fail."""
     kind = facts.kinds[name]
     if kind not in ("text", "number"):
         yield Check("types", name, "of_another_type", facts.records, f"column {name}: is of type {kind}, not a number.")
@@ -193,14 +209,23 @@ def _check_numbers(name: str, facts: Facts, *, outside: str, must_have: bool) ->
         f"column {name}: {_records(counts['not_finite'])} with NaN or an infinite number.",
     )
     beyond = counts["below"] + counts["above"]
+    where = f"outside the declared domain ({counts['below']:,} below, {counts['above']:,} above)"
     yield Check(
         "domains",
         name,
         "outside",
-        beyond if outside == "fail" else 0,
-        f"column {name}: {_records(beyond)} outside the declared domain "
-        f"({counts['below']:,} below, {counts['above']:,} above), and outside is fail.",
+        beyond if limit is None else 0,
+        f"column {name}: {_records(beyond)} {where}, and outside is fail.",
     )
+    if limit is not None:
+        yield Check(
+            "domains",
+            name,
+            "clamped_too_many",
+            max(beyond - int(limit * facts.records), 0),
+            f"column {name}: {beyond:,} of {_records(facts.records)} {where}, and at most {percent(limit)} may be clamped. Widen "
+            "the domain by what is known of the variable, or name the share that you accept: gates, clamped_at_most.",
+        )
     constant = counts["different"] == 1 and not counts["not_a_number"]
     yield Check(
         "categories",
@@ -219,7 +244,8 @@ def _warn_of_numbers(name: str, facts: Facts, *, outside: str, filled: bool) -> 
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
-        yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it."
+        share = f"{beyond / facts.records:.2%}"
+        yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it: {share} of all."
     if counts.get("missing") and filled:
         yield f"column {name}: {_records(counts['missing'])} without a value, filled as declared."
 

@@ -269,6 +269,7 @@ TABLES = [
         as_csv(),
         CONSTANT,
         ("[0, 1000000000], grid: 0.01, outside: fail", "[0, 9], grid: 1, outside: clamp"),
+        ("min_rows: 10", "min_rows: 10, clamped_at_most: 100%"),
     ),
     bad("constant-on-its-grid", as_csv(), CONSTANT, ("grid: 0.01", "grid: 1000")),
     bad(
@@ -709,11 +710,11 @@ def test_missing_entries_get_the_declared_category(run: Runner) -> None:
 
 
 def test_numbers_outside_are_clamped_and_counted_where_declared(run: Runner) -> None:
-    """`outside: clamp` takes them to the end of the domain, with a count."""
-    released = release(
-        run, "people.csv", with_cell("income", f"{NUMBER}0", f"{NUMBER}1", "-1"), ("outside: fail", "outside: clamp")
-    )
-    assert "column income: 3 records outside the declared domain, clamped to it" in released.outcome.errors
+    """`outside: clamp` takes them to the end of the domain, with a count, up to the share that the policy accepts."""
+    outside = with_cell("income", f"{NUMBER}0", f"{NUMBER}1", "-1")
+    clamp = ("outside: fail", "outside: clamp")
+    released = release(run, "people.csv", outside, clamp, ("min_rows: 10", "min_rows: 10, clamped_at_most: 25%"))
+    assert "column income: 3 records outside the declared domain, clamped to it: 25.00% of all." in released.outcome.errors
     assert all(0 <= float(number) <= 1e9 for number in released["income"])
 
 

@@ -95,12 +95,12 @@ def materialize(tiny: TinySite, stages: Sequence[str], instance: dg.DagsterInsta
 
 
 def test_good_run_materializes_every_stage_and_evaluates_every_check(good: tuple[TinySite, dg.ExecuteInProcessResult]) -> None:
-    """Seven assets; eight families of checks on what was validated, the gates, and the frozen folder: all passed."""
+    """Seven assets; eight families of checks on what was validated, its warnings, gates, and the frozen folder: all passed."""
     tiny, result = good
     assert result.success
     assert tuple(materializations(result)) == STAGES
     found = checks(result)
-    assert found.keys() == {*FAMILIES, "gates", "frozen"}
+    assert found.keys() == {*FAMILIES, "warnings", "gates", "frozen"}
     assert len(FAMILIES) == 8
     assert all(evaluation.passed for evaluation in found.values())
     assert {found[family].asset_key.path[-1] for family in FAMILIES} == {"validated"}
@@ -388,7 +388,7 @@ def canary_rows() -> list[Row]:
 
 def canary_site(home: Path, way: str) -> TinySite:
     """A site whose source is full of canaries, and spoiled that way with a canary."""
-    tiny = make_site(home, columns=COLUMNS)
+    tiny = make_site(home, columns=COLUMNS, gates="{min_rows: 20, clamped_at_most: 10%}")
     if way in CANARY_WAYS:
         rows = canary_rows()
         rows[0] |= CANARY_WAYS[way]

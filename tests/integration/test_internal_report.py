@@ -87,6 +87,7 @@ def test_the_view_has_what_was_measured(released: TinySite) -> None:
     gates = {gate.name: gate for gate in view.gates}
     assert set(gates) == {
         "number of records",
+        "share of records of rent clamped",
         "expected error of income",
         "smallest group of released quasi-identifiers",
         "marketer risk",

@@ -53,6 +53,7 @@ columns:
   town:   {role: quasi, do: keep, values: [north, south], why: needed}
   member: {role: quasi, do: keep, values: [true, false], why: needed}
   born:   {role: quasi, do: keep, values: ["2020-01-31", "1999-12-01"], why: needed}
+gates: {clamped_at_most: 60%}
 """
 DOORS = ["csv", "semicolons", "tsv", "parquet", "duckdb", "duckdb schema", "postgres", "postgres schema"]
 

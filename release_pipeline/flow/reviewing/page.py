@@ -46,6 +46,7 @@ from release_pipeline.stages.gates import Gate
 
 REPORT = "report.html"
 PART_OF_CANDIDATE = "This page is a part of the candidate: who approves one approves the other."
+COUNTED = "counted in the source"
 OUTSIDE = 0.01  # by how much of its edge an error may leave the expected range before that is told
 BEFORE_CHARGE, AFTER_CHARGE = "before the charge", "after the charge"
 
@@ -59,7 +60,7 @@ def build_internal_view(policy: Policy, evidence: Mapping[str, Any], *, stopped_
     """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
     audit: Mapping[str, Any] = evidence.get("audit", {})
     facts: Mapping[str, Any] = evidence.get("facts", {})
-    gates = (*_met_before(policy, facts), *(_view_gate(Gate.from_json(told)) for told in evidence["gates"]))
+    gates = (*_met_before(policy, facts, evidence), *(_view_gate(Gate.from_json(told)) for told in evidence["gates"]))
     columns = tuple(_view_columns(policy, evidence)) if audit else ()
     attacks = tuple(_view_attacks(policy, audit))
     linkage = _view_share(audit.get("record_linkage"))
@@ -106,10 +107,14 @@ def build_internal_view(policy: Policy, evidence: Mapping[str, Any], *, stopped_
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 
 
-def _met_before(policy: Policy, facts: Mapping[str, Any]) -> Iterator[GateView]:
+def _met_before(policy: Policy, facts: Mapping[str, Any], evidence: Mapping[str, Any]) -> Iterator[GateView]:
     """Limits that every release has met that got as far as its table."""
     if policy.gates.min_rows is not None and facts:
-        yield GateView("number of records", facts["rows_in"], policy.gates.min_rows, True, True, "counted in the source")
+        yield GateView("number of records", facts["rows_in"], policy.gates.min_rows, True, True, COUNTED)
+    for name, limit in policy.clamped_at_most.items():
+        if name in evidence.get("clamping", {}):
+            share = evidence["clamping"][name]["share"]
+            yield GateView(f"share of records of {name} clamped", share, float(limit), False, share <= float(limit), COUNTED)
 
 
 def _view_gate(gate: Gate) -> GateView:
@@ -123,17 +128,20 @@ def _view_share(told: Mapping[str, Any] | None) -> ShareView | None:
 
 def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[NoiseColumnView]:
     audit, plan = evidence["audit"], make_plan(policy, rows=evidence["facts"]["rows_in"])
+    is_alike = evidence.get("errors_against") == audit.get("errors_against")  # not where an earlier version expected the error
+    clamping: Mapping[str, Any] = evidence.get("clamping", {})
     for name, column in policy.noise_columns.items():
         noted, curves, spread = evidence["columns"][name], audit["curves"][name], audit["spread"][name]
         planned = next(part for part in plan.columns if part.name == name)
-        low, high, actual = noted.get("error_low"), noted.get("error_high"), audit["error"][name]
+        expected, low, high = (noted.get(figure) if is_alike else None for figure in ("error", "error_low", "error_high"))
+        actual, taken = audit["error"][name], clamping.get(name, {})
         parted = low is not None and high is not None and not low * (1 - OUTSIDE) <= actual <= high * (1 + OUTSIDE)
         yield NoiseColumnView(
             name=name,
             role=column.role,
             epsilon=None if planned.epsilon is None else str(planned.epsilon),
             forecast="no noise" if planned.noise == 0 else planned.share_words,  # as `check` says it
-            expected_error=noted.get("error"),
+            expected_error=expected,
             expected_low=low,
             expected_high=high,
             actual_error=actual,
@@ -145,6 +153,8 @@ def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[Noise
             wasserstein=audit["wasserstein"][name],
             original_curve=_view_curve(curves["places"], curves["original"]),
             released_curve=_view_curve(curves["places"], curves["released"]),
+            clamped=taken.get("share"),
+            clamped_variance=taken.get("variance"),
         )
 
 

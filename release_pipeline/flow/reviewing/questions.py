@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.plan import name_some, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView
+from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING = "singling out"
 ATTACKS = {  # by how the attack's name begins: what the attacker knows and tries
@@ -31,6 +32,12 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
     parted = [column.name for column in view.columns if column.parted]
     if parted:
         yield f"Why does the error of {name_some(parted)} lie outside of the range that was expected?"
+    for column in view.columns:
+        if column.clamped is not None and column.clamped_variance is not None and column.clamped_variance > HEAVY_CLAMPING:
+            yield (
+                f"May {column.name} be published as it was clamped? {column.clamped:.2%} of its records lay outside the domain, "
+                f"and moving them there took {show_figure(column.clamped_variance)} of its variance, which is not in its error."
+            )
     yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried])
     if view.linkage is not None and view.linkage.value > 10 * view.linkage_chance:
         yield (

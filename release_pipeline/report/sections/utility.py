@@ -170,6 +170,8 @@ def show_errors(view: InternalView) -> Section:
         "Actual",
         "Which is",
         "Mean absolute error",
+        "Records clamped",
+        "Variance clamping took",
         "Forecast",
         "Limit",
     )
@@ -185,6 +187,8 @@ def show_errors(view: InternalView) -> Section:
                 say_number(column.actual_error),
                 say_place(column) or "not compared",
                 say_number(column.mean_absolute_error),
+                say_share(column.clamped),
+                say_number(column.clamped_variance),
                 column.forecast or "none",
                 say_number(limits[column.name].limit) if column.name in limits else "none",
             )
@@ -201,7 +205,9 @@ def show_errors(view: InternalView) -> Section:
         anchor,
         title,
         shows="For each masked column the mean square of released minus original, over the variance of the original: as the "
-        "scales of the noise let expect it, and as it came.",
+        "scales of the noise let expect it, and as it came. The original is what the method saw, in the domain and on the grid: "
+        "what clamping took before that is told apart, as the share of records that lay outside, and as the mean square of how "
+        "far they were moved over the variance of the values as they came.",
         read="0 is exact, and 1 no better than giving everybody the mean. The range tells how much of a difference is chance. A "
         "mean absolute error above what check says is no fault: grouping comes on top of the noise.",
         sign="A diamond outside of its bar: the release is not what its scales promise, for good or ill. Somebody should "
@@ -258,6 +264,12 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
     useless = [column.name for column in view.columns if is_number(column.actual_error) and column.actual_error >= 1]
     if useless:
         said.append(("No better than the mean for everybody: ", *list_names(useless), "."))
+    taken = [column for column in view.columns if column.clamped]
+    said += [
+        (f"Clamping moved {say_share(column.clamped)} of the records of ", Name(column.name), f" and took "
+         f"{say_number(column.clamped_variance)} of its variance, which is not in its error.")
+        for column in taken[:MOST_ROWS]
+    ]  # fmt: skip
     asked = f"check --rows {view.rows_in}" if view.rows_in else "check"
     said += [
         ("Mean absolute error of ", Name(column.name), f": {say_number(column.mean_absolute_error)}, grouping included. "

@@ -63,16 +63,17 @@ class ClassWay:
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
-        """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as they are on their
-        grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a limit on a relative error."""
+        """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as the method sees
+        them, in their domain and on their grid: what clamping took from them before is not in it. `epsilon_needed`: in all, for a
+        limit on a relative error."""
         return self.expect_of(make_classes(self.policy, self.protect, read, progress), read, secret=secret)
 
     def expect_of(self, classes: Classes, read: Read, *, secret: bytes) -> Figures:
         """The same, of classes that are made."""
         expected: Figures = {}
         for name, column in self.policy.noise_columns.items():
-            numbers = read("records", [name]).column(name).to_numpy()
-            q, step = column.exact_grid.quantise(numbers), float(column.grid)
+            q, step = column.exact_grid.quantise(read("records", [name]).column(name).to_numpy()), float(column.grid)
+            numbers = column.exact_grid.restore(q.astype(np.float64))
             scale = class_scales(q, classes.group, self.policy.column_epsilon[name])
             kept = classes.group >= 0
             variance = float(np.var(numbers))
@@ -236,10 +237,7 @@ class ClassWay:
         everybody = pa.table({name: kept[name] if name in kept else labels.column(name) for name in self.policy.released_quasi})
         compared = Compared(self.policy, read, released, own, everybody)
         figures = audit_table(compared, streams=streams, progress=progress)
-        relative = {
-            name: _or_none(_relative_error(original.column(name).to_numpy()[own], released.column(name).to_numpy()))
-            for name in names
-        }
+        relative = {name: _or_none(_relative_error(compared.seen(name)[own], released.column(name).to_numpy())) for name in names}
         place = np.full(len(group), -1, dtype=np.intp)
         place[members] = np.arange(len(members))
         x = np.stack([original.column(name).to_numpy() for name in names], axis=1)[members]

@@ -235,7 +235,7 @@ class PartedWay:
 
     def _merge(self, found: Sequence[tuple[Figures, Ints]], cached: _Cache) -> Figures:
         """The figures of all records: counts added up, shares and means by the records of each part, and mean squares over the
-        variance of all of them."""
+        variance of all of them, as the method sees them."""
         merged: Figures = {}
         total = sum(len(rows) for _, rows in found)
         weights = [len(rows) / total for _, rows in found]
@@ -245,7 +245,7 @@ class PartedWay:
             errors = [key for key in ERRORS if key in of_parts]
             if not errors:
                 continue
-            numbers = cached.read("records", [name]).column(name).to_numpy()
+            numbers = self.policy.noise_columns[name].exact_grid.snap(cached.read("records", [name]).column(name).to_numpy())
             spread = np.multiply([float(np.var(numbers[rows])) for _, rows in found], weights)
             whole = float(np.var(np.concatenate([numbers[rows] for _, rows in found])))
             for key in errors:  # the range of the whole is at most as wide as those of the parts together

@@ -125,6 +125,8 @@ def test_a_timetable_for_the_same_list_leaves_the_series_as_it_is() -> None:
         ("reviewers: 2", "reviewers: 1", "review.reviewers: 2 -> 1"),
         ("min_rows: 1000", "min_rows: 900", "gates.min_rows: 1000 -> 900"),
         ("min_rows: 1000", "min_rows: 1000, differencing_below: 5", "gates.differencing_below: nothing -> 5"),
+        ("min_rows: 1000", "min_rows: 1000, clamped_at_most: 5%", "gates.clamped_at_most: nothing -> 0.05"),
+        ("min_rows: 1000", "min_rows: 1000, clamped_at_most: {mdvis: 5%}", "gates.clamped_at_most: nothing -> {mdvis: 0.05}"),
         ("mhi: 0.2", "mhi: 0.9", "gates.expected_error.mhi: 0.2 -> 0.9"),
         ("steward: ana", "steward: ben", "steward: ana -> ben"),
         ("k: 25", "k: 10", "protect.k: 25 -> 10"),

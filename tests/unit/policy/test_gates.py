@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.stages.checks import Facts, check_facts, refusals
 
 POLICY = """\
 policy: people
@@ -86,6 +89,14 @@ def test_policies_without_these_parts_keep_their_hash() -> None:
         ("gates: {t_closeness: {age: 0.2}}\n", "'age' is not a released column with role: confidential."),
         ("gates: {l_diversity: {income: 2}}\n", "'income' gets noise, so that different values of it say nothing."),
         ("gates: {l_diversity: {ill: 3}}\n", "'ill' has 2 declared values, so that no group can have so many."),
+        ("gates: {clamped_at_most: 0.05}\n", "'0.05': must be a percentage from 0% to 100%, like 5%."),
+        ("gates: {clamped_at_most: {age: 101%}}\n", "gates.clamped_at_most.age: '101%': must be a percentage"),
+        (
+            "gates: {clamped_at_most: {ill: 5%}}\n",
+            "gates.clamped_at_most.ill: 'ill' is not a column with outside: clamp. Remove it.",
+        ),
+        ("gates: {clamped_at_most: {nobody: 5%}}\n", "'nobody' is not a column with outside: clamp. Remove it."),
+        ("gates: {clamped_at_most: [5%]}\n", "must be a percentage"),
         ("audit: {predict: {income: {abve: 5}}}\n", "Did you mean 'above'"),
         ("audit: {predict: {income: {equals: 5}}}\n", "'income' is a column of numbers. Say above: NUMBER."),
         ("audit: {predict: {income: {above: 5000}}}\n", "it is outside the column's domain"),
@@ -105,6 +116,74 @@ def test_what_is_wrong_with_them_is_said_in_words(more: str, words: str) -> None
     assert "people.yaml:13" in caught.value.in_full
 
 
+@pytest.mark.parametrize(
+    ("gates", "limits", "words"),
+    [
+        ("", {"income": "0.01", "age": "0.01"}, "at most 1% of records clamped in income, age"),
+        ("clamped_at_most: 2.5%", {"income": "0.025", "age": "0.025"}, "at most 2.5% of records clamped in income, age"),
+        ("clamped_at_most: 0%", {"income": "0", "age": "0"}, "at most 0% of records clamped in income, age"),
+        (
+            "clamped_at_most: {age: 40%}",
+            {"income": "0.01", "age": "0.4"},
+            "at most 1% of records clamped in income; at most 40% of records clamped in age",
+        ),
+    ],
+)
+def test_how_many_records_may_be_clamped(gates: str, limits: dict[str, str], words: str) -> None:
+    """One share for all columns with outside: clamp or one for each that is named; 1% where nothing is said, which leaves the
+    hash of a policy as it was."""
+    policy = load(f"gates: {{{gates}}}\n")
+    assert policy.clamped_at_most == {name: Decimal(limit) for name, limit in limits.items()}
+    assert words in " ".join("\n".join(describe_plan(make_plan(policy))).split())
+    assert (policy.canonical_hash() == HASH) == (gates == "")
+    assert ("clamped_at_most" in policy.canonical_json()) == (gates != "")
+
+
+def test_clamping_is_judged_on_counts() -> None:
+    """At the limit passed, one more not, for noise and for intervals, with column, counts and remedy; outside: fail as ever."""
+    text = POLICY.replace(
+        "protect: {method: dp-um, epsilon: 2, k: 5}", "protect: {method: k-epsilon, grouping: ola, k: 5, epsilon: 1}"
+    )
+    for kept in ("site: {role: quasi, do: keep, values: [1, 2, 3], why: known sites}", "{role: quasi, do: noise"):
+        assert kept in text
+    years = (
+        "years: {role: quasi, do: generalise, hierarchy: {intervals: [5, 10], domain: [0, 99], grid: 1, outside: clamp}, why: a}"
+    )
+    text = text.replace("site: {role: quasi, do: keep, values: [1, 2, 3], why: known sites}", years)
+    text = text.replace("age: {role: quasi, do: noise", "age: {role: confidential, do: noise").replace(
+        "[0, 100], grid: 1, outside: clamp", "[0, 100], grid: 1, outside: fail"
+    )
+    policy = parse_policy(text + "suppress: {at_most: 5%}\ngates: {clamped_at_most: {income: 1.5%}}\n", name="people.yaml")
+    assert policy.clamped_at_most == {"years": Decimal("0.01"), "income": Decimal("0.015")}
+
+    def found(**outside: int) -> list[str]:
+        counts = {
+            name: {
+                "missing": 0,
+                "not_a_number": 0,
+                "not_finite": 0,
+                "below": 1,
+                "above": outside.get(name, 1) - 1,
+                "different": 9,
+            }
+            for name in ("years", "income", "age")
+        }
+        counts["age"]["below"] = 0
+        counts["ill"] = {"missing": 0, "undeclared": 0, "different": 2}
+        return refusals(check_facts(Facts(1000, counts, dict.fromkeys(counts, "number")), policy))
+
+    assert found(years=10, income=15, age=1) == []
+    [years_told, income_told, age_told] = found(years=11, income=16, age=2)
+    assert years_told.startswith(
+        "column years: 11 of 1,000 records outside the declared domain (1 below, 10 above), and at most 1%"
+    )
+    assert income_told.startswith(
+        "column income: 16 of 1,000 records outside the declared domain (1 below, 15 above), and at most 1.5%"
+    )
+    assert "clamped_at_most" in years_told
+    assert age_told == "column age: 1 record outside the declared domain (0 below, 1 above), and outside is fail."
+
+
 def test_without_quasi_identifiers_there_are_no_groups_to_limit() -> None:
     """Numbers with noise make none; exact centroids of quasi-identifiers do."""
     dropped = {"role: quasi, do: keep, values: [1, 2, 3], why: known sites": "role: quasi, do: drop"}
@@ -113,3 +192,10 @@ def test_without_quasi_identifiers_there_are_no_groups_to_limit() -> None:
     assert "no quasi-identifier is released as it is or coarser, so there are no groups" in caught.value.in_full
     exact = {"protect: {method: dp-um, epsilon: 2, k: 5}": "protect: {method: mdav, k: 5}"}
     assert load("gates: {anonymity_k: 5}\n", **dropped, **exact).gates.anonymity_k == 5
+
+
+def test_a_limit_on_clamping_needs_a_column_that_clamps() -> None:
+    """Where all fail outside, there is nothing to limit."""
+    with pytest.raises(PolicyInvalid) as caught:
+        load("gates: {clamped_at_most: 5%}\n", **{"outside: clamp": "outside: fail"})
+    assert "gates.clamped_at_most: no column has outside: clamp. Remove it." in caught.value.in_full

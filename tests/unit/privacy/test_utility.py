@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.utility import (
     BEYOND,
     CURVE_POINTS,
@@ -26,6 +27,7 @@ from release_pipeline.privacy.utility import (
     describe_spread,
     f_measure,
     ks_distance,
+    measure_clamping,
     pmse,
     pmse_by_chance,
     share_at_most,
@@ -162,3 +164,32 @@ def test_pmse_by_definition_and_by_chance() -> None:
     assert pmse(np.full(7, 0.3), 0.3) == 0
     assert pmse(np.array([0.0, 1.0, 0.0, 1.0]), 0.5) == 0.25
     assert pmse_by_chance(5, 0.5, 1000) == pytest.approx(4 / 4000)
+
+
+@given(columns(2), st.integers(-4, 0), st.integers(1, 4))
+def test_what_clamping_takes_is_by_its_definition(column: Numbers, low: int, high: int) -> None:
+    """The share of records that lie outside, and the mean square of how far they are moved over the variance as they came."""
+    taken = measure_clamping(column, Grid.declare((low, high), 1))
+    moved = column - np.clip(column, low, high)
+    assert taken.share == np.mean(moved != 0)
+    if np.ptp(column):
+        assert taken.variance == pytest.approx(np.mean(moved**2) / np.var(column))
+    else:
+        assert taken.variance == 0
+
+
+def test_clamping_at_the_edges_of_what_numbers_are() -> None:
+    """Half a step beyond an end is still on the grid; a missing number is not outside; the largest floats have finite figures."""
+    grid = Grid.declare((0, 10), 2)
+    assert measure_clamping(np.array([-1.0, 11.0, 5.0]), grid).share == 0
+    assert measure_clamping(np.array([-1.1, 11.1, 5.0]), grid).share == 2 / 3
+    assert measure_clamping(np.array([np.nan, 5.0, 12.0, np.nan]), grid).share == 1 / 4
+    assert measure_clamping(np.array([np.nan, np.nan]), grid).share == 0
+    largest = measure_clamping(np.array([1.7e308, -1.7e308, 5.0, 5.0]), grid)
+    assert (largest.share, largest.variance) == (0.5, pytest.approx(1.0))
+    assert measure_clamping(np.array([50.0, 51.0]), grid).variance == pytest.approx((40**2 + 41**2) / 2 / 0.25)
+
+
+def test_values_as_a_method_sees_them() -> None:
+    """In the domain, on the grid, in their own units."""
+    assert Grid.declare((-1, 1), "0.5").snap(np.array([-7.0, -0.3, 0.2, 0.3, 99.0])).tolist() == [-1, -0.5, 0, 0.5, 1]

@@ -281,7 +281,7 @@ def internal_views() -> st.SearchStrategy[InternalView]:
     gates = st.builds(GateView, _NAMES, st.none() | FLOATS, FLOATS, st.booleans(), st.booleans(), TEXTS, _NAMES)
     columns = st.builds(
         NoiseColumnView, _NAMES, TEXTS, st.none() | TEXTS, TEXTS, *[st.none() | FLOATS] * 3, FLOATS, FLOATS, st.booleans(),
-        _SPREADS, _SPREADS, FLOATS, FLOATS, _CURVES, _CURVES,
+        _SPREADS, _SPREADS, FLOATS, FLOATS, _CURVES, _CURVES, st.none() | FLOATS, st.none() | FLOATS,
     )  # fmt: skip
     classes = st.builds(
         ClassesView, _several(_NAMES), COUNTS, COUNTS, FLOATS, COUNTS, COUNTS, bars_of_sizes(),

@@ -127,6 +127,26 @@ def test_expected_error_is_the_mean_of_many_real_releases(protect: str) -> None:
         assert expect_error(exact, numbers, secret=SECRET, context=("x", "income")).mean < 0.8 * expected.mean
 
 
+@pytest.mark.parametrize("k", [5, 50])
+@pytest.mark.parametrize("method", ["idp-cbls", "dp-um"])
+def test_expected_error_is_of_the_values_that_the_method_saw(method: str, k: int) -> None:
+    """A few records far outside the domain have nearly all of the variance. Against the values as they came the error is near 1
+    whatever the method does; of the method it is what it is for the same values clamped, off the grid or on it."""
+    policy = policy_of(f"{{method: {method}, epsilon: 20, k: {k}}}")
+    numbers = np.random.default_rng(3).gamma(2, 120, 4000)
+    numbers[:20] = 1e7
+    exact = microaggregate(policy, "income", numbers, secret=SECRET, context=("x",))
+    expected = expect_error(exact, numbers, secret=SECRET, context=("x", "income"))
+    assert expected.mean < 0.05
+    assert expected == expect_error(exact, np.clip(numbers, 0, 1000), secret=SECRET, context=("x", "income"))
+    assert expected == expect_error(exact, np.round(np.clip(numbers, 0, 1000)), secret=SECRET, context=("x", "income"))
+    released = mask(exact, secret=SECRET, context=("x", "income"))
+    assert column_error(numbers, released) > 0.99
+    assert expected.low is not None
+    assert expected.high is not None
+    assert expected.low <= column_error(exact.grid.snap(numbers), released) <= expected.high
+
+
 def test_expected_error_does_not_look_at_the_noise_that_is_released() -> None:
     """The release's own draw is not among the simulated ones, so a gate on the figure does not condition the noise."""
     policy = policy_of("{method: dp-um, epsilon: 0.5, k: 10}")

@@ -1,0 +1,232 @@
+"""The error of a method and what clamping took before it: two figures, each with a gate, and words before anything is charged."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import numpy as np
+import pandas as pd
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.dagster_app.launch import run_release
+from release_pipeline.errors import DataRefused
+from release_pipeline.flow.mask import mask_table
+from release_pipeline.flow.reviewing.page import build_internal_view, render_report
+from release_pipeline.policy import load_policy
+from release_pipeline.stages.checks import HEAVY_CLAMPING
+from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site, run_job
+
+FAR = "100000000"
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  remark: {role: confidential, do: drop}
+  town:   {role: quasi, do: drop}
+  sex:    {role: quasi, do: drop}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+CLASSES = COLUMNS.replace("quasi, do: drop", "quasi, do: generalise, hierarchy: {groups: {all: [north, south, east, '0', '1']}}")
+WAYS = {
+    "idp-cbls": ("{method: idp-cbls, epsilon: 20, k: 5}", "epsilon: 90, definition: idp, scope: column"),
+    "idp-cbls, k 20": ("{method: idp-cbls, epsilon: 20, k: 20}", "epsilon: 90, definition: idp, scope: column"),
+    "idp-cbls in parts": (
+        "{method: idp-cbls, epsilon: 20, k: 5, partitions: 2}",
+        "epsilon: 90, definition: idp, scope: column",
+    ),
+    "laplace": ("{method: laplace, epsilon: 80}", "epsilon: 90, definition: dp, scope: column"),
+    "dp-um": ("{method: dp-um, epsilon: 20, k: 5}", "epsilon: 90, definition: dp, scope: column"),
+    "mdav": ("{method: mdav, k: 3}", "releases: 2"),
+    "dp-mdav": ("{method: dp-mdav, epsilon: 80, k: 10, order: hilbert}", "epsilon: 90, definition: dp, scope: table"),
+    "k-epsilon": ("{method: k-epsilon, grouping: ola, k: 5, epsilon: 40}", "releases: 2"),
+}
+
+
+def rows_with(outside: int, count: int = 300) -> list[Row]:
+    """People of whom so many have an income that is far outside of the domain, and the very same one."""
+    rows = make_rows(count, releases=["1"])
+    for row in rows[:outside]:
+        row["income"] = FAR
+    return rows
+
+
+def crowded(home: Path, **gates: str) -> TinySite:
+    """400 rents from 0 to 60 where the domain ends at 6: a digit was forgotten."""
+    numbers = random.Random(3)  # noqa: S311
+    rows = [{**row, "rent": str(numbers.randrange(0, 61))} for row in make_rows(400, releases=["1"])]
+    columns = COLUMNS.replace("domain: [0, 100], grid: 0.5", "domain: [0, 6], grid: 0.5")
+    limits = ", ".join(f"{name}: {limit}" for name, limit in {"min_rows": "20", **gates}.items())
+    return make_site(home, rows=rows, columns=columns, gates=f"{{{limits}}}")
+
+
+def evidence_of(tiny: TinySite) -> dict[str, Any]:
+    """What the candidate says of itself."""
+    return json.loads((tiny.folder() / "evidence.json").read_text(encoding="utf-8"))
+
+
+def outside_of(tiny: TinySite, column: str, high: float) -> int:
+    """How many records of the source lie above the domain."""
+    return int((pd.read_csv(tiny.home / "people.csv")[column] > high).sum())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_error_is_the_methods_whatever_was_clamped(way: str, tmp_path: Path) -> None:
+    """2 of 300 records have all the variance. The error, expected and actual, is that of a table that came clamped; the limit on
+    it lets the release through; and what clamping took stands beside it, with its definition."""
+    protect, cap = WAYS[way]
+    parts = {"columns": CLASSES if way == "k-epsilon" else COLUMNS, "protect": protect, "cap": cap}
+    parts["gates"] = "{min_rows: 40, expected_error: {income: 0.7}}"
+    tiny = make_site(tmp_path / "far", rows=rows_with(2), **parts)
+    tiny.flow().run()
+    told = evidence_of(tiny)
+    expected, actual = told["columns"]["income"]["error"], told["audit"]["error"]["income"]
+    assert 0 <= expected < 0.7
+    assert 0 <= actual < 0.9
+    low, high = told["columns"]["income"].get("error_low"), told["columns"]["income"].get("error_high")
+    if low is not None:
+        assert low * 0.99 <= actual <= high * 1.01
+    assert told["errors_against"] == told["audit"]["errors_against"]
+    assert told["audit"]["sse_paper"] < 1e-3  # against the values as they came it is of the size of FAR
+    assert told["audit"]["absolute_error"]["income"] < 300
+    assert told["clamping"]["income"]["share"] == 2 / 300
+    income = pd.read_csv(tiny.home / "people.csv")["income"].to_numpy()
+    taken = np.mean((income - np.clip(income, 0, 1000)) ** 2) / np.var(income)
+    assert told["clamping"]["income"]["variance"] == pytest.approx(taken)
+    assert taken > 0.9
+    assert told["clamping"]["rent"] == {"share": 0.0, "variance": 0.0}
+
+    clamped = make_site(
+        tmp_path / "clamped", rows=[{**row, "income": row["income"].replace(FAR, "1000")} for row in rows_with(2)], **parts
+    )
+    flow = clamped.flow()
+    for stage in (flow.ingest, flow.validate, flow.microaggregate):
+        stage()
+    notes = dict(zip(*clamped.tables()["notes"].select(["stage", "note"]).to_pydict().values(), strict=True))
+    same = json.loads(notes["microaggregated"])["columns"]["income"]
+    assert expected == pytest.approx(same["error"], rel=0.5)  # of other simulated noise, where there is any
+    if way == "k-epsilon":
+        assert told["columns"]["income"]["relative_error"] == pytest.approx(same["relative_error"])
+        assert told["audit"]["relative_error"]["income"] < 10 * same["relative_error"]
+
+
+def test_too_many_clamped_records_are_refused_before_the_charge(tmp_path: Path) -> None:
+    """1% is the limit of who says nothing. The column, the counts and what to do are told; nothing is charged, nothing drawn."""
+    tiny = crowded(tmp_path / "site")
+    outside = outside_of(tiny, "rent", 6)
+    assert outside > 300
+    with pytest.raises(DataRefused) as caught:
+        tiny.flow().run()
+    [found] = caught.value.findings
+    assert found.startswith(f"column rent: {outside} of 400 records outside the declared domain (0 below, {outside} above)")
+    assert "at most 1% may be clamped. Widen the domain" in found
+    assert "clamped_at_most" in found
+    assert (tiny.charges(), tiny.standing().state) == ([], "blocked")
+    with pytest.raises(DataRefused, match="one reason"):
+        mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
+
+
+@pytest.mark.parametrize(("limit", "passes"), [("{rent: 95%}", True), ("95%", True), ("{income: 95%}", False), ("50%", False)])
+def test_the_share_that_a_policy_accepts_is_its_own(limit: str, passes: bool, tmp_path: Path) -> None:
+    """One for all columns or one by column; of a column that is not named it stays 1%."""
+    tiny = crowded(tmp_path / "site", clamped_at_most=limit)
+    if passes:
+        tiny.flow().run()
+        assert evidence_of(tiny)["clamping"]["rent"]["share"] == outside_of(tiny, "rent", 6) / 400
+    else:
+        with pytest.raises(DataRefused):
+            tiny.flow().run()
+    assert len(tiny.charges()) == passes
+
+
+@GX_WARNINGS
+def test_the_person_at_the_terminal_sees_warnings_before_the_charge(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Each warning is said while nothing is charged; `run` prints them."""
+    tiny = crowded(tmp_path / "site", clamped_at_most="95%")
+    outside = outside_of(tiny, "rent", 6)
+    said: list[tuple[str, int]] = []
+    run_release(tiny.site, "people", "1", progress=lambda words: said.append((words, len(tiny.charges()))))
+    clamped = f"warning: column rent: {outside} records outside the declared domain, clamped to it: {outside / 4:.2f}% of all."
+    assert (clamped, 0) in said
+    assert any("column rent: clamping took more than 10% of its variance" in words for words, _ in said)
+    assert any("column rent: heavy ties" in words for words, _ in said)
+    assert all(charged == 0 for words, charged in said if words.startswith("warning"))
+    assert len(tiny.charges()) == 1
+    again = crowded(tmp_path / "again", clamped_at_most="95%")
+    capfd.readouterr()
+    assert main(["run", "people", "--release", "1", "--home", str(again.home)]) == 0
+    lines = capfd.readouterr().err.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.endswith(clamped))
+    assert place < next(number for number, line in enumerate(lines) if line.endswith("] done"))
+
+
+@GX_WARNINGS
+def test_dagster_shows_them_as_a_check_that_blocks_nothing(tmp_path: Path) -> None:
+    """A warning, in words with counts; the run goes on, and one without any passes the check."""
+    found: list[tuple[bool, str]] = []
+    for name, tiny in {
+        "many": crowded(tmp_path / "many", clamped_at_most="95%"),
+        "none": make_site(tmp_path / "none"),
+    }.items():
+        with dg.DagsterInstance.ephemeral() as instance:
+            result = run_job(tiny, instance=instance)
+        assert result.success, name
+        [check] = [one for one in result.get_asset_check_evaluations() if one.check_name == "warnings"]
+        assert (check.severity, check.blocking) == (dg.AssetCheckSeverity.WARN, False)
+        found.append((check.passed, str(check.metadata["found"].value)))
+    assert (found[0][0], found[1]) == (False, (True, "nothing"))
+    assert "column rent:" in found[0][1]
+    assert "clamped to it" in found[0][1]
+
+
+def test_the_reviewers_page_has_both_figures(tmp_path: Path) -> None:
+    """The gate with its limit, the two figures beside the error, and a question where clamping took much of the variance."""
+    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
+    tiny.flow().run()
+    policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
+    view = build_internal_view(policy, evidence)
+    [gate] = [gate for gate in view.gates if gate.name == "share of records of income clamped"]
+    assert (gate.value, gate.limit, gate.passed) == (2 / 300, 0.01, True)
+    income, rent = view.columns
+    assert income.clamped == 2 / 300
+    assert income.clamped_variance is not None
+    assert income.clamped_variance > HEAVY_CLAMPING
+    assert (rent.clamped, rent.clamped_variance) == (0, 0)
+    assert any("May income be published as it was clamped? 0.67% of its records" in question for question in view.decide)
+    assert not any("May rent be" in question for question in view.decide)
+    page = render_report(policy, evidence)
+    for words in ("Records clamped", "Variance clamping took", "0.667%", "Clamping moved 0.667% of the records of "):
+        assert words in page
+
+
+def test_what_an_earlier_version_left_is_told_as_it_was(tmp_path: Path) -> None:
+    """Evidence without these figures has a page without them; an error that was expected by the old definition is not compared
+    with one that was measured by the new."""
+    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
+    tiny.flow().run()
+    policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
+    mixed = {name: value for name, value in evidence.items() if name not in ("errors_against", "clamping")}
+    assert [(column.expected_error, column.parted) for column in build_internal_view(policy, mixed).columns] == [
+        (None, False)
+    ] * 2
+    old = {**mixed, "audit": {name: value for name, value in evidence["audit"].items() if name != "errors_against"}}
+    view = build_internal_view(policy, old)
+    assert [column.expected_error for column in view.columns] == [
+        evidence["columns"][name]["error"] for name in ("income", "rent")
+    ]
+    assert [(column.clamped, column.clamped_variance) for column in view.columns] == [(None, None)] * 2
+    assert not any("clamped" in gate.name for gate in view.gates)
+    assert "Variance clamping took" in render_report(policy, old)
+    assert not any("clamped?" in question for question in view.decide)
+
+
+def test_the_unaccounted_tool_tells_both_figures(tmp_path: Path) -> None:
+    """In its evidence, and a word in its warnings."""
+    tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
+    masked = mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
+    assert masked.columns["income"]["error"] < 0.9
+    assert masked.columns["income"]["clamping"]["share"] == 2 / 300
+    assert masked.columns["income"]["clamping"]["variance"] > HEAVY_CLAMPING
+    assert any("column income: clamping took more than 10% of its variance" in words for words in masked.warnings)
