@@ -17,6 +17,7 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
 NEAR = 2.0  # standard deviations within which a mean of `dp-um` cannot be told from an atom; measured in docs/policy.md
+SHARE = 0.02  # of the records: how much a share at an atom may differ before `check` warns
 
 
 def choose_consistency(wanted: str | None, *, method: str, scope: str) -> str:
@@ -89,6 +90,18 @@ def isotonic_with_atoms(sums: IntArray, sizes: IntArray, atoms: Sequence[int], *
     return released
 
 
+def reach_of_atoms(scale: int, k: int, clusters: int) -> float:
+    """Within how many grid steps of an atom `dp-um` can tell values from it: `NEAR` standard deviations of the mean of as many of
+    its clusters as have 2% of the records. Where this is less than half a step, shares at atoms stay within two points of 100;
+    docs/policy.md has the measurement."""
+    return NEAR * _deviation(scale) / k / math.sqrt(max(SHARE * clusters, 1.0))
+
+
+def _deviation(scale: int) -> float:
+    """The standard deviation of the discrete Laplace: its variance is 1 / (2 sinh(1/(2t))^2)."""
+    return math.sqrt(0.5) / math.sinh(0.5 / scale)
+
+
 def _fit_between(sums: IntArray, sizes: IntArray, low: float, high: float) -> FloatArray:
     return np.clip(isotonic(sums / sizes, sizes), low, high) if len(sums) else sums / sizes
 
@@ -106,7 +119,7 @@ def _label_blocks(fitted: FloatArray, sizes: IntArray, atoms: IntArray, scale: i
     start = np.flatnonzero(np.diff(fitted, prepend=-np.inf))
     count = np.diff(start, append=len(fitted))
     value, weight = fitted[start], np.add.reduceat(sizes, start)
-    deviation = np.sqrt(count / 2) / math.sinh(0.5 / scale) / weight
+    deviation = _deviation(scale) * np.sqrt(count) / weight
     below = np.searchsorted(atoms, value, side="right")
     lower, upper = atoms[np.maximum(below - 1, 0)], atoms[np.minimum(below, len(atoms) - 1)]
     takes_lower = np.abs(value - lower) <= np.abs(upper - value)
@@ -136,18 +149,20 @@ def _find_atoms(label: IntArray, sizes: IntArray, count: int) -> list[tuple[int,
     starts = np.flatnonzero(np.diff(label, prepend=-1))  # runs of one label are never cut
     run = label[starts]
     weight = 2 * np.add.reduceat(sizes, starts) + run % 2
-    ends = np.append(starts, len(label))
-    best, peaks = np.zeros(len(run) + 1, dtype=np.int64), list[IntArray]()
+    ends: IntArray = np.append(starts, len(label))
+    best: IntArray = np.zeros(len(run) + 1, dtype=np.int64)
+    peaks: list[IntArray] = []
     for state in range(2 * len(pinned) + 1):
-        agrees = np.concatenate([[0], np.cumsum(np.where(run == state, weight, 0))])
-        peaks.append(np.maximum.accumulate(best - agrees))
+        agrees = np.zeros(len(run) + 1, dtype=np.int64)
+        np.cumsum(np.where(run == state, weight, 0), out=agrees[1:])
+        peaks.append(cast(IntArray, np.maximum.accumulate(best - agrees)))
         best = agrees + peaks[-1]
     found: list[tuple[int, tuple[int, int]]] = []
     end = len(run)
     for state in range(2 * len(pinned), 0, -1):
         begin = int(np.searchsorted(peaks[state], peaks[state][end], side="left"))
         if state % 2:
-            pins = np.flatnonzero(run[begin:end] == state) + begin
+            pins: IntArray = np.flatnonzero(run[begin:end] == state) + begin
             if len(pins):
                 found.append((int(pinned[state // 2]), (int(ends[pins[0]]), int(ends[pins[-1] + 1]))))
         end = begin

@@ -217,8 +217,8 @@ def add_noise(
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
-    leave them; with `on_grid=False` they are moved into the domain alone. Each `simulation` draws other, independent noise of the same law: for what is expected without a look at the noise
-    that is released.
+    leave them; with `on_grid=False` they are moved into the domain alone. Each `simulation` draws other, independent noise of the
+    same law: for what is expected without a look at the noise that is released.
     """
     purpose: tuple[Context, ...] = ("noise",) if simulation is None else ("simulated noise", simulation)
     noise = discrete_laplace(exact.scale, noise_stream(secret, *context, *purpose))
