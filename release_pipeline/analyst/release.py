@@ -178,9 +178,10 @@ def simulate(
 ) -> Release:
     """Your own made-up `table`, released as the facts of `like` say (a release, or a card as read from JSON).
 
-    Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order and clamping, and the rows leave
-    shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh secret
-    each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget is kept.
+    Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order, atoms, clamping and rounding, and
+    the rows leave shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh
+    secret each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget
+    is kept.
     """
     given: object = like
     if not isinstance(given, Release | Facts | Mapping):
@@ -225,7 +226,9 @@ def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray
             k=facts.k,
             scope=facts.scope,
             consistency=facts.consistency,
+            atoms=facts.columns[name].atoms,
             clamp=facts.clamped,
+            on_grid=facts.on_grid,
             secret=secret,
             context=("simulated release", name),
         ).values

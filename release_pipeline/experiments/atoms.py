@@ -145,7 +145,7 @@ def print_table(columns: Iterator[Column], *, secrets: int = SECRETS) -> Iterato
         share = float(np.mean(np.isin(column.values, column.atoms)))
         head = f"{column.name}, {share:.1%}"
         for method, scope in METHODS:
-            cells = dict.fromkeys(WAYS, "")
+            cells: dict[str, str] = dict.fromkeys(WAYS, "")
             for way in ways_of(method, scope):
                 one = measure(column, method, scope, way, secrets=secrets)
                 cells[way] = f"{100 * one.share:.1f}; {100 * one.ks:.1f}; {one.error:.3g}"

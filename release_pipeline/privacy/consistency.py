@@ -160,7 +160,7 @@ def _find_atoms(label: IntArray, sizes: IntArray, count: int) -> list[tuple[int,
     found: list[tuple[int, tuple[int, int]]] = []
     end = len(run)
     for state in range(2 * len(pinned), 0, -1):
-        begin = int(np.searchsorted(peaks[state], peaks[state][end], side="left"))
+        begin = int(peaks[state].searchsorted(int(peaks[state][end])))
         if state % 2:
             pins: IntArray = np.flatnonzero(run[begin:end] == state) + begin
             if len(pins):

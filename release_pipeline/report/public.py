@@ -82,6 +82,8 @@ LAW = (
     "What is known of the noise of each masked column, from declared facts alone, and what the analyst's kit of this software "
     "makes of it. Where no honest interval exists it declines in words."
 )
+ON_GRID = ", on their declared grid: after the noise each was moved to the nearest point of it"
+ALWAYS_ON_GRID = ", on their declared grid, as the noise leaves them"
 INSIDE = "inside: masked values lie in their declared domain"
 ANYWHERE = (
     "anywhere: the noise left masked values where they are, and they may lie outside their declared domain. Leave them there: a "
@@ -391,7 +393,11 @@ def _noise_words(view: PublicView) -> str:
 
 
 def _value_words(view: PublicView) -> str:
-    return ANYWHERE if view.values == "anywhere" else INSIDE
+    if view.values == "anywhere":
+        return ANYWHERE
+    if view.grid != "on":
+        return INSIDE
+    return INSIDE + (ALWAYS_ON_GRID if is_by_class(view) or view.method == "laplace" else ON_GRID)
 
 
 def _caveats(view: PublicView) -> list[str]:
@@ -437,6 +443,7 @@ def _make_card(view: PublicView) -> dict[str, Any]:
             "paper": view.paper,
             "consistency": view.consistency,
             "values": view.values,
+            "grid": view.grid,
         },
         "k": {
             "value": view.k,
@@ -484,6 +491,7 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "levels": list(column.levels),
         "level": column.level,
         "law": column.law,
+        "atoms": list(column.atoms),
     }
 
 
@@ -526,6 +534,7 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
         if is_free and column.domain
         else "",
         f"declared grid {column.grid}" if column.grid else "",
+        f"declared atoms {', '.join(column.atoms)}" if column.atoms else "",
         f"noise: {column.noise}" if column.noise else "",
     ]
     field: dict[str, Any] = {"name": column.name, "type": column.type}
