@@ -50,12 +50,23 @@ class SpreadView:
 
 
 @dataclass(frozen=True, slots=True)
+class AtomView:
+    """A declared value that readers count, and the share of records that have it: in the original on its grid (None: too few to
+    be told), as released, and as simulated noise let expect it."""
+
+    value: str
+    original: float | None
+    released: float
+    expected: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseColumnView:
     """One masked column. Errors are mean squares over the variance of the original: 1 is no better than the mean for everybody.
 
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
     range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
-    outside of it. `ks`: Kolmogorov-Smirnov distance (0..1); `wasserstein` in the column's unit.
+    outside of it. `ks`: Kolmogorov-Smirnov distance (0..1), and what was expected of it; `wasserstein` in the column's unit.
     """
 
     name: str
@@ -74,6 +85,8 @@ class NoiseColumnView:
     wasserstein: float
     original_curve: Curve
     released_curve: Curve
+    expected_ks: float | None = None
+    atoms: tuple[AtomView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,8 +82,9 @@ LAW = (
     "What is known of the noise of each masked column, from declared facts alone, and what the analyst's kit of this software "
     "makes of it. Where no honest interval exists it declines in words."
 )
-ON_GRID = ", on their declared grid: after the noise each was moved to the nearest point of it"
-ALWAYS_ON_GRID = ", on their declared grid, as the noise leaves them"
+ON_GRID = "On the declared grid: after the noise each was moved to the nearest point of it"
+ALWAYS_ON_GRID = "On the declared grid, as the noise leaves them"
+OFF_GRID = "Not on the declared grid alone: values can lie off it, between its points"
 INSIDE = "inside: masked values lie in their declared domain"
 ANYWHERE = (
     "anywhere: the noise left masked values where they are, and they may lie outside their declared domain. Leave them there: a "
@@ -393,11 +394,9 @@ def _noise_words(view: PublicView) -> str:
 
 
 def _value_words(view: PublicView) -> str:
-    if view.values == "anywhere":
-        return ANYWHERE
-    if view.grid != "on":
-        return INSIDE
-    return INSIDE + (ALWAYS_ON_GRID if is_by_class(view) or view.method == "laplace" else ON_GRID)
+    where = ANYWHERE if view.values == "anywhere" else INSIDE
+    by_noise = is_by_class(view) or view.method == "laplace"
+    return f"{end_sentence(where)} {OFF_GRID if view.grid != 'on' else ALWAYS_ON_GRID if by_noise else ON_GRID}"
 
 
 def _caveats(view: PublicView) -> list[str]:
