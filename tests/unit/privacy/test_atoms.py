@@ -9,7 +9,7 @@ import pytest
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.experiments.atoms import FIVES, INCOMES, Column, make_heaped_ages, make_zero_heavy, measure
-from release_pipeline.privacy import Grid, mask_column
+from release_pipeline.privacy import Epsilon, Grid, mask_column
 from release_pipeline.privacy.consistency import reach_of_atoms
 from release_pipeline.privacy.sensitivity import scales_for
 
@@ -43,9 +43,9 @@ def test_a_heap_at_40_stays(method: str) -> None:
     kept, plain, none = (measure(AGES, method, "column", way, secrets=10) for way in ("atoms", "isotonic", "none"))
     assert kept.share < 0.02
     assert kept.error < 1.1 * plain.error < none.error
-    share = np.mean(AGES.values == 40)
+    assert np.mean(AGES.values == 40) > 0.04
     between = [np.mean(mask(AGES, method, on_grid=False, secret=bytes([number] * 32)) == 40) for number in range(6)]
-    assert max(between) < share - 0.02
+    assert sum(share == 0 for share in between) >= 4
 
 
 @pytest.mark.parametrize("method", KEPT)
@@ -62,7 +62,7 @@ def test_dp_um_keeps_them_where_its_noise_lets_it() -> None:
     weights = [0.004, 0.033, 0.297, 0.449, 0.18, 0.035, 0.002]
     for rows, within in ((20_000, True), (1_000, False)):
         marks = Column("marks", 3.0 + rng.choice(7, rows, p=weights), (0, 10), 1, (4, 5, 6, 7))
-        scale = int(scales_for(np.array([10]), "0.5")[0])
+        scale = int(scales_for(np.array([10]), Epsilon.of("0.5"))[0])
         assert (reach_of_atoms(scale, 50, rows // 50) < 0.5) == within
         assert (measure(marks, "dp-um", "column", "atoms", secrets=20).share < 0.02) == within
 
