@@ -18,9 +18,10 @@ class Masking:
 
     method: str
     scope: str
+    atoms: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.method}, {self.scope}"
+        return f"{self.method}, {self.scope}{f', {len(self.atoms)} atoms' if self.atoms else ''}"
 
     def __call__(self, values: npt.NDArray[np.float64]) -> MaskedColumn:
         return mask_column(
@@ -31,6 +32,7 @@ class Masking:
             epsilon=EPSILON,
             k=None if self.method == "laplace" else K,
             scope=self.scope,
+            atoms=self.atoms,
         )
 
 

@@ -13,12 +13,13 @@ from benchmarks.columns import Masking, lognormal_column, warm_up
 from benchmarks.figures import Figure, Target
 
 CLUSTER_METHODS = tuple(Masking(method, scope) for method in ("dp-um", "idp-ls", "idp-cbls") for scope in ("centroid", "column"))
+WITH_ATOMS = tuple(Masking(method, "column", tuple(range(0, 20_000, 1_000))) for method in ("dp-um", "idp-cbls"))
 TIME, COPIES = Target("at most", 3), Target("at most", 12)
 
 
 def masking(sizes: Sequence[int]) -> Iterator[Figure]:
-    """Every cluster method in both scopes, held to at most 3 sorts and 12 copies."""
-    for mask in CLUSTER_METHODS:
+    """Every cluster method in both scopes, and two with order restored around atoms, held to at most 3 sorts and 12 copies."""
+    for mask in (*CLUSTER_METHODS, *WITH_ATOMS):
         yield from _figures("masking", mask, sizes, TIME, COPIES)
 
 

@@ -17,7 +17,7 @@ from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import Grid
 
 FORMAT = "privacy-card/1"
-INSIDE, ANYWHERE = "inside", "anywhere"
+INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
 
 
 class NoHonestAnswer(ReleasePipelineError):
@@ -26,18 +26,21 @@ class NoHonestAnswer(ReleasePipelineError):
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise."""
+    """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise. `atoms`: values that
+    consistency did not move, as texts."""
 
     name: str
     done: str
     type: str
     grid: Grid | None = None
     epsilon: Epsilon | None = None
+    atoms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Facts:
-    """One release: its method and options, how many records went in and came out, and its columns."""
+    """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
+    is a point of its column's grid; where values were moved into their domain, they were rounded to it too."""
 
     method: str
     scope: str
@@ -48,6 +51,7 @@ class Facts:
     rows_out: int
     in_parts: bool
     columns: Mapping[str, ColumnFacts]
+    on_grid: bool = False
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
@@ -88,7 +92,8 @@ def check_name(name: object) -> None:
 
 def read_facts(card: Mapping[str, Any]) -> Facts:
     """The facts of `privacy-card.json`, read. Cards from before values could be left outside their domain say nothing of it: all
-    of theirs lie inside."""
+    of theirs lie inside. Those from before released values were rounded to the grid say nothing of that either, nor of atoms:
+    theirs may lie between its points, and have none."""
     given: object = card  # what JSON holds may be anything
     if not isinstance(given, Mapping) or card.get("format") != FORMAT:
         raise InvalidArgument("this is not a privacy card that the kit can read.", remedy=f"It reads the format {FORMAT}.")
@@ -104,6 +109,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             rows_out=int(card["rows"]["out"]),
             in_parts=bool(card["parts"]),
             columns={str(column["name"]): _read_column(column, persons) for column in card["columns"]},
+            on_grid=method.get("grid") == ON,
         )
     except InvalidArgument:
         raise
@@ -115,10 +121,15 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
     """The card's epsilon is for a person with all of their records; noise is drawn for one record."""
     domain, step = column["domain"], column["grid"]
     epsilon = None if column["epsilon"] is None else Epsilon(Epsilon.of(column["epsilon"]).nano // persons)
+    grid = None if domain is None or step is None else Grid.declare((domain[0], domain[1]), step)
+    atoms = tuple(str(atom) for atom in column.get("atoms", ()))
+    if grid is not None:
+        grid.units_of(atoms)  # a card that was changed by hand is refused here
     return ColumnFacts(
         name=str(column["name"]),
         done=str(column["done"]),
         type=str(column["type"]),
-        grid=None if domain is None or step is None else Grid.declare((domain[0], domain[1]), step),
+        grid=grid,
         epsilon=epsilon,
+        atoms=atoms,
     )

@@ -154,16 +154,45 @@ def law_of(facts: Facts, name: str) -> Law:
             reach = reach_of(facts, name)
         except NoHonestAnswer as error:
             return Law(name, "none", f"no law: {error.what}")
-        return Law(name, "bound", _bound_words(facts, reach, float(grid.step)), step=grid.step)
+        words = _bound_words(facts, reach, float(grid.step)) + _say_atoms(facts, column)
+        return Law(name, "bound", words, step=grid.step)
     scale = common_scale(column)
     sizes = (int(facts.sizes.min()), int(facts.sizes.max()))
     words = f"exact: {_law_words(facts, scale, sizes, float(grid.step))}."
     kind: Kind = "exact"
     after = ["their order was restored"] if facts.consistency == "isotonic" else []
     after += ["values outside the domain were moved to its ends"] if facts.clamped else []
+    after += ["all were moved to the nearest point of the grid"] if was_rounded(facts) else []
     if after:
-        kind, words = "drawn", f"as drawn, {words.removeprefix('exact: ')} Afterwards {' and '.join(after)}."
+        kind, words = (
+            "drawn",
+            f"as drawn, {words.removeprefix('exact: ')} Afterwards {' and '.join(after)}.{_say_atoms(facts, column)}",
+        )
     return Law(name, kind, words, scale, sizes, grid.step)
+
+
+def was_rounded(facts: Facts) -> bool:
+    """Whether released values were moved to the nearest point of the grid, each by at most half a step. Those of `laplace` are
+    whole steps already; values that were left outside the domain were left off the grid too."""
+    return facts.clamped and facts.on_grid and facts.method != "laplace"
+
+
+def decline_moved(facts: Facts, name: str) -> str:
+    """Why nothing can be said of the mean of a column whose atoms were left where they are; empty where something can.
+
+    Order restored keeps a column's total. Kept atoms do not: what lies between two pins of an atom goes to it, and the rest is
+    moved to their sides. How far follows from noisy values that nobody sees any more.
+    """
+    moved = facts.columns[name].atoms and facts.consistency == "isotonic" and facts.method in (*KNOWN, *BOUNDED)
+    return (
+        "declared atoms were left where they are when order was restored, which moved other values by an unknown amount."
+        if moved
+        else ""
+    )
+
+
+def _say_atoms(facts: Facts, column: ColumnFacts) -> str:
+    return f" Of the column's mean: {why}" if (why := decline_moved(facts, column.name)) else ""
 
 
 def explain_kit(facts: Facts) -> Iterator[str]:
@@ -186,6 +215,9 @@ def explain_kit(facts: Facts) -> Iterator[str]:
             "Means of a whole column (mean): an interval from a worst-case bound, which holds for any data and is wide; where it "
             "is wider than the domain the kit declines."
         )
+    moved = [name for name in facts.masked if decline_moved(facts, name)]
+    if moved:
+        yield f"Of {', '.join(moved)} it declines the mean: {decline_moved(facts, moved[0])}"
     why = decline_slope(facts)
     if why:
         yield f"Slopes and correlations: it declines. The reason: {why}"
@@ -304,8 +336,11 @@ def _bound_words(facts: Facts, reach: Reach, step: float) -> str:
     trimmed = (
         f", and trimming can have moved it by at most {show_figure(reach.bias * step / facts.rows_in)}" if reach.bias else ""
     )
+    rounded = " and all to the nearest point of the grid" if was_rounded(facts) else ""
     after = (
-        " Afterwards values outside the domain were moved to its ends, for which a coarser bound holds." if facts.clamped else ""
+        f" Afterwards values outside the domain were moved to its ends{rounded}, for which a coarser bound holds."
+        if facts.clamped
+        else ""
     )
     return (
         "no law: the noise scales depend on the data and are not published. Bounded, whatever the data: the noise of the whole "

@@ -21,10 +21,12 @@ from release_pipeline.analyst.laws import (
     advise,
     common_scale,
     declared,
+    decline_moved,
     decline_release,
     decline_rows,
     overshoot_of,
     reach_of,
+    was_rounded,
 )
 from release_pipeline.analyst.laws import variance_of as variance
 from release_pipeline.analyst.quantiles import bound_equal_magnitudes, bound_magnitudes, bound_sum, check_level, quantile_of_sum
@@ -66,16 +68,23 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
     Otherwise clamping and order are bounded together: centroids are isotone and lie in the domain, so neither step makes
     sum_j c_j |y_j - x_j| larger, and the mean is off by at most (sum_j |Z_j| + bias)/n.
 
+    Then rounded to the grid: that moves each value by half a step at the most, hence the mean, and the interval is wider by it at
+    both ends. Where the ends of the domain are undone this is enough too. Let 0 be released for S + Z <= h, with h <= c/2. For
+    S >= h, S + Z given that is h less a geometric number, and for S < h its mean is between -g and h - g, since the mean of how
+    far Z lies below u grows with u by no more than u, Z being log-concave. So -g in place of 0 is off by at most h, and likewise
+    at the upper end; between them cv is off by at most c/2. The variance of what was put there is not larger than before.
+
     The mean m lies in the domain [a, b], so that estimate and ends are moved to the nearest points of it: low <= m <= high
     implies max(low, a) <= m <= min(high, b), and coverage is what it was.
     """
     check_level(level)
     why = decline_release(facts)
+    column = facts.masked_column(name)
+    why = why or decline_moved(facts, name)
     if why:
         raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
-    column = facts.masked_column(name)
     if facts.method == "mdav":
         return Interval(
             centre, centre, centre, level, "exact", "The means of clusters are exact, so that their mean is that of all."
@@ -127,7 +136,7 @@ def _estimate_uncut(facts: Facts, name: str, values: FloatArray, level: float) -
         return _around(centre, half * step / facts.rows_in, level, kind, float(grid.hi - grid.lo), name)
     if facts.method in KNOWN and facts.consistency == "none":
         return _undo_ends(facts, name, values, level)
-    half = _sum_of_magnitudes(reach, level) + reach.bias
+    half = _sum_of_magnitudes(reach, level) + reach.bias + _rounding(facts) * facts.rows_in
     return _around(centre, half * step / facts.rows_in, level, "bound", float(grid.hi - grid.lo), name)
 
 
@@ -142,6 +151,11 @@ def _sum_of_magnitudes(reach: Reach, level: float) -> float:
     if reach.scale is not None:
         return bound_equal_magnitudes(reach.scale, reach.draws, level)
     return bound_magnitudes(reach.total, reach.root, reach.draws, level)
+
+
+def _rounding(facts: Facts) -> float:
+    """How far rounding can have moved the mean, in grid steps."""
+    return 0.5 if was_rounded(facts) else 0.0
 
 
 def _around(centre: float, half: float, level: float, kind: Literal["law", "bound"], domain: float, name: str) -> Interval:
@@ -176,7 +190,7 @@ def _undo_ends(facts: Facts, name: str, values: FloatArray, level: float) -> Int
     deviation = math.sqrt(max(facts.draws * variance(t) - (low + high) * spread, 0.0))
     # one record that moves from end to end moves the total by 2 (g + 1/2) at the least: half of it, where all lie there
     lattice = (mean + 0.5) * min((low + high) / facts.draws, 1.0)
-    half = NormalDist().inv_cdf((1 + level) / 2) * deviation + lattice
+    half = NormalDist().inv_cdf((1 + level) / 2) * deviation + lattice + _rounding(facts) * facts.rows_in
     centre, reach = float(np.mean(values)) + moved, half * float(grid.step) / facts.rows_in
     words = "From the law of the noise, whose sum is taken as normal; what lies at the ends was put where it lay on average."
     return Interval(centre, centre - reach, centre + reach, level, "law", words)

@@ -180,9 +180,10 @@ def simulate(
 ) -> Release:
     """Your own made-up `table`, released as the facts of `like` say (a release, or a card as read from JSON).
 
-    Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order and clamping, and the rows leave
-    shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh secret
-    each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget is kept.
+    Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order, atoms, clamping and rounding, and
+    the rows leave shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh
+    secret each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget
+    is kept.
 
     A released table is refused (`ties`): it would come back as it was, or nearly, and seem certain. `spread_ties` makes one up
     from it.
@@ -260,7 +261,9 @@ def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray
             k=facts.k,
             scope=facts.scope,
             consistency=facts.consistency,
+            atoms=facts.columns[name].atoms,
             clamp=facts.clamped,
+            on_grid=facts.on_grid,
             secret=secret,
             context=("simulated release", name),
         )

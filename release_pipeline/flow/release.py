@@ -56,6 +56,7 @@ from release_pipeline.stages.checks import (
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
+from release_pipeline.stages.package import grid_facts
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.stages.ways import RECORD, Series, Way, find_way
 from release_pipeline.store.vault import ReleaseRoom
@@ -312,6 +313,7 @@ class ReleaseFlow(ReleaseNotes):
             refuse(str(self.id), check_roles(table.column_names, policy))
             facts = self.public_facts(records=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.get("facts", {})
+            facts |= grid_facts(table, policy)
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
                 shown = show_refusal(self, render_report(policy, evidence, stopped_at=AFTER_CHARGE))

@@ -412,6 +412,7 @@ def _expected(where: Path) -> str:
         "why": "Say in a few words where this comes from.",
         "domain": "Declare [lower, upper] from what is known of the variable, not from the data.",
         "grid": "Declare the step between two values, like 1 or 0.01.",
+        "atoms": "List values of the grid that readers count, like [0].",
         "outside": "Say clamp or fail for values outside the domain.",
         "values": "List the categories that may occur.",
         "role": "Say identifier, quasi or confidential.",

@@ -40,6 +40,7 @@ from release_pipeline.policy.scalars import (
     Text,
     Timetable,
     YesNo,
+    ascending,
     release_texts,
     unique,
 )
@@ -256,7 +257,9 @@ class KeepColumn(Frozen):
 
 class NoiseColumn(Frozen):
     """A number, released masked. Domain, grid and what happens outside are declared, never learned from data. `transform`: what
-    the order of dp-mdav sees of it."""
+    the order of dp-mdav sees of it. `atoms`: values that readers count, which consistency does not move."""
+
+    added_later: ClassVar[dict[str, Any]] = {"transform": None, "atoms": []}
 
     do: Literal["noise"]
     role: Literal["quasi", "confidential"]
@@ -266,12 +269,17 @@ class NoiseColumn(Frozen):
     why: Text
     missing: Literal["fail"] | Fill = "fail"
     transform: Transform | None = None
+    atoms: Annotated[tuple[Exact, ...], AfterValidator(unique), AfterValidator(ascending)] = ()
 
     @model_serializer(mode="wrap")
     def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Policies that were approved before transforms were known keep their hash."""
+        """Policies that were approved before these options were known keep their hash."""
         told: dict[str, Any] = dump(self)
-        return {name: value for name, value in told.items() if value is not None or name != "transform"}
+        return {
+            name: value
+            for name, value in told.items()
+            if name not in self.added_later or value not in (self.added_later[name], ())
+        }
 
     @property
     def seen_as(self) -> Transform:
@@ -282,6 +290,11 @@ class NoiseColumn(Frozen):
     def exact_grid(self) -> Grid:
         """The grid of this column."""
         return Grid.declare(self.domain, self.grid)
+
+    @property
+    def exact_atoms(self) -> tuple[int, ...]:
+        """Its atoms in units of the grid."""
+        return self.exact_grid.units_of(self.atoms)
 
 
 class GeneraliseColumn(Frozen):
@@ -349,15 +362,18 @@ def _one_or_each(value: Any) -> str:
 
 
 class Gates(Frozen):
-    """What a release must meet before anybody reviews it: of the data, of the error to expect, and, from `anonymity_k` to
-    `marketer_risk`, of the released table alone. `clamped_at_most`: the share of its records that may lie outside the domain of a
-    column with `outside: clamp`, one for all such columns or one for each that is named. No limit is set on a figure that
-    compares released values with the original: it would tell of the noise that was drawn (methods.md section 2)."""
+    """What a release must meet before anybody reviews it: of the data; of what to expect, which are errors, by how much the
+    share of records at an atom may differ, and the Kolmogorov-Smirnov distance; and, from `anonymity_k` to `marketer_risk`, of
+    the released table alone. `clamped_at_most`: the share of its records that may lie outside the domain of a column with
+    `outside: clamp`, one for all such columns or one for each that is named. No limit is set on a figure that compares released
+    values with the original: it would tell of the noise that was drawn (methods.md section 2)."""
 
     min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
     expected_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
     relative_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+    atom_share: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])
+    ks: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])
     anonymity_k: Annotated[StrictInt, Field(ge=2)] | None = None
     l_diversity: dict[Name, Annotated[StrictInt, Field(ge=2)]] = Field(default_factory=dict[str, int])
     t_closeness: dict[Name, Annotated[Exact, Field(gt=0, le=1)]] = Field(default_factory=dict[str, Decimal])

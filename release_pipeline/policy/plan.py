@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from release_pipeline.policy.atoms import keeps_atoms, list_atoms, warn_of_atoms
 from release_pipeline.policy.loss import count_clusters, share_of_parts, table_is_covered, wider_bound
 from release_pipeline.policy.model import (
     Column,
@@ -31,6 +32,7 @@ from release_pipeline.policy.model import (
     Suppress,
     SuppressClasses,
 )
+from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.policy.statements import SCALES_FIXED
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
@@ -256,13 +258,37 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
             "and that pattern follows from the data",
         )
     yield "", APPEARS
-    keeps_order = policy.consistency == "isotonic"
-    yield "consistency", "isotonic: released values keep the order of the clusters, at no cost" if keeps_order else "none"
-    if not policy.clamps:
+    yield "consistency", _consistency_words(policy)
+    for name, column in policy.noise_columns.items():
+        if column.atoms:
+            yield "atoms", f"{name}: {list_atoms(column)}{_atom_words(policy)}"
+    for warning in warn_of_atoms(policy, plan.rows):
+        yield "warning", warning
+    if policy.clamps:
+        yield "released", "inside the declared domain, on the declared grid"
+    else:
         yield (
             "clamp",
             "no: released values stay where the noise put them, and may lie outside their domain; the claim is the same",
         )
+
+
+def _consistency_words(policy: Policy) -> str:
+    if policy.consistency == "none":
+        return "none"
+    return (
+        "isotonic: the order of the clusters is restored after the noise. It costs no epsilon and makes errors smaller. It takes "
+        "means over neighbouring clusters, which moves what many records share (zeros, codes, ages in round numbers) unless the "
+        "column declares it: atoms: [0]"
+    )
+
+
+def _atom_words(policy: Policy) -> str:
+    if policy.consistency == "none":
+        return ": no order is restored that could move them"
+    if keeps_atoms(policy):
+        return ": clusters that are exactly there stay there when order is restored"
+    return ": blocks that the noise does not let tell from them are put there when order is restored"
 
 
 def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -480,9 +506,11 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "epsilon": None if policy.epsilon is None else format_nano(policy.epsilon),
         "claim": describe_claim(policy),
         "rows": plan.rows,
+        **({"warnings": warnings} if (warnings := list(warn_of_atoms(policy, plan.rows))) else {}),
         "columns": [
             {
                 "name": c.name,
+                **({"atoms": [decimal_text(atom) for atom in atoms]} if (atoms := policy.noise_columns[c.name].atoms) else {}),
                 "epsilon": None if c.epsilon is None else str(c.epsilon),
                 "noise": c.noise,
                 "noise_is_worst_case": c.worst_case,
@@ -656,6 +684,10 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
     gates += [f"expected error of {name} at most {limit:f}" for name, limit in policy.gates.expected_error.items()]
     gates += [f"expected relative error of {name} at most {limit:f}" for name, limit in policy.gates.relative_error.items()]
     gates += _describe_clamping(policy)
+    gates += [
+        f"share at an atom of {name} expected to differ by at most {lim:f}" for name, lim in policy.gates.atom_share.items()
+    ]
+    gates += [f"expected Kolmogorov-Smirnov distance of {name} at most {limit:f}" for name, limit in policy.gates.ks.items()]
     gates += _describe_group_gates(policy)
     if policy.differencing_below > 1:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")

@@ -45,6 +45,7 @@ from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.privacy.vectors import LEAST_VECTOR_K, Alike, Insensitive, check_vector_sizes
 
 MAX_NODES = 1_000_000  # of the lattice of levels
+MOST_ATOMS = 100  # of one column
 Problem: TypeAlias = tuple[Path, str, str]  # where, what, remedy
 
 
@@ -343,6 +344,13 @@ def _hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterat
         yield (*here[:2], "missing"), what, "Choose a word."
 
 
+_NO_ATOMS = {
+    "mdav": "the means of mdav are of clusters of all columns together, and stay as they are",
+    "dp-mdav": "dp-mdav restores no order that could move them, and its clusters mix them with other values",
+    "k-epsilon": "k-epsilon restores no order that could move them, and has noise on every record",
+}
+
+
 def _noise(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
     """What holds for the noise columns of every method."""
     if parts.complete and not parts.noise:
@@ -355,6 +363,12 @@ def _noise(parts: Parts, protect: PlainProtect) -> Iterator[Problem]:
         if column.transform is not None and not isinstance(protect, ProtectVectors):
             what = f"transform is for the order of dp-mdav; {protect.method} has none."
             yield ("columns", name, "transform"), what, "Remove it."
+        if column.atoms and not isinstance(protect, Protect):
+            yield (
+                ("columns", name, "atoms"),
+                f"atoms are for methods that work column by column: {_NO_ATOMS[protect.method]}.",
+                ("Remove them, or use idp-cbls, idp-ls or dp-um."),
+            )
     if isinstance(protect, ProtectAlike):
         yield from _sizes(parts, Alike(protect.k, protect.blocks))
         return
@@ -428,6 +442,13 @@ def _columns(parts: Parts) -> Iterator[Problem]:
                 continue
             if not isinstance(column.missing, str) and not grid.lo <= column.missing.fill <= grid.hi:
                 yield (*here, "missing"), "the fill lies outside the domain.", "Choose a number inside it."
+            try:
+                grid.units_of(column.atoms)
+            except ReleasePipelineError as error:
+                yield (*here, "atoms"), error.what, error.remedy
+            if len(column.atoms) > MOST_ATOMS:
+                what = f"there are {len(column.atoms)} atoms, and a column has {MOST_ATOMS} at the most."
+                yield (*here, "atoms"), what, "Name those that readers count."
         elif (
             isinstance(column, KeepColumn)
             and isinstance(column.missing, MissingCategory)
@@ -493,10 +514,29 @@ def _gates(parts: Parts) -> Iterator[Problem]:
                 yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", "Remove it."
     elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
         yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
-    for gate, limits in (("expected_error", parts.gates.expected_error), ("relative_error", parts.gates.relative_error)):
+    yield from _gates_of_shape(parts, parts.gates)
+    for gate, limits in (
+        ("expected_error", parts.gates.expected_error),
+        ("relative_error", parts.gates.relative_error),
+        ("atom_share", parts.gates.atom_share),
+        ("ks", parts.gates.ks),
+    ):
         for name in limits:
             if parts.complete and name not in parts.noise:
                 yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", "Remove it."
+
+
+def _gates_of_shape(parts: Parts, gates: Gates) -> Iterator[Problem]:
+    """Limits on what becomes of a column's distribution: with noise that can be simulated before the charge, and at atoms that
+    are declared."""
+    for gate in ("atom_share", "ks"):
+        if getattr(gates, gate) and isinstance(parts.protect, ProtectClasses):
+            what = "k-epsilon expects errors from closed formulas and simulates no released column before the charge."
+            yield ("gates", gate), what, "Remove it, or use expected_error or relative_error."
+    for name in gates.atom_share:
+        if name in parts.noise and not parts.noise[name].atoms:
+            what = f"'{name}' declares no atoms."
+            yield ("gates", "atom_share", name), what, "Declare them with the column, like atoms: [0], or remove the limit."
 
 
 def _group_gates(parts: Parts) -> Iterator[Problem]:

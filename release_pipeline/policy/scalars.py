@@ -85,6 +85,11 @@ def unique(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+def ascending(values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
+    """The numbers in order, however they were listed."""
+    return tuple(sorted(values))
+
+
 def decimal_text(value: Decimal) -> str:
     """A decimal as people write it: no exponent, no zeros at the end."""
     return format(value.normalize(), "f")

@@ -7,6 +7,7 @@ is clamped to the declared domain and snapped to the declared grid *before* anyt
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -73,6 +74,28 @@ class Grid:
     def hi(self) -> Fraction:
         """The upper end of the domain."""
         return self.lo + self.width * self.step
+
+    def units_of(self, points: Sequence[Number]) -> tuple[int, ...]:
+        """Declared points in grid units, ascending; one outside the domain, off the grid or named twice is refused.
+
+        >>> Grid.declare((0, 1), "0.1").units_of(["0.3", 0])
+        (0, 3)
+        """
+        found: list[int] = []
+        for point in points:
+            units = (_fraction(point) - self.lo) / self.step
+            if not 0 <= units <= self.width:
+                raise InvalidArgument("an atom lies outside the domain.", where="atoms", remedy="Name values inside it.")
+            if units.denominator != 1:
+                raise InvalidArgument(
+                    "an atom lies off the grid, so that no value could be there.",
+                    where="atoms",
+                    remedy="Name values that are the lower end of the domain and a whole number of grid steps.",
+                )
+            found.append(int(units))
+        if len(set(found)) < len(found):
+            raise InvalidArgument("an atom is named twice.", where="atoms", remedy="Name each once.")
+        return tuple(sorted(found))
 
     def quantise(self, values: npt.NDArray[Any]) -> IntArray:
         """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
 from release_pipeline.privacy.clusters import RankClusters, rank_clusters
-from release_pipeline.privacy.consistency import choose_consistency, isotonic
+from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
 from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, discrete_laplace, noise_stream
 from release_pipeline.privacy.sensitivity import (
@@ -61,7 +61,11 @@ class Claim:
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """The exact part of one column, before any noise: confidential throughout. Clusters ascend, except for `laplace` (record
-    order) and those of several columns together (`vectors`). Without `claim` there is none that noise makes."""
+    order) and those of several columns together (`vectors`). Without `claim` there is none that noise makes.
+
+    `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
+    compute it (`dp-um`). `is_noisy`: false for exact means, which are released as they are, on the grid or not.
+    """
 
     grid: Grid
     claim: Claim | None
@@ -71,6 +75,9 @@ class Statistics:
     statistic: IntArray
     scale: IntArray
     loss: dict[str, float]
+    atoms: tuple[int, ...] = ()
+    public_scale: int | None = None
+    is_noisy: bool = True
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -109,22 +116,28 @@ def mask_column(
     k: int | None = None,
     scope: str = "column",
     consistency: str | None = None,
+    atoms: Sequence[Number] = (),
     clamp: bool = True,
+    on_grid: bool = True,
     secret: bytes | None = None,
     context: Sequence[Context] = (),
 ) -> MaskedColumn:
     """Mask one numeric column under the claim (definition of `method`, `epsilon`, `scope`).
 
-    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first. `k` is the cluster size
-    (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic where it is free; what would break the claim
-    is refused. `clamp=False` leaves released values where the noise put them. `secret` (32 bytes) must never mask two different
-    inputs; None takes a fresh one from the operating system. Distinct `context` (release, part, column, ...): independent noise.
+    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first; what is released lies on
+    the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic where it
+    is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count. `clamp=False` leaves
+    released values where the noise put them, and `on_grid=False` leaves them between the points of the grid, as releases were
+    before they lay on it. `secret` (32 bytes) must never mask two different inputs; None takes a fresh one from the operating
+    system. Distinct `context` (release, part, column, ...): independent noise.
     """
     if secret is None:
         secret = secrets.token_bytes(SECRET_BYTES)
+    declared = Grid.declare(domain, grid)
     exact = compute_statistics(
         values,
-        grid=Grid.declare(domain, grid),
+        grid=declared,
+        atoms=declared.units_of(atoms),
         method=method,
         epsilon=epsilon,
         k=k,
@@ -133,7 +146,7 @@ def mask_column(
         secret=secret,
         context=context,
     )
-    released = add_noise(exact, clamp=clamp, secret=secret, context=context)
+    released = add_noise(exact, clamp=clamp, on_grid=on_grid, secret=secret, context=context)
     return MaskedColumn(
         values=released if method == "laplace" else released[exact.cluster],
         cluster=exact.cluster,
@@ -157,8 +170,10 @@ def compute_statistics(
     consistency: str | None,
     secret: bytes,
     context: Sequence[Context],
+    atoms: tuple[int, ...] = (),
 ) -> Statistics:
-    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret."""
+    """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
+    are in grid units, ascending."""
     claim = _claim(method, epsilon, scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
@@ -168,7 +183,7 @@ def compute_statistics(
         raise InvalidArgument("there are no records to mask.", where="values")
     q = grid.quantise(numbers)
     if k is None or method == "laplace":
-        return _statistics_per_record(q, grid, claim, consistency)
+        return _statistics_per_record(q, grid, claim, consistency, atoms)
 
     clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
@@ -177,24 +192,53 @@ def compute_statistics(
     statistic = trimmed_sums(clusters) if trimmed else clusters.sums()
     scale = _scales(method, clusters, moves, grid, claim)
     loss = _losses(centroid_loss(moves, scale), column_loss(moves, scale))
-    return Statistics(grid, claim, consistency, clusters.cluster, clusters.size, statistic, scale, loss)
+    return Statistics(
+        grid=grid,
+        claim=claim,
+        consistency=consistency,
+        cluster=clusters.cluster,
+        size=clusters.size,
+        statistic=statistic,
+        scale=scale,
+        loss=loss,
+        atoms=atoms,
+        public_scale=find_public_scale(method, scale),
+    )
 
 
 def add_noise(
-    exact: Statistics, *, clamp: bool = True, secret: bytes, context: Sequence[Context], simulation: int | None = None
+    exact: Statistics,
+    *,
+    clamp: bool = True,
+    on_grid: bool = True,
+    secret: bytes,
+    context: Sequence[Context],
+    simulation: int | None = None,
 ) -> FloatArray:
     """The second half: the released value of each cluster.
 
-    One discrete Laplace draw per sum, the order restored if asked, mapped back to the domain. Each `simulation` draws other,
-    independent noise of the same law: for an expected error that does not look at the noise that is released.
+    One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
+    function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
+    leave them; with `on_grid=False` they are moved into the domain alone. Each `simulation` draws other, independent noise of the
+    same law: for what is expected without a look at the noise that is released.
     """
     purpose: tuple[Context, ...] = ("noise",) if simulation is None else ("simulated noise", simulation)
     noise = discrete_laplace(exact.scale, noise_stream(secret, *context, *purpose))
-    released = (exact.statistic + noise) / exact.size
+    sums = exact.statistic + noise
     if exact.consistency == "isotonic":
-        released = isotonic(released, exact.size)
-    released = exact.grid.restore(released)
-    return np.clip(released, float(exact.grid.lo), float(exact.grid.hi), out=released) if clamp else released
+        released = isotonic_with_atoms(sums, exact.size, exact.atoms, scale=exact.public_scale)
+    else:
+        released = sums / exact.size
+    if clamp:
+        np.clip(released, 0, exact.grid.width, out=released)
+        if on_grid and exact.is_noisy:
+            np.rint(released, out=released)
+    return exact.grid.restore(released)
+
+
+def find_public_scale(method: str, scale: IntArray) -> int | None:
+    """The scale of every sum where anybody can compute it from declared facts, as consistency may use it: of `dp-um`."""
+    return int(scale[0]) if method == "dp-um" else None
 
 
 def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
@@ -239,7 +283,7 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, sco
         raise refuse_scale(clusters if DEFINITION[method] == "idp" and scope == "column" else None)
 
 
-def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str) -> Statistics:
+def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str, atoms: tuple[int, ...]) -> Statistics:
     """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
     scale = scales_for(np.array([grid.width]), claim.epsilon)
     reach = max(grid.width - int(q.min()), int(q.max()))
@@ -253,6 +297,7 @@ def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: s
         statistic=q,
         scale=np.full(len(q), scale[0]),
         loss=_losses(column_loss(worst, scale), column_loss(worst, scale)),
+        atoms=atoms,
     )
 
 

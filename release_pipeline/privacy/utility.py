@@ -101,6 +101,35 @@ def ks_distance(first: FloatArray, second: FloatArray) -> float:
     return float(np.max(np.abs(below_first - below_second)))
 
 
+def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
+    """The same of a column in ascending order and of one whose values are those of clusters of so many records each.
+
+    The second distribution function is constant from one of its values to the next, and the first one rises, so that the largest
+    gap is at such a value or right before the next.
+
+    >>> ks_of_clusters(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 3.0]), np.array([1, 3]))
+    0.5
+    """
+    order = np.argsort(values, kind="stable")
+    places, n = values[order], len(ascending)
+    below = np.concatenate([[0.0], np.cumsum(sizes[order]) / np.sum(sizes)])
+    at_most = np.searchsorted(ascending, places, side="right") / n
+    before = np.append(np.searchsorted(ascending, places, side="left") / n, 1.0)
+    last = np.append(places[1:] != places[:-1], True)  # equal values are one step
+    first = np.concatenate([[True], last[:-1]])
+    gaps = np.concatenate(
+        [np.abs(at_most - below[1:])[last], np.abs(before[:-1] - below[:-1])[first], [abs(before[-1] - below[-1])]]
+    )
+    return float(np.max(gaps))
+
+
+def share_at(column: FloatArray, points: FloatArray) -> FloatArray:
+    """The share of records that are each of the points, exactly."""
+    ordered = np.sort(column)
+    counts = np.searchsorted(ordered, points, side="right") - np.searchsorted(ordered, points, side="left")
+    return counts / len(column)
+
+
 def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
     """The area between the two distribution functions: how far records lie apart on average when both columns are sorted.
 

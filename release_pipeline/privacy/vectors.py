@@ -306,6 +306,7 @@ def _find_alike(units: IntArray, grids: Sequence[Grid], spec: Alike, progress: C
             statistic=np.ascontiguousarray(sums[:, place]),
             scale=np.zeros(len(size), dtype=np.int64),
             loss={},
+            is_noisy=False,
         )
         for place, grid in enumerate(grids)
     ]

@@ -50,6 +50,17 @@ class SpreadView:
 
 
 @dataclass(frozen=True, slots=True)
+class AtomView:
+    """A declared value that readers count, and the share of records that have it: in the original on its grid (None: too few to
+    be told), as released, and as simulated noise let expect it."""
+
+    value: str
+    original: float | None
+    released: float
+    expected: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseColumnView:
     """One masked column. Errors are mean squares over the variance: 1 is no better than the mean for everybody. They are the
     method's, against the values as it saw them, in the domain and on the grid. What clamping took before: `clamped`, the share of
@@ -58,7 +69,7 @@ class NoiseColumnView:
 
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
     range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
-    outside of it. `ks`: Kolmogorov-Smirnov distance (0..1); `wasserstein` in the column's unit.
+    outside of it. `ks`: Kolmogorov-Smirnov distance (0..1), and what was expected of it; `wasserstein` in the column's unit.
     """
 
     name: str
@@ -79,6 +90,8 @@ class NoiseColumnView:
     released_curve: Curve
     clamped: float | None = None
     clamped_variance: float | None = None
+    expected_ks: float | None = None
+    atoms: tuple[AtomView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

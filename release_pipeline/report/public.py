@@ -82,6 +82,9 @@ LAW = (
     "What is known of the noise of each masked column, from declared facts alone, and what the analyst's kit of this software "
     "makes of it. Where no honest interval exists it declines in words."
 )
+ON_GRID = "On the declared grid: after the noise each was moved to the nearest point of it"
+ALWAYS_ON_GRID = "On the declared grid, as the noise leaves them"
+OFF_GRID = "Not on the declared grid alone: values can lie off it, between its points"
 INSIDE = "inside: masked values lie in their declared domain"
 ANYWHERE = (
     "anywhere: the noise left masked values where they are, and they may lie outside their declared domain. Leave them there: a "
@@ -409,7 +412,9 @@ def _noise_words(view: PublicView) -> str:
 
 
 def _value_words(view: PublicView) -> str:
-    return ANYWHERE if view.values == "anywhere" else INSIDE
+    where = ANYWHERE if view.values == "anywhere" else INSIDE
+    by_noise = is_by_class(view) or view.method == "laplace"
+    return f"{end_sentence(where)} {OFF_GRID if view.grid != 'on' else ALWAYS_ON_GRID if by_noise else ON_GRID}"
 
 
 def _caveats(view: PublicView) -> list[str]:
@@ -459,6 +464,7 @@ def _make_card(view: PublicView) -> dict[str, Any]:
             "paper": view.paper,
             "consistency": view.consistency,
             "values": view.values,
+            "grid": view.grid,
         },
         "k": {
             "value": view.k,
@@ -506,6 +512,7 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "levels": list(column.levels),
         "level": column.level,
         "law": column.law,
+        "atoms": list(column.atoms),
     }
 
 
@@ -548,6 +555,7 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
         if is_free and column.domain
         else "",
         f"declared grid {column.grid}" if column.grid else "",
+        f"declared atoms {', '.join(column.atoms)}" if column.atoms else "",
         f"noise: {column.noise}" if column.noise else "",
     ]
     field: dict[str, Any] = {"name": column.name, "type": column.type}

@@ -17,7 +17,7 @@ SHORT = 10_000  # characters of any one text: no table of people fits
 class ColumnView:
     """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone;
     `law`: what is known of the law of that noise; `hierarchy`: what a generalised one was made coarser by,
-    `levels` its levels in words, `level` the one of all records."""
+    `levels` its levels in words, `level` the one of all records; `atoms`: declared values that readers count."""
 
     name: str
     role: str
@@ -34,6 +34,7 @@ class ColumnView:
     levels: tuple[str, ...] = ()
     level: int | None = None
     law: str | None = None
+    atoms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class PublicView:
     """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many different
     values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows.
     `parts`: what random parts of the records mean, in sentences. `values`: whether masked values lie `inside` their domain, or
-    `anywhere`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as one formal statement."""
+    `anywhere`; `grid`: whether all of them are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in
+    sentences. `statement`: the claim as one formal statement."""
 
     release: str
     policy: str
@@ -86,6 +88,7 @@ class PublicView:
     hierarchies: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
     parts: tuple[str, ...] = ()
     values: str = "inside"
+    grid: str = "off"
     analysis: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

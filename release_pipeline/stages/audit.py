@@ -33,6 +33,7 @@ from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
 from release_pipeline.stages.measures.prediction import predict
+from release_pipeline.stages.shape import measure_atoms
 
 LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
 LINKAGE_SAMPLE = 2_000  # released records that are linked
@@ -122,6 +123,7 @@ def _measure_columns(compared: Compared) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {
         figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
     }
+    atoms: dict[str, Any] = {}
     originals, seen, masked = list[Numbers](), list[Numbers](), list[Numbers]()
     for name in names:
         everybody, y = compared.original(name).to_numpy(), compared.released.column(name).to_numpy()
@@ -132,6 +134,9 @@ def _measure_columns(compared: Compared) -> dict[str, Any]:
         found["ks"][name] = ks_distance(everybody, y)
         found["wasserstein"][name] = wasserstein_distance(everybody, y)
         found["spread"][name] = {"original": asdict(describe_spread(everybody)), "released": asdict(describe_spread(y))}
+        column = compared.policy.noise_columns[name]
+        if column.atoms:
+            atoms[name] = measure_atoms(column, everybody, y)
         places = choose_places(y)
         shares = {"original": share_of_many(everybody, places), "released": share_at_most(y, places).tolist()}
         found["curves"][name] = {"places": places.tolist(), **shares}
@@ -141,6 +146,7 @@ def _measure_columns(compared: Compared) -> dict[str, Any]:
     covariances = {"original": covariance_matrix(originals), "released": covariance_matrix(masked)}
     return {
         **found,
+        **({"atoms": atoms} if atoms else {}),
         "sse_paper": sse_paper(seen, masked),
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
         "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},

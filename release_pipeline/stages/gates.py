@@ -62,10 +62,12 @@ class Gate:
 
 
 def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:
-    """One gate for each column and kind of error with a limit; a column without the figure fails."""
+    """One gate for each column and kind of figure with a limit; a column without the figure fails."""
     kinds = (
         ("error", ERROR, gates.expected_error),
         ("relative_error", "expected relative error", gates.relative_error),
+        ("atom_share", "expected difference of the share at an atom", gates.atom_share),
+        ("ks", "expected Kolmogorov-Smirnov distance", gates.ks),
     )
     found: list[Gate] = []
     for figure, words, limits in kinds:

@@ -43,6 +43,7 @@ def microaggregate(
     return compute_statistics(
         numbers,
         grid=column.exact_grid,
+        atoms=column.exact_atoms,
         method=protect.method,
         epsilon=policy.column_epsilon[name],
         k=protect.k,

@@ -9,11 +9,26 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import KeepColumn, MissingCategory, ProtectClasses
+from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode, group_sizes
 
+ON_GRID = "on the grid"
+MOVED_TO_GRID = ("dp-um", "idp-ls", "idp-cbls", "dp-mdav")
+ALWAYS_ON_GRID = ("laplace", "k-epsilon")  # whose noise is whole steps on single records
 
-def check_released(table: pa.Table, policy: Policy, *, rows: int) -> Iterator[str]:
-    """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have."""
+
+def grid_facts(table: pa.Table, policy: Policy) -> dict[str, str]:
+    """That every masked value is a point of its declared grid, of the methods that move it there: a table that an earlier version
+    masked may have others, and then nothing is said."""
+    if not policy.clamps or policy.protect.method not in MOVED_TO_GRID:
+        return {}
+    columns = policy.noise_columns.items()
+    return {"values": ON_GRID} if all(lie_on_grid(c.exact_grid, table.column(n).to_numpy()) for n, c in columns) else {}
+
+
+def check_released(table: pa.Table, policy: Policy, *, rows: int, on_grid: bool = False) -> Iterator[str]:
+    """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have, and
+    `on_grid` whether its masked values were said to lie on their grid."""
     names = list(policy.released_columns)
     if table.column_names != names:
         yield "The data have other columns than the policy releases."
@@ -28,6 +43,8 @@ def check_released(table: pa.Table, policy: Policy, *, rows: int) -> Iterator[st
                 yield f"Column {name} has values that are missing or infinite."
         elif not ((values >= low) & (values <= high)).all():
             yield f"Column {name} has values outside its domain."
+        elif on_grid and not lie_on_grid(column.exact_grid, values):
+            yield f"Column {name} has values off its grid."
     for name, column in policy.kept_columns.items():
         known = {str(value) for value in _entries(column)} | {None}
         if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:

@@ -75,8 +75,9 @@ def _find_exact_loss(prepare: Callable[[Epsilon], Statistics], share: Epsilon) -
 
 
 def draw_means(columns: Sequence[Statistics], secret: bytes, context: Sequence[Context]) -> list[Numbers]:
-    """The noisy mean of each cluster, column by column: what this secret makes of them."""
-    return [add_noise(part, secret=secret, context=(*context, place)) for place, part in enumerate(columns)]
+    """The noisy mean of each cluster, column by column: what this secret makes of them. As in the papers it may lie between the
+    points of the grid."""
+    return [add_noise(part, on_grid=False, secret=secret, context=(*context, place)) for place, part in enumerate(columns)]
 
 
 def find_means(columns: Sequence[Statistics]) -> list[Numbers]:

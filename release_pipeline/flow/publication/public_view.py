@@ -14,6 +14,7 @@ from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
+from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.hierarchies import list_rows
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.model import (
@@ -38,9 +39,11 @@ from release_pipeline.policy.plan import (
     name_some,
     not_covered_words,
 )
+from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.policy.statements import state_claim
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.stages.package import ALWAYS_ON_GRID, ON_GRID
 from release_pipeline.stages.ways.parts import UNITED
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
@@ -119,6 +122,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         hierarchies=tuple(_list_hierarchies(policy)),
         parts=tuple(_part_words(policy, facts, standing)),
         values=INSIDE if policy.clamps else ANYWHERE,
+        grid="on" if _lies_on_grid(policy, facts) else "off",
         analysis=tuple(explain_kit(_facts_of(policy, facts))),
     )
 
@@ -136,10 +140,27 @@ def _facts_of(policy: Policy, facts: Mapping[str, Any]) -> Facts:
         rows_out=int(facts["rows_out"]),
         in_parts=policy.parts > 1,
         columns={
-            name: ColumnFacts(name, "noise" if name in epsilons else "centroid", "number", column.exact_grid, epsilons.get(name))
+            name: ColumnFacts(
+                name,
+                "noise" if name in epsilons else "centroid",
+                "number",
+                column.exact_grid,
+                epsilons.get(name),
+                _atom_texts(column),
+            )
             for name, column in policy.noise_columns.items()
         },
+        on_grid=_lies_on_grid(policy, facts),
     )
+
+
+def _lies_on_grid(policy: Policy, facts: Mapping[str, Any]) -> bool:
+    """Whether every masked value is a point of its grid: by the method, or as it was seen of the candidate."""
+    return policy.protect.method in ALWAYS_ON_GRID or facts.get("values") == ON_GRID
+
+
+def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
+    return tuple(decimal_text(atom) for atom in column.atoms)
 
 
 def _neighbours(policy: Policy) -> str:
@@ -226,6 +247,9 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
         yield f"Treat the masked values of a row as those of a group of {policy.protect.k} or more records, not as one person's."
         yield "Grouping takes away the spread within the groups: do not read extremes from it."
     elif policy.protect.k:
+        for name, column in policy.noise_columns.items():
+            if column.atoms and keeps_atoms(policy):
+                yield f"Of {name} the share of records at {list_atoms(column)} can be counted: they were left where they are."
         yield (
             f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
             "not as one person's."
@@ -319,6 +343,7 @@ def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) ->
             noise=None if plan.epsilon is None else plan.noise_words,
             missing=filled,
             law=law_of(_facts_of(policy, facts), name).words,
+            atoms=_atom_texts(column),
         )
     filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else NONE
     if isinstance(policy.suppress, Suppress) and column.role == "quasi":

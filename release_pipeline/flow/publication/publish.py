@@ -33,7 +33,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.report.view import PublicView
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
-from release_pipeline.stages.package import check_released
+from release_pipeline.stages.package import ON_GRID, check_released
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
@@ -196,7 +196,7 @@ def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Ite
     gates: list[Gate] = []
     for form in policy.publish.formats:
         table = read_table(candidate / f"data.{form}", format=form, policy=policy)
-        yield from check_released(table, policy, rows=rows)
+        yield from check_released(table, policy, rows=rows, on_grid=standing.facts.get("values") == ON_GRID)
         gates += judge_groups(measure_groups(table, policy), policy.gates)
     evidence = json.loads((candidate / "evidence.json").read_text(encoding="utf-8"))
     if noted_facts(evidence["facts"], str(standing.candidate_hash)) != standing.facts:

@@ -12,7 +12,7 @@ from typing import Any
 from release_pipeline import __version__
 from release_pipeline.flow.reviewing.questions import ATTACKS, list_questions
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import ProtectClasses, Suppress, SuppressClasses
+from release_pipeline.policy.model import NoiseColumn, ProtectClasses, Suppress, SuppressClasses
 from release_pipeline.policy.plan import (
     DEFINITION_NAME,
     describe_claim,
@@ -23,9 +23,11 @@ from release_pipeline.policy.plan import (
     name_some,
     show_figure,
 )
+from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.policy.statements import SCALES_FIXED, state_claim
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
+    AtomView,
     AttackView,
     ClassesView,
     CorrelationView,
@@ -155,7 +157,18 @@ def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[Noise
             released_curve=_view_curve(curves["places"], curves["released"]),
             clamped=taken.get("share"),
             clamped_variance=taken.get("variance"),
+            expected_ks=noted.get("ks"),
+            atoms=tuple(_view_atoms(column, audit.get("atoms", {}).get(name), noted.get("at_atoms") or ())),
         )
+
+
+def _view_atoms(column: NoiseColumn, told: Mapping[str, Any] | None, expected: Sequence[float]) -> Iterator[AtomView]:
+    """The share at each atom; nothing where it was not measured."""
+    if told is None:
+        return
+    for place, atom in enumerate(column.atoms):
+        forecast = expected[place] if place < len(expected) else None
+        yield AtomView(decimal_text(atom), told["original"][place], told["released"][place], forecast)
 
 
 def _view_curve(places: Sequence[float], shares: Sequence[float | None]) -> Curve:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.plan import name_some, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView
+from release_pipeline.report.sections.utility import FAR, MOST_ATOMS, say_atoms, say_ks
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING = "singling out"
@@ -38,6 +39,7 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
                 f"May {column.name} be published as it was clamped? {column.clamped:.2%} of its records lay outside the domain, "
                 f"and moving them there took {show_figure(column.clamped_variance)} of its variance, which is not in its error."
             )
+    yield from _ask_about_distributions(view)
     yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried])
     if view.linkage is not None and view.linkage.value > 10 * view.linkage_chance:
         yield (
@@ -57,6 +59,18 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
     if view.suppression is not None and view.suppression.rows_out < view.suppression.rows_in:
         gone = view.suppression.rows_in - view.suppression.rows_out
         yield f"Whom do the {gone:,} records that were left out stand for, and may they be missing?"
+
+
+def _ask_about_distributions(view: InternalView) -> Iterator[str]:
+    """Of each column with declared atoms: what readers will count. Of the others, which lie far from the original."""
+    for column in view.columns:
+        if column.atoms:
+            yield f"Can what became of {column.name} be counted on? {say_atoms(column).capitalize()}; {say_ks(column)}."
+    far = [column for column in view.columns if not column.atoms and column.ks > FAR]
+    if far:
+        told = "; ".join(f"{column.name} {say_ks(column)}" for column in far[:MOST_ATOMS])
+        more = f"; and {len(far) - MOST_ATOMS} more" if len(far) > MOST_ATOMS else ""
+        yield f"Is the distribution of each column good enough? The largest gap is over {FAR} in {told}{more}."
 
 
 def _ask_about_attacks(tried: Sequence[AttackView]) -> Iterator[str]:

@@ -34,6 +34,7 @@ _MANY_GROUPS = 4  # of bars in one picture
 _ROUNDING = 1e-12  # of a share
 _SAME = 0.01  # by how much of itself an error may miss what was expected and still be that
 _NEAR = 0.8  # what share of the most is near it
+MOST_ATOMS = 5  # that are told in one sentence; the table has all
 FAR = 0.1  # of a Kolmogorov-Smirnov distance, or of a correlation: what the page calls large
 
 
@@ -121,17 +122,46 @@ def _judge_distributions(view: InternalView) -> list[Sentence]:
         said.append((f"The gap is over {FAR} in {len(far)} of {count_of(len(known), 'column')}: ", *list_names(far), "."))
     else:
         said.append(f"It is at most {FAR} in every column.")
+    for column in known:
+        if column.atoms:
+            said.append((Name(column.name), f", share of records at declared values: {say_atoms(column)}."))
     if view.released_range:
         said.append(end_sentence(view.released_range))
     return said
 
 
+def say_atoms(column: NoiseColumnView) -> str:
+    """The share of records at declared atoms before and after, and as expected: those that moved most."""
+    moved = sorted(column.atoms, key=lambda atom: -abs(atom.released - (atom.original or 0.0)))
+    told = "; ".join(
+        f"at {atom.value} {'too few to tell' if atom.original is None else say_share(atom.original)} before, "
+        f"{say_share(atom.released)} after{'' if atom.expected is None else f' ({say_share(atom.expected)} expected)'}"
+        for atom in moved[:MOST_ATOMS]
+    )
+    return f"{told}; {len(moved) - MOST_ATOMS} more moved less" if len(moved) > MOST_ATOMS else told
+
+
+def say_ks(column: NoiseColumnView) -> str:
+    """The Kolmogorov-Smirnov distance, and what was expected of it where that is known."""
+    expected = "" if column.expected_ks is None else f" ({say_number(column.expected_ks)} expected)"
+    return f"KS {say_number(column.ks)}{expected}"
+
+
 def _show_curves(column: NoiseColumnView) -> Figure:
     spreads = column.original, column.released, _subtract(column.released, column.original)
     rows = tuple(zip(("mean", "standard deviation", *QUANTILES), *(_list_spread(one) for one in spreads), strict=True))
+    rows += tuple(
+        (
+            f"share at {atom.value}",
+            say_share(atom.original),
+            say_share(atom.released),
+            say_share(None if atom.original is None else atom.released - atom.original),
+        )
+        for atom in column.atoms
+    )
     caption = (
         Name(column.name),
-        f": KS {say_number(column.ks)}, Wasserstein {say_number(column.wasserstein)}{_say_beyond(column)}",
+        f": {say_ks(column)}, Wasserstein {say_number(column.wasserstein)}{_say_beyond(column)}",
     )
     table = Table(("mean, spread and quantiles of ", Name(column.name)), ("What", "Original", "Released", "Difference"), rows)
     return Figure(draw_curves(column), caption, table)

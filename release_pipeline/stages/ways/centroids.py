@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import NoiseColumn, Suppress
+from release_pipeline.policy.model import NoiseColumn, ProtectAlike, Suppress
 from release_pipeline.policy.plan import percent
-from release_pipeline.privacy.methods import Statistics
+from release_pipeline.privacy.methods import Statistics, find_public_scale
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Compared, Streams, audit_table
 from release_pipeline.stages.gates import Gate
@@ -83,15 +83,19 @@ class CentroidWay:
     def _stored(self, name: str, statistics: pa.Table, membership: pa.Table) -> Statistics:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
         mine = statistics.filter(_compute.equal(statistics.column("column_name"), name))
+        column, scale = self.policy.noise_columns[name], mine.column("scale").to_numpy()
         return Statistics(
-            grid=self.policy.noise_columns[name].exact_grid,
+            grid=column.exact_grid,
             claim=None,
             consistency=self.policy.consistency,
             cluster=membership.column(self.cluster_column(name)).to_numpy().astype(np.intp),
             size=mine.column("size").to_numpy(),
             statistic=mine.column("statistic").to_numpy(),
-            scale=mine.column("scale").to_numpy(),
+            scale=scale,
             loss={},
+            atoms=column.exact_atoms,
+            public_scale=find_public_scale(self.policy.protect.method, scale),
+            is_noisy=not isinstance(self.policy.protect, ProtectAlike),
         )
 
 

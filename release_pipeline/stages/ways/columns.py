@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
 from release_pipeline.stages.ways.way import Contexts, Figures, Grouped, Progress, Read
 
@@ -29,6 +30,7 @@ class ColumnWay(CentroidWay):
             numbers = read("records", [name]).column(name).to_numpy()
             exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
             expected[name] = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
+            expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
         return expected
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:

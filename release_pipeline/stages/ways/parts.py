@@ -317,6 +317,8 @@ def _combine(values: Sequence[Any], weights: Sequence[float]) -> Any:
         return None
     if all(isinstance(value, int) for value in values):
         return sum(values)
+    if all(isinstance(value, list) for value in values):  # shares at atoms: those of all records are the mean by their number
+        return np.dot(weights, values).tolist()
     return float(np.dot(values, weights))
 
 

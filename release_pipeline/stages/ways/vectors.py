@@ -13,6 +13,7 @@ from release_pipeline.privacy.methods import Statistics
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
+from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
 from release_pipeline.stages.ways.way import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
 
@@ -35,6 +36,7 @@ class VectorWay(CentroidWay):
         for name, exact in made.items():
             numbers = read("records", [name]).column(name).to_numpy()
             expected[name] = expect_error(exact, numbers, secret=secret, context=(name,)).to_json()
+            expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,)).to_json()
         if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, ProtectAlike):
             values = {name: pa.array(mask(exact, secret=secret, context=(name,))) for name, exact in made.items()}
             kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}

@@ -585,11 +585,12 @@ def test_columns_that_cannot_explain_are_refused() -> None:
 # the simulator
 
 
+@pytest.mark.parametrize("on_grid", [True, False])
 @pytest.mark.parametrize("method", ["laplace", "dp-um", "idp-ls", "idp-cbls"])
-def test_a_simulated_release_is_what_the_method_makes(method: str) -> None:
+def test_a_simulated_release_is_what_the_method_makes(method: str, on_grid: bool) -> None:
     """The masked values of `mask_column` under the card's options, shuffled by one order for all columns; the same with the same
     secret, another one without."""
-    made, facts = table(), make_facts(method, *TWO, clamped=method == "idp-ls", consistency="none")
+    made, facts = table(), make_facts(method, *TWO, clamped=method == "idp-ls", consistency="none", on_grid=on_grid)
     one, again, other = (simulate(made, facts, secret=secret) for secret in (SECRET, SECRET, None))
     assert all(np.array_equal(one.data[name], again.data[name]) for name in made)
     assert not np.array_equal(one.data["income"], other.data["income"])
@@ -605,9 +606,12 @@ def test_a_simulated_release_is_what_the_method_makes(method: str) -> None:
         k=facts.k,
         consistency="none",
         clamp=facts.clamped,
+        on_grid=on_grid,
         secret=SECRET,
         context=("simulated release", "income"),
     ).values
+    whole = np.array_equal(one.data["income"], np.rint(one.data["income"]))
+    assert whole == (method == "laplace" or (on_grid and facts.clamped))
     assert np.array_equal(np.sort(values), np.sort(one.data["income"]))
     assert not np.array_equal(values, one.data["income"])
     inside = (one.data["income"] >= 0).all() and (one.data["income"] <= 1000).all()

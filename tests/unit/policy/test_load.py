@@ -452,7 +452,7 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
             "do: noise",
             "do: noise, values: [1]",
             "columns.income",
-            "Known: do, role, domain, grid, outside, why, missing, transform.",
+            "Known: do, role, domain, grid, outside, why, missing, transform, atoms.",
         ),
         ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
         ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),

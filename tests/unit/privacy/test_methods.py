@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
-from release_pipeline.privacy import Epsilon, mask_column
+from release_pipeline.privacy import Epsilon, Grid, mask_column
 
 VALUES = np.random.default_rng(0).lognormal(3, 1, 500)
 GOOD: dict[str, Any] = {"domain": (0, 1000), "grid": "0.1", "method": "idp-cbls", "epsilon": 1, "k": 10, "secret": bytes(32)}
@@ -30,12 +30,16 @@ def test_released_values_are_the_noisy_statistics(method: str, k: int | None, sc
 
 @pytest.mark.parametrize(("method", "k"), METHODS)
 def test_clamp_keeps_released_values_in_the_domain(method: str, k: int | None) -> None:
-    """With a small epsilon noise leaves the domain; clamping brings every value back."""
+    """With a small epsilon noise leaves the domain; clamping brings every value back, to the nearest point of the grid."""
     small = GOOD | {"method": method, "k": k, "epsilon": "0.001"}
     free, clamped = (mask_column(VALUES, **small, consistency="none", clamp=clamp).values for clamp in (False, True))
     assert free.min() < 0
     assert free.max() > 1000
-    assert np.array_equal(np.clip(free, 0, 1000), clamped)
+    between = mask_column(VALUES, **small, consistency="none", on_grid=False).values
+    assert np.array_equal(np.clip(free, 0, 1000), between)
+    assert np.allclose(np.rint(between / 0.1) / 10, clamped, atol=1e-9)
+    grid = Grid.declare((0, 1000), "0.1")
+    assert np.array_equal(grid.restore(grid.quantise(clamped).astype(np.float64)), clamped)
 
 
 def test_secret_and_context_decide_the_noise() -> None:

@@ -186,6 +186,7 @@ def public_views() -> st.SearchStrategy[PublicView]:
             "definition": st.sampled_from(["dp", "idp"]),
             "method": TEXTS.filter(lambda text: text not in ("mdav", "dp-mdav")),  # they have paragraphs of their own, and a k
             "values": st.sampled_from(["inside", "anywhere"]),
+            "grid": st.sampled_from(["on", "off"]),
             "analysis": several,
             "scope": st.sampled_from(["centroid", "column", "table"]),
             "wider": st.lists(st.tuples(TEXTS | st.just("table"), TEXTS | st.just("not bounded")), max_size=2).map(tuple),

@@ -1,0 +1,83 @@
+"""What becomes of a column's distribution: how many records share each declared atom, and how far the values lie apart as a
+whole. Expected from simulated noise before anything is charged, and measured afterwards. Confidential, like every figure here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.policy.model import NoiseColumn
+from release_pipeline.privacy.grid import Grid
+from release_pipeline.privacy.methods import Statistics, add_noise
+from release_pipeline.privacy.noise import Context
+from release_pipeline.privacy.utility import BEYOND, ks_of_clusters, share_at
+
+DRAWS, LEAST, MOST = 200_000, 3, 25  # simulated draws per column, and in how many rounds
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedShape:
+    """Means over simulated noise: `atom_share`, the largest difference of a share at an atom (None without atoms), `ks`, and the
+    share at each atom."""
+
+    atom_share: float | None
+    ks: float
+    at_atoms: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """As evidence keeps it."""
+        return asdict(self) | {"at_atoms": list(self.at_atoms)}
+
+
+def expect_shape(
+    exact: Statistics, numbers: Numbers, *, secret: bytes, context: Sequence[Context], clamp: bool = True
+) -> ExpectedShape:
+    """What this method leaves of the distribution of these data on their declared grid, consistency and clamping included.
+
+    Like the expected error it is of simulated noise from streams of its own, and does not look at the noise that is released.
+    Released values are one for each cluster: no column is made.
+    """
+    ascending = exact.grid.restore(np.sort(exact.grid.quantise(numbers)).astype(np.float64))
+    points = _points(exact.grid, exact.atoms)
+    original = share_at(ascending, points)
+    rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
+    distances, shares = list[float](), list[Numbers]()
+    for number in range(rounds):
+        released = add_noise(exact, clamp=clamp, secret=secret, context=context, simulation=number)
+        distances.append(ks_of_clusters(ascending, released, exact.size))
+        shares.append(np.array([float(np.sum(exact.size[released == point])) for point in points]) / len(numbers))
+    differences = [float(np.max(np.abs(share - original))) for share in shares] if exact.atoms else []
+    return ExpectedShape(
+        atom_share=float(np.mean(differences)) if differences else None,
+        ks=float(np.mean(distances)),
+        at_atoms=tuple(np.mean(shares, axis=0).tolist()) if exact.atoms else (),
+    )
+
+
+def measure_atoms(column: NoiseColumn, original: Numbers, released: Numbers) -> dict[str, list[float | None]]:
+    """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
+    of fewer than ten records."""
+    grid = column.exact_grid
+    points = _points(grid, column.exact_atoms)
+    before = share_at(grid.restore(grid.quantise(original).astype(np.float64)), points)
+    counts = np.rint(before * len(original))
+    few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
+    return {
+        "original": [None if hidden else share for share, hidden in zip(before.tolist(), few.tolist(), strict=True)],
+        "released": share_at(released, points).tolist(),
+    }
+
+
+def lie_on_grid(grid: Grid, values: Numbers) -> bool:
+    """Whether every value is a point of the grid inside the domain."""
+    return bool(np.array_equal(values, grid.restore(grid.quantise(values).astype(np.float64))))
+
+
+def _points(grid: Grid, atoms: Sequence[int]) -> Numbers:
+    return grid.restore(np.array(atoms, dtype=np.float64))

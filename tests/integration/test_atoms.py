@@ -1,0 +1,152 @@
+"""Atoms from a policy to the reader: gates before the charge, the reviewers' page, the card, the package and the kit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
+from release_pipeline.errors import GateFailed
+from release_pipeline.flow.reviewing.page import build_internal_view
+from release_pipeline.stages.shape import lie_on_grid
+from tests.integration.publishing import Keys, make_trusted_site, publish_release
+from tests.integration.sites import Row, TinySite, make_rows, make_site
+
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
+  income: {role: confidential, do: noise, domain: [-100, 1000], grid: 1, outside: fail, why: known, atoms: [0]}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+PARTS = {"protect": "{method: idp-cbls, epsilon: 4, k: 5}", "columns": COLUMNS, "drop": "[town, name, remark]"}
+ZEROS = 0.8
+
+
+def zero_heavy_rows() -> list[Row]:
+    """200 records of one release: most incomes are 0, some are losses."""
+    rows = make_rows(200, releases=("1",))
+    for place, row in enumerate(rows):
+        row["income"] = "0" if place < ZEROS * 200 else str(place - 175 if place < 175 else 40 * (place - 174) - 7)
+    return rows
+
+
+def make(home: Path, gates: str = "{min_rows: 20}", **parts: str) -> TinySite:
+    return make_site(home, rows=zero_heavy_rows(), gates=gates, releases='["1"]', **PARTS | parts)
+
+
+def evidence_of(tiny: TinySite) -> dict[str, Any]:
+    return json.loads((tiny.folder() / "evidence.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("gate", "words"),
+    [
+        ("atom_share: {income: 0.0001}", "the expected difference of the share at an atom of income is over the limit 0.0001"),
+        ("ks: {rent: 0.0001}", "the expected Kolmogorov-Smirnov distance of rent is over the limit 0.0001"),
+    ],
+)
+def test_gates_refuse_before_the_charge(tmp_path: Path, gate: str, words: str) -> None:
+    """With the figure in the vault and on the page, and not in the message; a limit that is met lets the release through."""
+    tiny = make(tmp_path / "site", f"{{min_rows: 20, {gate}}}")
+    with pytest.raises(GateFailed) as caught:
+        tiny.flow().run()
+    assert words in caught.value.in_full
+    refused = json.loads((tiny.site.vault / "refused" / "people~1~r1.json").read_text())
+    value = refused["gates"][0]["value"]
+    assert value > 0.0001
+    assert f"{value:.3g}" not in caught.value.in_full
+    assert f"{value:.3g}" in (tiny.site.vault / "refused" / "people~1~r1.html").read_text(encoding="utf-8")
+    assert tiny.charges() == []
+    tiny.write_policy(**PARTS, releases='["1"]', gates=f"{{min_rows: 20, {gate.replace('0.0001', '0.5')}}}")
+    tiny.flow().run()
+    assert len(tiny.charges()) == 1
+
+
+def test_what_is_expected_is_about_what_comes(tmp_path: Path) -> None:
+    """Expected before the charge beside measured on the candidate; without atoms there is no share to expect."""
+    tiny = make(tmp_path / "site")
+    tiny.flow().run()
+    evidence = evidence_of(tiny)
+    expected, measured = evidence["columns"], evidence["audit"]
+    assert measured["atoms"]["income"]["original"] == [ZEROS]
+    assert abs(measured["atoms"]["income"]["released"][0] - ZEROS) < 0.2
+    assert abs(expected["income"]["at_atoms"][0] - ZEROS) < 0.1
+    assert 0 < expected["income"]["atom_share"] < 0.1
+    assert expected["rent"]["atom_share"] is None
+    for name in ("income", "rent"):
+        assert abs(measured["ks"][name] - expected[name]["ks"]) < 0.3
+    assert list(measured["atoms"]) == ["income"]
+
+
+def test_reviewers_are_asked_about_the_shares(tmp_path: Path) -> None:
+    """Before and after, with what was expected, in what to decide and in the table of the column."""
+    tiny = make(tmp_path / "site")
+    tiny.flow().run()
+    view = build_internal_view(tiny.site.policy("people"), evidence_of(tiny))
+    asked = next(question for question in view.decide if "income be counted on" in question)
+    assert "At 0 80% before, " in asked
+    assert " after (" in asked
+    assert "% expected); KS " in asked
+    page = (tiny.folder() / "report.html").read_text(encoding="utf-8")
+    assert "share at 0" in page
+
+
+def test_old_evidence_still_makes_a_page(tmp_path: Path) -> None:
+    """That of an earlier version has neither shares nor an expected KS."""
+    tiny = make(tmp_path / "site")
+    tiny.flow().run()
+    evidence = evidence_of(tiny)
+    del evidence["audit"]["atoms"]
+    for figures in evidence["columns"].values():
+        for name in ("ks", "atom_share", "at_atoms"):
+            figures.pop(name, None)
+    view = build_internal_view(tiny.site.policy("people"), evidence)
+    assert all(column.expected_ks is None and column.atoms == () for column in view.columns)
+
+
+def test_random_parts_expect_shares_of_all_records(tmp_path: Path) -> None:
+    """The mean over the parts, by their records."""
+    tiny = make(tmp_path / "site", "{min_rows: 100}", protect="{method: idp-cbls, epsilon: 4, k: 5, partitions: 2}")
+    tiny.flow().run()
+    expected = evidence_of(tiny)["columns"]["income"]
+    assert abs(expected["at_atoms"][0] - ZEROS) < 0.15
+    assert 0 < expected["ks"] < 0.4
+
+
+def test_card_package_and_kit_tell_of_atoms_and_grid(tmp_path: Path, keys: Keys) -> None:
+    """The card names both, the Data Package the atoms; the kit declines the mean of the column, and simulates with its atoms."""
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=zero_heavy_rows(), releases='["1"]', **PARTS)
+    package = publish_release(tiny, keys)
+    card = json.loads((package / "privacy-card.json").read_text())
+    assert (card["method"]["values"], card["method"]["grid"]) == ("inside", "on")
+    assert [column["atoms"] for column in card["columns"]] == [[], ["0"], []]
+    fields = json.loads((package / "datapackage.json").read_text())["resources"][0]["schema"]["fields"]
+    assert "declared atoms 0" in next(field for field in fields if field["name"] == "income")["description"]
+    release = read_release(package)
+    for name, column in tiny.site.policy("people").noise_columns.items():
+        assert lie_on_grid(column.exact_grid, release.data[name])
+    assert release.facts.on_grid
+    with pytest.raises(NoHonestAnswer, match="declared atoms were left where they are"):
+        release.mean("income")
+    assert any("Of income it declines the mean" in sentence for sentence in release.explain())
+    made = simulate(
+        {"income": np.repeat([0.0, 7.0, 900.0], [160, 20, 20]), "rent": np.linspace(0, 100, 200)}, card, secret=bytes(32)
+    )
+    assert np.mean(made.data["income"] == 0) > 0.7
+    assert np.array_equal(made.data["rent"] * 2, np.rint(made.data["rent"] * 2))
+
+
+def test_values_that_an_earlier_version_left_off_the_grid_are_told_so(tmp_path: Path, keys: Keys, monkeypatch: Any) -> None:
+    """A candidate that was masked between the points of the grid: the card does not say that it lies on it."""
+    from release_pipeline.stages import mask
+
+    true = mask.add_noise
+    monkeypatch.setattr(mask, "add_noise", lambda exact, **options: true(exact, **options, on_grid=False))
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=zero_heavy_rows(), releases='["1"]', **PARTS)
+    package = publish_release(tiny, keys)
+    card = json.loads((package / "privacy-card.json").read_text())
+    assert (card["method"]["values"], card["method"]["grid"]) == ("inside", "off")
+    assert not read_release(package).facts.on_grid
