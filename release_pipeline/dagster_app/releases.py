@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy,
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
+from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.plan import describe_claim
 
 ZONES = {
@@ -48,14 +48,12 @@ RETRIES, WAIT_SECONDS = 5, 15
 
 
 def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
-    """How old the newest candidate of an endless series may become: one turn of its timetable, and a tenth of it for the work.
+    """How old the newest candidate of an endless series may become: until the next one is due, and a tenth of that for the work.
 
     A list ends, and would be stale for ever after: what is late there, and of every series by name, the check `on_time` tells.
     """
-    if policy.cron is None or policy.every is None:
-        return None
-    turn = policy.cron.longest_gap()
-    return dg.FreshnessPolicy.time_window(fail_window=max(turn * 1.1, timedelta(minutes=2)))
+    wait = longest_wait(policy)
+    return None if wait is None else dg.FreshnessPolicy.time_window(fail_window=wait * 1.1)
 
 
 def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
