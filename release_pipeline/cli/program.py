@@ -18,7 +18,7 @@ from release_pipeline.errors import ReleasePipelineError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every outcome is an exit code and words, never a traceback."""
-    signal.signal(signal.SIGTERM, _stop)
+    _listen()
     parser = _parser()
     options = parser.parse_args(arguments)
     if not hasattr(options, "run"):
@@ -75,5 +75,14 @@ def _own_frame(error: BaseException) -> str:
     return place
 
 
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _listen() -> None:
+    """SIGTERM and SIGINT stop the command. Where a shell had SIGINT ignored, for it began the command in the background, SIGTERM
+    alone does: both have one handler, for Dagster lets SIGTERM do what SIGINT does while and after it executes something."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGINT or not ignored:
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)

@@ -17,6 +17,7 @@ from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.publication import describe_package, published_key, publishing_job_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
+from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import HOME, Site
@@ -101,13 +102,12 @@ def check_policies(site: Site) -> None:
 
 
 def open_ui(site: Site, *, port: int, read_only: bool) -> int:
-    """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
+    """Serve the UI of a site until it is stopped, and nothing that it started is left: with its daemon, or read-only without."""
     _check_port(port)
     print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
     check_environment(site)
     note_policies(site)
-    os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)}
     program = (
         [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
         if read_only
@@ -116,9 +116,17 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
             "dev",
         ]
     )
-    sys.stdout.flush()
-    os.chdir(site.dagster_home)
-    os.execv(program[0], [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606  our own program
+    code = serve(
+        [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)],
+        folder=site.dagster_home,
+        environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)},
+    )
+    if code:
+        raise RunFailed(
+            f"Dagster ended by itself (exit code {code}).", where=str(site.dagster_home), remedy="What it printed above says why."
+        )
+    print("stopped, with everything that it had started; a release that was being made goes on when it is run again", flush=True)
+    return 0
 
 
 def _check_port(port: int) -> None:
