@@ -13,25 +13,34 @@ from types import FrameType
 from release_pipeline import __version__
 from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
 from release_pipeline.cli.options import PROGRAM
+from release_pipeline.cli.stopping import note_outputs, say_stopped
 from release_pipeline.errors import ReleasePipelineError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every outcome is an exit code and words, never a traceback."""
-    _listen()
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "run"):
-        parser.print_help()
-        return 2
+    heard, options, before = _listen(), argparse.Namespace(), dict[Path, object]()
     try:
+        parser = _parser()
+        parser.parse_args(arguments, options)
+        if not hasattr(options, "run"):
+            parser.print_help()
+            return 2
+        before = note_outputs(options)
         return options.run(options)
+    except BaseException as error:
+        if heard or isinstance(error, KeyboardInterrupt):  # a library may have made something else of it
+            return say_stopped(options, before)
+        return _tell(error)
+
+
+def _tell(error: BaseException) -> int:
+    """Print what went wrong; gives the exit code."""
+    try:
+        raise error
     except ReleasePipelineError as error:
         _print_error(error)
         return error.exit_code
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: stopped; nothing was written.", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -75,14 +84,18 @@ def _own_frame(error: BaseException) -> str:
     return place
 
 
-def _listen() -> None:
-    """SIGTERM and SIGINT stop the command. Where a shell had SIGINT ignored, for it began the command in the background, SIGTERM
-    alone does: both have one handler, for Dagster lets SIGTERM do what SIGINT does while and after it executes something."""
+def _listen() -> list[int]:
+    """SIGTERM and SIGINT stop the command, and are in the list once they came. Where a shell had SIGINT ignored, for it began the
+    command in the background, SIGTERM alone does: both have one handler, for Dagster lets SIGTERM do what SIGINT does while and
+    after it executes something."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    heard: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
         if number != signal.SIGINT or not ignored:
+            heard.append(number)
             raise KeyboardInterrupt
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    return heard

@@ -19,6 +19,7 @@ from release_pipeline.dagster_app.publication import describe_package, published
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
+from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
@@ -63,13 +64,14 @@ def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[st
             )
         if (known := site.policy(policy)).every:
             instance.add_dynamic_partitions(releases_name(known), [release])
-        result = (
-            build_defs(site.home)
-            .resolve_job_def(job)
-            .execute_in_process(
-                partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+        with stopping_after():
+            result = (
+                build_defs(site.home)
+                .resolve_job_def(job)
+                .execute_in_process(
+                    partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+                )
             )
-        )
         if result.success:
             return
         reasons = [
