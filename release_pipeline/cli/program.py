@@ -14,7 +14,7 @@ from release_pipeline import __version__
 from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.cli.stopping import note_outputs, say_stopped
-from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.errors import ReleasePipelineError, own_frame, read_room
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,12 +44,15 @@ def _tell(error: BaseException) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:
-        print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
-        return 1
     except Exception as error:
+        if (room := read_room(error)) is not None:
+            _print_error(room)
+            return room.exit_code
+        if isinstance(error, OSError):
+            print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
+            return 1
         print(
-            f"{PROGRAM}: internal error: {type(error).__name__} at {_own_frame(error)}. Please report this line.",
+            f"{PROGRAM}: internal error: {type(error).__name__} at {own_frame(error)}. Please report this line.",
             file=sys.stderr,
         )
         return 1
@@ -72,16 +75,6 @@ def _print_error(error: ReleasePipelineError) -> None:
     print(f"{PROGRAM}: {error}", file=sys.stderr)
     for detail in error.details:
         print(f"  {detail}", file=sys.stderr)
-
-
-def _own_frame(error: BaseException) -> str:
-    place, trace = "?", error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if "release_pipeline" in code.co_filename:
-            place = f"{Path(code.co_filename).name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
 
 
 def _listen() -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.files import PUBLIC, write_bytes
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import note_policies
@@ -150,7 +150,8 @@ def prepare(site: Site) -> None:
     for name in ("dagster.yaml", "workspace.yaml"):
         target, inside = site.dagster_home / name, here.with_name(name)
         if not target.exists():
-            shutil.copyfile(inside if inside.is_file() else here.parents[2] / name, target)
+            shipped = inside if inside.is_file() else here.parents[2] / name
+            write_bytes(target, shipped.read_bytes(), mode=PUBLIC)  # whole or not at all: half of its settings would be none
 
 
 @contextmanager
@@ -159,6 +160,8 @@ def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
     check_environment(site)
     try:
         instance = dg.DagsterInstance.from_config(str(site.dagster_home))
+    except ReleasePipelineError:
+        raise
     except Exception as error:  # whatever storage is configured raises its own
         raise RecordsUnreadable(
             f"Dagster's own records cannot be opened ({type(error).__name__}).",

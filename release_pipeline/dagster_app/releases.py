@@ -14,7 +14,7 @@ from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
-from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy, StoreError
+from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_room
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
@@ -188,7 +188,7 @@ def build_release_assets(policy: Policy) -> tuple[list[Any], Any]:
 def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
     context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
-    with readable_failures(last=context.op_execution_context.retry_number >= RETRIES):
+    with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
         with flow.noting_refusals():
             yield flow
@@ -220,9 +220,9 @@ def check_result(
 
 
 @contextmanager
-def readable_failures(*, last: bool) -> Iterator[None]:
+def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
     """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells. What another
-    process is working with is tried again, unless this was the last time."""
+    process is working with is tried again, unless this was the last time. `where`: the site, for whoever must make room."""
     try:
         yield
     except GateFailed:
@@ -237,4 +237,6 @@ def readable_failures(*, last: bool) -> Iterator[None]:
     except dg.Failure:
         raise
     except Exception as error:
+        if (room := read_room(error, where)) is not None:
+            raise dg.Failure(str(room), allow_retries=False) from None
         raise dg.Failure(f"Internal error: {type(error).__name__}. Please report it.", allow_retries=False) from None
