@@ -7,6 +7,12 @@ NumPy fill theirs with cells of the data.
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_KEPT = "Then try again: nothing that was stored or charged is lost."
+
 
 class ReleasePipelineError(Exception):
     """What is wrong, where, and the remedy, in words for a person.
@@ -67,6 +73,42 @@ class StoreError(ReleasePipelineError):
 
 class StoreBusy(StoreError):
     """Another process holds the database for longer than one waits: it may go on later."""
+
+
+class OutOfRoom(StoreError):
+    """The disk is full, or this process has no memory left: nothing is wrong with the data, and it may go on later."""
+
+
+def disk_full(where: str) -> OutOfRoom:
+    """That a file could not be written for want of space."""
+    return OutOfRoom("the disk is full, or this account may write no more to it.", where=where, remedy=f"Make room. {_KEPT}")
+
+
+def memory_full(where: str) -> OutOfRoom:
+    """That this process could not get the memory that it asked for."""
+    what = "this process has no memory left."
+    return OutOfRoom(what, where=where, remedy=f"Let it have more, end other programs, or use a larger machine. {_KEPT}")
+
+
+def read_room(caught: BaseException, where: str = "") -> OutOfRoom | None:
+    """What an error of Python or NumPy says of disk or memory, if it does; `where`, unless it names the file itself. Of memory
+    the place in this software is told."""
+    if isinstance(caught, MemoryError):
+        return memory_full(own_frame(caught))
+    if isinstance(caught, OSError) and caught.errno in _NO_SPACE:
+        return disk_full(str(caught.filename2 or caught.filename or where))
+    return None
+
+
+def own_frame(error: BaseException) -> str:
+    """The file and line of this software where an exception came from."""
+    place, trace = "?", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if "release_pipeline" in code.co_filename:
+            place = f"{Path(code.co_filename).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 class DataRefused(ReleasePipelineError):

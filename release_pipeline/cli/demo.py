@@ -24,7 +24,11 @@ def add_commands(commands: Any) -> None:
     )
     demo.add_argument("--folder", type=Path, default=Path("demo"), help="where the demo's site is (default: demo)")
     demo.add_argument("--fresh", action="store_true", help="start over instead of serving what is there")
-    demo.set_defaults(run=_demo)
+    demo.set_defaults(run=_demo, stopped=_tell_demo)
+
+
+def _tell_demo(options: argparse.Namespace) -> str:
+    return f"what was made is kept in {options.folder}: the same command, without --fresh, goes on from there"
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of, read_release_of
+from release_pipeline.cli.stopping import AGAIN, tell_release
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
 
@@ -21,7 +22,7 @@ def add_commands(commands: Any) -> None:
     new.add_argument("name", metavar="NAME", help="your name, as policies write it")
     new.add_argument("--folder", type=Path, default=Path(), help="where to write both (default: here)")
     add_passphrase(new)
-    new.set_defaults(run=_key_new)
+    new.set_defaults(run=_key_new, stopped="a key is written whole or not at all: look whether it is there")
 
     trust = commands.add_parser(
         "trust",
@@ -35,7 +36,7 @@ def add_commands(commands: Any) -> None:
     trust.add_argument("--remove", action="store_true", help="take them off the list")
     add_key(trust, "the officer's key")
     add_home(trust)
-    trust.set_defaults(run=_trust)
+    trust.set_defaults(run=_trust, stopped=AGAIN)
 
     approve = commands.add_parser(
         "approve",
@@ -46,14 +47,14 @@ def add_commands(commands: Any) -> None:
     approve.add_argument("--why", default="", help="a remark, signed with it")
     add_key(approve, "your key")
     add_home(approve)
-    approve.set_defaults(run=_approve)
+    approve.set_defaults(run=_approve, stopped=_tell_approval)
 
     reject = commands.add_parser("reject", help="reject a candidate, with the reason")
     reject.add_argument("target", metavar="RELEASE")
     reject.add_argument("--why", required=True, help="the reason, signed with it")
     add_key(reject, "your key")
     add_home(reject)
-    reject.set_defaults(run=_reject)
+    reject.set_defaults(run=_reject, stopped=tell_release)
 
     publish = commands.add_parser(
         "publish",
@@ -63,7 +64,7 @@ def add_commands(commands: Any) -> None:
     publish.add_argument("target", metavar="RELEASE")
     add_key(publish, "the key of the service, or of the officer")
     add_home(publish)
-    publish.set_defaults(run=_publish)
+    publish.set_defaults(run=_publish, stopped=tell_release)
 
     retract = commands.add_parser(
         "retract",
@@ -73,7 +74,7 @@ def add_commands(commands: Any) -> None:
     retract.add_argument("--why", required=True, help="the reason, signed with it, and published")
     add_key(retract, "the officer's key")
     add_home(retract)
-    retract.set_defaults(run=_retract)
+    retract.set_defaults(run=_retract, stopped=tell_release)
 
     supersede = commands.add_parser(
         "supersede", help="refer the readers of a published release to a later revision of it, for good"
@@ -83,7 +84,11 @@ def add_commands(commands: Any) -> None:
     supersede.add_argument("--why", default="", help="a remark, signed with it, and published")
     add_key(supersede, "the officer's key")
     add_home(supersede)
-    supersede.set_defaults(run=_supersede)
+    supersede.set_defaults(run=_supersede, stopped=tell_release)
+
+
+def _tell_approval(options: argparse.Namespace) -> str:
+    return AGAIN if Path(options.target).suffix == ".yaml" else tell_release(options)
 
 
 def _key_new(options: argparse.Namespace) -> int:

@@ -98,9 +98,12 @@ def _check(options: argparse.Namespace) -> int:
     home = options.home or options.policy.resolve().parent.parent
     if (home / "populations.yaml").is_file():
         from release_pipeline.flow.site import find_site
-        from release_pipeline.flow.telling.ledger import describe_room
+        from release_pipeline.flow.telling.ledger import describe_coming, describe_room
 
-        for line in describe_room(find_site(home), plan.policy, rows=plan.rows):
+        site = find_site(home)
+        for line in describe_coming(site, plan.policy):
+            print(f"{'timetable':<12}{line}")
+        for line in describe_room(site, plan.policy, rows=plan.rows):
             print(f"{'ledger':<12}{line}")
     return 0
 

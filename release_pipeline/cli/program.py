@@ -13,34 +13,46 @@ from types import FrameType
 from release_pipeline import __version__
 from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
 from release_pipeline.cli.options import PROGRAM
-from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.cli.stopping import note_outputs, say_stopped
+from release_pipeline.errors import ReleasePipelineError, own_frame, read_room
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; every outcome is an exit code and words, never a traceback."""
-    signal.signal(signal.SIGTERM, _stop)
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "run"):
-        parser.print_help()
-        return 2
+    heard, options, before = _listen(), argparse.Namespace(), dict[Path, object]()
     try:
+        parser = _parser()
+        parser.parse_args(arguments, options)
+        if not hasattr(options, "run"):
+            parser.print_help()
+            return 2
+        before = note_outputs(options)
         return options.run(options)
+    except BaseException as error:
+        if heard or isinstance(error, KeyboardInterrupt):  # a library may have made something else of it
+            return say_stopped(options, before)
+        return _tell(error)
+
+
+def _tell(error: BaseException) -> int:
+    """Print what went wrong; gives the exit code."""
+    try:
+        raise error
     except ReleasePipelineError as error:
         _print_error(error)
         return error.exit_code
-    except KeyboardInterrupt:
-        print(f"{PROGRAM}: stopped; nothing was written.", file=sys.stderr)
-        return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except OSError as error:
-        print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
-        return 1
     except Exception as error:
+        if (room := read_room(error)) is not None:
+            _print_error(room)
+            return room.exit_code
+        if isinstance(error, OSError):
+            print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
+            return 1
         print(
-            f"{PROGRAM}: internal error: {type(error).__name__} at {_own_frame(error)}. Please report this line.",
+            f"{PROGRAM}: internal error: {type(error).__name__} at {own_frame(error)}. Please report this line.",
             file=sys.stderr,
         )
         return 1
@@ -65,15 +77,18 @@ def _print_error(error: ReleasePipelineError) -> None:
         print(f"  {detail}", file=sys.stderr)
 
 
-def _own_frame(error: BaseException) -> str:
-    place, trace = "?", error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if "release_pipeline" in code.co_filename:
-            place = f"{Path(code.co_filename).name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+def _listen() -> list[int]:
+    """SIGTERM and SIGINT stop the command, and are in the list once they came. Where a shell had SIGINT ignored, for it began the
+    command in the background, SIGTERM alone does: both have one handler, for Dagster lets SIGTERM do what SIGINT does while and
+    after it executes something."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    heard: list[int] = []
 
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if number != signal.SIGINT or not ignored:
+            heard.append(number)
+            raise KeyboardInterrupt
 
-def _stop(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    return heard

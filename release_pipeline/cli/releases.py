@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import Progress, add_home, whole_number
+from release_pipeline.cli.stopping import tell_run
 from release_pipeline.errors import WrongUsage
 
 
@@ -19,7 +20,7 @@ def add_commands(commands: Any) -> None:
     run.add_argument("--release", help="which release, where there are several: 2, or 2/r1 for a revision")
     run.add_argument("--revise", metavar="REASON", help="open the next revision first, which is charged anew")
     add_home(run)
-    run.set_defaults(run=_run)
+    run.set_defaults(run=_run, stopped=tell_run)
 
     status = commands.add_parser("status", help="the releases of a site and their states")
     form = status.add_mutually_exclusive_group()
@@ -48,23 +49,24 @@ def add_commands(commands: Any) -> None:
     )
     prune.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     add_home(prune)
-    prune.set_defaults(run=_prune)
+    prune.set_defaults(run=_prune, stopped="what was emptied is noted, and the same command goes on")
 
     ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
     ui.add_argument("--port", type=whole_number(1, 65535, "a port"), default=3000, help="default: 3000")
     ui.add_argument("--read-only", action="store_true", help="for auditors: nothing can be started")
     add_home(ui)
-    ui.set_defaults(run=_ui)
+    ui.set_defaults(run=_ui, stopped="nothing was started")
 
 
 def _run(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.opening import open_release, revise_release
+    from release_pipeline.flow.opening import last_revision, open_release, revise_release
     from release_pipeline.flow.reviewing.page import REPORT
     from release_pipeline.flow.site import find_site
     from release_pipeline.flow.telling.overview import list_releases
 
     site = find_site(options.home)
     if options.revise is not None:
+        options.before = last_revision(site, options.policy, options.release)
         release = revise_release(site, options.policy, options.release, why=options.revise)
         earlier = f"{release.policy}/{release.release}/r{release.revision - 1}"
         print(

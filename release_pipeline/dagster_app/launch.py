@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -17,8 +16,11 @@ from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.publication import describe_package, published_key, publishing_job_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
+from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
+from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.files import PUBLIC, write_bytes
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import note_policies
@@ -62,13 +64,14 @@ def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[st
             )
         if (known := site.policy(policy)).every:
             instance.add_dynamic_partitions(releases_name(known), [release])
-        result = (
-            build_defs(site.home, say=progress)
-            .resolve_job_def(job)
-            .execute_in_process(
-                partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+        with stopping_after():
+            result = (
+                build_defs(site.home, say=progress)
+                .resolve_job_def(job)
+                .execute_in_process(
+                    partition_key=release, instance=instance, raise_on_error=False, run_config=_QUIET, tags=process_tags()
+                )
             )
-        )
         if result.success:
             return
         reasons = [
@@ -101,13 +104,12 @@ def check_policies(site: Site) -> None:
 
 
 def open_ui(site: Site, *, port: int, read_only: bool) -> int:
-    """Serve the UI of a site until it is stopped: with its daemon, or read-only without one."""
+    """Serve the UI of a site until it is stopped, and nothing that it started is left: with its daemon, or read-only without."""
     _check_port(port)
     print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
     check_environment(site)
     note_policies(site)
-    os.environ |= {HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)}
     program = (
         [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
         if read_only
@@ -116,9 +118,17 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
             "dev",
         ]
     )
-    sys.stdout.flush()
-    os.chdir(site.dagster_home)
-    os.execv(program[0], [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)])  # noqa: S606  our own program
+    code = serve(
+        [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)],
+        folder=site.dagster_home,
+        environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)},
+    )
+    if code:
+        raise RunFailed(
+            f"Dagster ended by itself (exit code {code}).", where=str(site.dagster_home), remedy="What it printed above says why."
+        )
+    print("stopped, with everything that it had started; a release that was being made goes on when it is run again", flush=True)
+    return 0
 
 
 def _check_port(port: int) -> None:
@@ -140,7 +150,8 @@ def prepare(site: Site) -> None:
     for name in ("dagster.yaml", "workspace.yaml"):
         target, inside = site.dagster_home / name, here.with_name(name)
         if not target.exists():
-            shutil.copyfile(inside if inside.is_file() else here.parents[2] / name, target)
+            shipped = inside if inside.is_file() else here.parents[2] / name
+            write_bytes(target, shipped.read_bytes(), mode=PUBLIC)  # whole or not at all: half of its settings would be none
 
 
 @contextmanager
@@ -149,6 +160,8 @@ def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
     check_environment(site)
     try:
         instance = dg.DagsterInstance.from_config(str(site.dagster_home))
+    except ReleasePipelineError:
+        raise
     except Exception as error:  # whatever storage is configured raises its own
         raise RecordsUnreadable(
             f"Dagster's own records cannot be opened ({type(error).__name__}).",

@@ -49,7 +49,7 @@ def build_publication(policy: Policy, *, by_itself: bool) -> tuple[Any, Any, dg.
     )
     def published(context: dg.AssetExecutionContext, site: SiteResource) -> dg.MaterializeResult[Any]:
         context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
-        with readable_failures(last=context.op_execution_context.retry_number >= RETRIES):
+        with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
             here = site.open()
             release = open_release(here, policy.policy, context.partition_key).id
             publish(here, release, key=read_service_key(here))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,11 @@ from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
-from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy, StoreError
+from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_room
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
+from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.plan import describe_claim
 
 ZONES = {
@@ -49,14 +49,12 @@ RETRIES, WAIT_SECONDS = 5, 15
 
 
 def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
-    """How old the newest candidate of an endless series may become: one turn of its timetable, and a tenth of it for the work.
+    """How old the newest candidate of an endless series may become: until the next one is due, and a tenth of that for the work.
 
     A list ends, and would be stale for ever after: what is late there, and of every series by name, the check `on_time` tells.
     """
-    if policy.cron is None or policy.every is None:
-        return None
-    turn = policy.cron.longest_gap()
-    return dg.FreshnessPolicy.time_window(fail_window=max(turn * 1.1, timedelta(minutes=2)))
+    wait = longest_wait(policy)
+    return None if wait is None else dg.FreshnessPolicy.time_window(fail_window=wait * 1.1)
 
 
 def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda _: None) -> tuple[list[Any], Any]:
@@ -202,7 +200,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
 def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
     context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
-    with readable_failures(last=context.op_execution_context.retry_number >= RETRIES):
+    with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
         with flow.noting_refusals():
             yield flow
@@ -234,9 +232,9 @@ def check_result(
 
 
 @contextmanager
-def readable_failures(*, last: bool) -> Iterator[None]:
+def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
     """Our own errors as Dagster failures in words; of foreign ones the type alone, for their text may quote cells. What another
-    process is working with is tried again, unless this was the last time."""
+    process is working with is tried again, unless this was the last time. `where`: the site, for whoever must make room."""
     try:
         yield
     except GateFailed:
@@ -251,4 +249,6 @@ def readable_failures(*, last: bool) -> Iterator[None]:
     except dg.Failure:
         raise
     except Exception as error:
+        if (room := read_room(error, where)) is not None:
+            raise dg.Failure(str(room), allow_retries=False) from None
         raise dg.Failure(f"Internal error: {type(error).__name__}. Please report it.", allow_retries=False) from None

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.flow.files import PUBLIC, write_bytes, write_text
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
@@ -97,9 +98,9 @@ def find_demo_policy() -> Path:
 
 def _copy_once(source: Path, target: Path) -> None:
     if not target.exists():
-        shutil.copyfile(source, target)
+        write_bytes(target, source.read_bytes(), mode=PUBLIC)
 
 
 def _write_once(target: Path, text: str) -> None:
     if not target.exists():
-        target.write_text(text, encoding="utf-8")
+        write_text(target, text, mode=PUBLIC)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_room
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import sync
 
@@ -113,6 +113,7 @@ def _appearing(path: Path) -> Iterator[Path]:
         sync(partial)
         partial.replace(path)
     except OSError as error:
-        raise ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None
+        room = read_room(OSError(error.errno, error.strerror), str(path))
+        raise room or ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None
     finally:
         partial.unlink(missing_ok=True)

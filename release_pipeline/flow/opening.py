@@ -81,6 +81,12 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
     return latest.next
 
 
+def last_revision(site: Site, policy_name: str, release: str | None) -> ReleaseId:
+    """The last revision of a release that was opened, or the first one."""
+    policy = site.policy(policy_name)
+    return latest_revision(list_standings(site), policy.policy, _parse(policy, release)[0])
+
+
 def find_release(site: Site, text: str) -> ReleaseId:
     """The release that POLICY/RELEASE, where it has one revision, or POLICY/RELEASE/rN names; something must have happened to
     it."""

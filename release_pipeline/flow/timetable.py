@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
@@ -14,15 +16,17 @@ from release_pipeline.flow.reading import refuse, release_filter
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, move, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.calendar import Upcoming, find_upcoming
+from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
 from release_pipeline.policy.periods import end_of
-from release_pipeline.policy.plan import count_of
+from release_pipeline.policy.plan import count_of, name_some
 from release_pipeline.stages.checks import match_header, readable_without
+from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.source import find_source, open_raw
 
 HasRun: TypeAlias = Callable[[ReleaseId], bool]  # whether a run of a release was ever begun
 TIMETABLE, ARRIVAL = "its time has come", "its source arrived"
+MOST_TOLD = 4  # of the releases that come
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
     """Open the next release of a policy, in the registry, or say why not.
 
     A release that was opened and for which no run was ever begun (`has_run`), because somebody stopped in between, is given once
-    more. By arrival, a release that has a timetable is opened only when it is due.
+    more. A period is opened only when it is due; by arrival, so is every release that has a timetable.
     """
     now = now or datetime.now(UTC)
     try:
@@ -55,14 +59,14 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
         name = upcoming.release
         if policy.every and end_of(policy.every, name) > now:
             return Tick(reason=f"the {policy.every} {name} has not ended yet.")
-        if why == ARRIVAL and upcoming.due is not None and upcoming.due > now:
+        if (why == ARRIVAL or policy.every) and upcoming.due is not None and upcoming.due > now:
             return Tick(reason=f"release {name} is due {words_of(upcoming.due)}.")
         arrived, least = count_arrived(site, policy, name), policy.gates.min_rows or 1
         if arrived < least:
             enough = f", and the policy asks for {least:,}." if arrived else " yet."
             return Tick(reason=f"the source has {count_of(arrived, 'record')} of release {name}{enough}", of_source=True)
         with site.open_registry() as registry:
-            return _open(site, policy, registry, name, why)
+            return _open(site, policy, registry, name, why, now)
     except ReleasePipelineError as error:
         return Tick(reason=error.in_full)
 
@@ -105,14 +109,62 @@ def note_policies(site: Site) -> None:
 
 def next_release(policy: Policy, events: tuple[Event, ...], now: datetime) -> Upcoming | None:
     """The release of a policy that comes next, as the registry's events have it."""
+    return next(next_releases(policy, events, now), None)
+
+
+def next_releases(policy: Policy, events: tuple[Event, ...], now: datetime) -> Iterator[Upcoming]:
+    """The releases of a policy that come, in their order; of periods there is no end."""
     first: dict[str, datetime] = {}
-    seen: datetime | None = None
     for event in events:
         if event.release is not None and event.release.policy == policy.policy:
             first.setdefault(event.release.release, event.moment)
-        elif event.kind == POLICY and event.content["policy"] == policy.policy:
-            seen = seen or event.moment
-    return find_upcoming(policy, first, seen=seen, now=now)
+    charged = {charge.id.release for charge in charges_of(events) if charge.id.policy == policy.policy}
+    return list_upcoming(policy, first, charged=charged, seen=_first_seen(policy, events), now=now)
+
+
+def describe_timetable(policy: Policy, events: tuple[Event, ...], now: datetime, *, most: int = MOST_TOLD) -> Iterator[str]:
+    """What the timetable of a policy opens when, in words; nothing where there is none."""
+    if policy.cron is None:
+        return
+    if policy.every and policy.first is None:
+        seen = _first_seen(policy, events)
+        noted = "in which the site first noted it" if seen else "in which a site first notes it, now"
+        begin = begin_of_series(policy, seen or now)
+        yield f"begins with {begin}, the {policy.every} {noted}; `first:` in the policy can name another"
+    told = list(islice(next_releases(policy, events, now), most))
+    for upcoming in told:
+        yield f"{upcoming.release}: {describe_due(upcoming, policy)}"
+    if not told:
+        yield "every release of the policy has been opened"
+
+
+def describe_due(upcoming: Upcoming, policy: Policy) -> str:
+    """When a release is due, and what is left out before it."""
+    if upcoming.due is None:
+        return ""
+    due = f"{'not before' if upcoming.earliest else 'due'} {words_of(upcoming.due)}"
+    if not (out := upcoming.left_out):
+        return due
+    names = name_some(out) if len(out) <= MOST_TOLD else f"{out[0]} to {out[-1]} ({count_of(len(out), policy.every or '')})"
+    return f"{due}; {names}: before a release that is charged, opened by `release-pipeline run` alone"
+
+
+def _first_seen(policy: Policy, events: tuple[Event, ...]) -> datetime | None:
+    """Since when the site knows of the policy; of a series of periods, since when it is of these periods, from the same `first`
+    on: no period that ended before is opened because the policy was once another."""
+    seen: datetime | None = None
+    series = (policy.every, policy.first)
+    for event in events:
+        if event.kind == POLICY and event.content["policy"] == policy.policy:
+            goes_on = not policy.every or _series_in(event) == series
+            seen = (seen or event.moment) if goes_on else None
+    return seen
+
+
+def _series_in(event: Event) -> tuple[str | None, str | None]:
+    """The period and the first one of a series, in the policy that an event noted."""
+    releases = json.loads(event.content.get("text", "{}")).get("releases")
+    return (releases.get("every"), releases.get("first")) if isinstance(releases, dict) else (None, None)
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
@@ -143,11 +195,14 @@ def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[Standing]:
     return [standing for standing in left if policy.every or standing.id.release in policy.release_names]
 
 
-def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str) -> Tick:
+def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str, now: datetime) -> Tick:
     standings = read_standings(registry.events)
     release = latest_revision(standings, policy.policy, name)
     if release in standings:  # by somebody else, between two looks
         return Tick(reason=f"{release} was opened meanwhile.")
+    comes = next_release(policy, registry.events, now)
+    if comes is None or comes.release != name:  # a later one was charged by hand
+        return Tick(reason=f"{release} does not come next any more.")
     admit(site, registry, policy, release)
     move(registry, release, OPENED, why=why)
     return Tick(release, why)

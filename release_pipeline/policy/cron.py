@@ -11,8 +11,7 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
-from itertools import pairwise
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime
 
 EXAMPLE = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
 _LONGEST_MONTH = {1: 31, 2: 29, 3: 31, 4: 30, 5: 31, 6: 30, 7: 31, 8: 31, 9: 30, 10: 31, 11: 30, 12: 31}
@@ -21,7 +20,6 @@ _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _ITEM = re.compile(r"(?:\*|(?P<first>[0-9a-z]+)(?:-(?P<last>[0-9a-z]+))?)(?:/(?P<step>[0-9]{1,4}))?")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _LONGEST_QUOTE = 40
-_FIRST_DAY, _NINE_YEARS = date(2024, 1, 1), 9 * 366
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +140,6 @@ class Cron:
                     if (hour, minute) <= (now.hour, now.minute):
                         return _at(now.date(), hour, minute)
         return _at(self._nearest_day(now.date(), -1), self.hours[-1], self.minutes[-1])
-
-    def longest_gap(self) -> timedelta:
-        """The longest time between two firings in the nine years from 2024."""
-        times = [timedelta(hours=hour, minutes=minute) for hour in self.hours for minute in self.minutes]
-        days = [day for number in range(_NINE_YEARS) if self._fires_on(day := _FIRST_DAY + timedelta(days=number))]
-        within = [later - earlier for earlier, later in pairwise(times)]
-        between = [later - earlier + times[0] - times[-1] for earlier, later in pairwise(days)]
-        return max([*within, *between])
 
     def _fires_on(self, day: date) -> bool:
         by_month, by_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays

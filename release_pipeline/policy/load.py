@@ -67,7 +67,8 @@ _MODELS: dict[str, type[BaseModel]] = {
 }
 _FORMS = {
     "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
-    "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, cron: '0 6 1 * *'}.",
+    "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or "
+    "{every: month, first: 2026-01, cron: '0 6 1 * *'}.",
 }
 _MISPLACED = {  # options of another method, by the method that does not take them
     ("dp-mdav", "blocks"): "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav",

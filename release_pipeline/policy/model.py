@@ -19,13 +19,16 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     StrictInt,
     Tag,
+    ValidationInfo,
+    field_validator,
     model_serializer,
     model_validator,
 )
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.cron import Cron
 from release_pipeline.policy.hierarchies import HierarchySpec, Intervals
-from release_pipeline.policy.periods import Every
+from release_pipeline.policy.periods import Every, end_of
 from release_pipeline.policy.scalars import (
     Budget,
     Category,
@@ -41,6 +44,7 @@ from release_pipeline.policy.scalars import (
     Timetable,
     YesNo,
     ascending,
+    period_text,
     release_texts,
     unique,
 )
@@ -99,10 +103,12 @@ class Person(Frozen):
 
 
 class Scheduled(Frozen):
-    """Releases that a timetable opens: those of a list one after the other, or every period once it has ended. Times are UTC."""
+    """Releases that a timetable opens: those of a list one after the other, or every period once it has ended, from the `first`
+    on. Times are UTC."""
 
     list: Annotated[ReleaseList, BeforeValidator(release_texts)] | None = None
     every: Every | None = None
+    first: Annotated[Text, BeforeValidator(period_text)] | None = None
     cron: Timetable
 
     @model_validator(mode="after")
@@ -110,6 +116,26 @@ class Scheduled(Frozen):
         if (self.list is None) == (self.every is None):
             raise ValueError("a timetable has either a list of releases or 'every' with a period")
         return self
+
+    @field_validator("first")
+    @classmethod
+    def _is_period(cls, first: str | None, info: ValidationInfo) -> str | None:
+        if first is None or "every" not in info.data:  # what is wrong with `every` is told already
+            return first
+        every: Every | None = info.data["every"]
+        if every is None:
+            raise ValueError("says which period a series begins with, and is for 'every': a list begins with its first release")
+        try:
+            end_of(every, first)
+        except InvalidArgument as error:
+            raise ValueError(error.what.removesuffix(".")) from None
+        return first
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Policies that were approved before a series could say where it begins keep their hash."""
+        told: dict[str, Any] = dump(self)
+        return {name: value for name, value in told.items() if name != "first" or value is not None}
 
 
 class Partitioned(Frozen):
@@ -613,6 +639,11 @@ class Policy(Frozen):
     def every(self) -> Every | None:
         """The period that every release is of, if that is how they are named."""
         return self.releases.every if isinstance(self.releases, Scheduled) else None
+
+    @property
+    def first(self) -> str | None:
+        """The period that the series begins with, if the policy names it."""
+        return self.releases.first if isinstance(self.releases, Scheduled) else None
 
     @property
     def cron(self) -> Cron | None:

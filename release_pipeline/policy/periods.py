@@ -57,11 +57,6 @@ def end_of(every: Every, name: str) -> datetime:
     return begin.replace(year=year, month=month + 1)
 
 
-def last_ended(every: Every, moment: datetime) -> str:
-    """The latest period that has ended at `moment`."""
-    return name_period(every, begin_of(every, name_period(every, moment)) - timedelta(seconds=1))
-
-
 def next_period(every: Every, name: str) -> str:
     """The period after `name`."""
     return name_period(every, end_of(every, name))

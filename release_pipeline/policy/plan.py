@@ -568,7 +568,8 @@ def _mean_magnitude(scale: int) -> float:
 def _release_words(policy: Policy) -> str:
     opened = f", opened by the timetable '{policy.cron.text}' (UTC)" if policy.cron else ""
     if policy.every:
-        return f", a release for every {policy.every} that has ended{opened}"
+        begins = f" from {policy.first} on" if policy.first else ""
+        return f", a release for every {policy.every} that has ended{begins}{opened}"
     names = policy.release_names
     return ", released once" if names == ("once",) else f", {count_of(len(names), 'release')}: {', '.join(names)}{opened}"
 

@@ -124,6 +124,11 @@ def release_texts(value: Any) -> Any:
     return [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in cast(list[Any], value)]
 
 
+def period_text(value: Any) -> Any:
+    """The name of a period as a text, a year among them."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _date(value: Any) -> date:
     if isinstance(value, date):
         return value

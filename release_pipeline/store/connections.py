@@ -13,18 +13,29 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from traceback import walk_tb
 
 import duckdb
 import pyarrow as pa
 
-from release_pipeline.errors import ReleasePipelineError, SourceError, StoreBusy, StoreError
+from release_pipeline.errors import (
+    OutOfRoom,
+    ReleasePipelineError,
+    SourceError,
+    StoreBusy,
+    StoreError,
+    disk_full,
+    memory_full,
+)
 from release_pipeline.store.folders import locked
 
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
+_NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large|max_temp_directory_size", re.IGNORECASE)
+_THEIRS = (duckdb.Error, pa.ArrowException, UnicodeDecodeError)
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -102,7 +113,8 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.rollback()
+        with suppress(duckdb.Error):  # DuckDB itself may have given it up: what it could not do is told, not this
+            connection.rollback()
         raise
     connection.commit()
 
@@ -112,14 +124,15 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
     """Turn exceptions of DuckDB and Arrow, which quote the data, into words of our own with at most a line number."""
     try:
         yield
-    except duckdb.OutOfMemoryException:
-        raise error("the table does not fit into memory.", where=str(path), remedy="Use a larger machine.") from None
-    except (duckdb.Error, RuntimeError, UnicodeDecodeError, pa.ArrowException) as caught:
+    except (duckdb.Error, RuntimeError, MemoryError, UnicodeDecodeError, pa.ArrowException) as caught:
+        if not isinstance(caught, _THEIRS) and not _is_of_a_store(caught):
+            raise  # of what is computed while a database is open: it is no fault of the database
         if isinstance(caught, duckdb.InterruptException) or (type(caught) is RuntimeError and str(caught) == "Query interrupted"):
             raise KeyboardInterrupt from None
+        room = _read_room(caught, str(path))
         what = _describe(caught)
         _blank(caught)
-        raise error(what, where=str(path), remedy=remedy) from None
+        raise room or error(what, where=str(path), remedy=remedy) from None
 
 
 @contextmanager
@@ -138,14 +151,16 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
                     path.unlink()
                 return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.IOException as caught:
+            if (room := _read_room(caught, str(path))) is not None:
+                raise room from None
             if "lock" not in str(caught).lower():
                 raise StoreError("the database cannot be opened.", where=str(path)) from None
             if time.monotonic() > deadline:
                 raise StoreBusy(
                     "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
                 ) from None
-        except duckdb.Error:
-            raise StoreError("the database cannot be opened.", where=str(path)) from None
+        except duckdb.Error as caught:
+            raise _read_room(caught, str(path)) or StoreError("the database cannot be opened.", where=str(path)) from None
         time.sleep(pause)
         pause = min(pause * 1.5, 0.5)
 
@@ -160,6 +175,19 @@ def _blank(caught: BaseException) -> None:
     caught.args = ()
     if isinstance(caught, UnicodeDecodeError):
         caught.object = b""
+
+
+def _read_room(caught: Exception, where: str) -> OutOfRoom | None:
+    """That disk or memory did not suffice, if that is what it says; where DuckDB had no room to spill to, the disk."""
+    if _NO_SPACE.search(str(caught)):
+        return disk_full(where)
+    return memory_full(where) if isinstance(caught, duckdb.OutOfMemoryException | MemoryError) else None
+
+
+def _is_of_a_store(caught: BaseException) -> bool:
+    """Whether an exception was raised by what this folder has called, or by this folder, and not by what the caller computes."""
+    *_, (frame, _) = walk_tb(caught.__traceback__)
+    return Path(frame.f_code.co_filename).parent == Path(__file__).parent
 
 
 def _describe(caught: Exception) -> str:

@@ -29,7 +29,7 @@ from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.telling.overview import describe_status
-from release_pipeline.policy.periods import begin_of, last_ended, name_period
+from release_pipeline.policy.periods import begin_of, name_period
 from release_pipeline.store import connections
 from release_pipeline.store.connections import StoreBusy
 from release_pipeline.store.registry import Event, ReleaseId
@@ -347,11 +347,28 @@ def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> Non
     assert scheduled.look().skip_message == "All is well."
 
 
-def test_period_becomes_a_partition_when_its_tick_comes(operate: Callable[..., Operated]) -> None:
-    """The year that ended last: opened, added to the partitions, and requested; the next one has not ended, and is not added."""
-    now = datetime.now(UTC)
-    year, this = last_ended("year", now), name_period("year", now)
-    operated = operate(releases='{every: year, cron: "* * * * *"}', rows=make_rows(releases=(year, this)))
+def put_on(monkeypatch: pytest.MonkeyPatch, later: timedelta) -> None:
+    """Timetables are looked at so much later."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return datetime.now(tz) + later
+
+    monkeypatch.setattr(timetable, "datetime", Later)
+
+
+def test_period_becomes_a_partition_when_its_tick_comes(
+    operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The year that ended last, which the policy names as the first: not before its time has come; then opened, added to the
+    partitions, and requested; the next one has not ended, and is not added."""
+    this = name_period("year", datetime.now(UTC))
+    year = str(int(this) - 1)
+    operated = operate(releases=f'{{every: year, first: {year}, cron: "* * * * *"}}', rows=make_rows(releases=(year, this)))
+    early = operated.tick()
+    assert (requested(early), early.skip_message.startswith(f"release {year} is due ")) == ([], True)
+    put_on(monkeypatch, timedelta(minutes=1))
     assert operated.instance.get_dynamic_partitions("releases_people") == []
     found = operated.tick()
     assert requested(found) == [year]
@@ -363,10 +380,12 @@ def test_period_becomes_a_partition_when_its_tick_comes(operate: Callable[..., O
     assert list(operated.instance.get_dynamic_partitions("releases_people")) == [year]
 
 
-def test_period_is_run_to_its_candidate_as_requested(operate: Callable[..., Operated]) -> None:
+def test_period_is_run_to_its_candidate_as_requested(operate: Callable[..., Operated], monkeypatch: pytest.MonkeyPatch) -> None:
     """What the tick asks for can be run: the partition is there for the job."""
-    year = last_ended("year", datetime.now(UTC))
-    operated = operate(releases='{every: year, cron: "* * * * *"}', rows=make_rows(releases=(year,)))
+    year = str(datetime.now(UTC).year - 1)
+    operated = operate(releases=f'{{every: year, first: {year}, cron: "* * * * *"}}', rows=make_rows(releases=(year,)))
+    operated.look()  # the watch notes the policy, as it does every half minute
+    put_on(monkeypatch, timedelta(minutes=1))
     [request] = operated.tick().run_requests
     result = operated.run(request.partition_key)
     assert result.success, failures(result)
@@ -450,12 +469,7 @@ def test_source_that_arrives_early_waits_until_it_is_due(
         cursor = found.cursor
     assert operated.tiny.standings() == {}
 
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return datetime.now(tz) + timedelta(days=400)
-
-    monkeypatch.setattr(timetable, "datetime", Later)
+    put_on(monkeypatch, timedelta(days=400))
     assert requested(operated.look("arrival_people", cursor)) == ["1"]
 
 
@@ -964,14 +978,16 @@ def test_prune_job_empties_what_is_no_longer_retained(operate: Callable[..., Ope
     [
         ('{every: month, cron: "0 6 1 * *"}', 31),
         ('{every: year, cron: "0 6 2 1 *"}', 366),
+        ('{every: quarter, cron: "* * * * *"}', 92),
+        ('{every: quarter, first: 2020-Q1, cron: "0 6 * * *"}', 92),
         (MINUTELY, None),
         ('["1", "2"]', None),
         ("once", None),
     ],
 )
 def test_only_an_endless_series_has_a_freshness_policy(operate: Callable[..., Operated], said: str, days: int | None) -> None:
-    """The newest candidate of a series of periods may become one turn of its timetable old, and a little; a list ends, and has
-    none."""
+    """The newest candidate of a series of periods may become as old as it takes until the next one is due, and a little, however
+    often its timetable fires; a list ends, and has none."""
     source = "{path: people.csv}" if said == "once" else "{path: people.csv, release_column: year}"
     graph = build_defs(operate(releases=said, source=source).tiny.home).resolve_asset_graph()
     found = {key.path[-1]: graph.get(key).freshness_policy for key in graph.get_all_asset_keys()}

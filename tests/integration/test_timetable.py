@@ -19,8 +19,18 @@ from release_pipeline.flow import timetable
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.states import Standing
 from release_pipeline.flow.telling.overview import describe_status, list_releases
-from release_pipeline.flow.timetable import ARRIVAL, TIMETABLE, Tick, arrival, describe_late, note_policies, tick
-from release_pipeline.policy.periods import last_ended
+from release_pipeline.flow.timetable import (
+    ARRIVAL,
+    TIMETABLE,
+    Tick,
+    arrival,
+    describe_late,
+    describe_timetable,
+    next_release,
+    note_policies,
+    tick,
+)
+from release_pipeline.policy.periods import name_period
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
@@ -151,11 +161,125 @@ def test_missed_ticks_of_a_period_are_made_up_for_in_order(clock: Any, tmp_path:
 
 
 def test_a_month_is_not_opened_before_it_has_ended(clock: Any, tmp_path: Path) -> None:
-    """To the second, whatever the source has."""
+    """To the second, whatever the source has, nor before its timetable names it, whoever asks for the tick."""
     tiny = site_of(tmp_path / "site", EVERY)
     end = datetime(2025, 4, 1, tzinfo=UTC)
     assert on_time(tiny, end - timedelta(seconds=1)) == Tick(reason="the month 2025-03 has not ended yet.")
-    assert on_time(tiny, end).release == ReleaseId("people", "2025-03")
+    assert on_time(tiny, end) == Tick(reason="release 2025-03 is due 2025-04-01 06:00 UTC.")
+    assert on_time(tiny, DUE).release == ReleaseId("people", "2025-03")
+
+
+QUARTERLY = '{every: quarter, cron: "0 6 * * *"}'
+QUARTERS = ["2024-Q3", "2024-Q4", "2025-Q1", "2025-Q2"]
+
+
+def charge(tiny: TinySite, release: str) -> None:
+    """As a person does with `run`, up to its charge."""
+    flow = tiny.flow(release)
+    flow.ingest()
+    flow.validate()
+    flow.microaggregate()
+
+
+def test_nothing_that_had_ended_when_the_policy_was_noted_is_opened(clock: Any, tmp_path: Path) -> None:
+    """A daily timetable of quarters, noted in March, with a source that has older ones: neither a tick nor the arrival opens any,
+    though a person has charged an old one; the quarter of March comes when it has ended."""
+    tiny = site_of(tmp_path / "site", QUARTERLY, rows=make_rows(releases=QUARTERS))
+    for ask in (on_time, on_arrival):
+        assert ask(tiny, SEEN + timedelta(days=1)) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
+    charge(tiny, "2024-Q3")
+    for ask in (on_time, on_arrival):
+        assert ask(tiny, SEEN + timedelta(days=2)) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
+    assert opened(tiny) == ["people/2024-Q3/r1"]
+    assert on_arrival(tiny, set_clock(clock, DUE)).release == ReleaseId("people", "2025-Q1")
+
+
+def test_nothing_before_a_charged_release_is_opened_but_by_a_person(clock: Any, tmp_path: Path) -> None:
+    """The series begins long ago; a person runs a later one first, so that those before it wait for a person too: neither a tick
+    nor the arrival opens them, `status` and the timetable name them, and `run` still takes them."""
+    releases = '{every: quarter, first: 2024-Q3, cron: "0 6 * * *"}'
+    tiny = site_of(tmp_path / "site", releases, rows=make_rows(releases=QUARTERS))
+    now = set_clock(clock, SEEN + timedelta(days=1))
+    policy = tiny.site.policy("people")
+    assert list(describe_timetable(policy, tiny.events(), now)) == [
+        "2024-Q3: due 2025-03-11 06:00 UTC",
+        "2024-Q4: due 2025-03-11 06:00 UTC",
+        "2025-Q1: due 2025-04-01 06:00 UTC",
+        "2025-Q2: due 2025-07-01 06:00 UTC",
+    ]
+    charge(tiny, "2024-Q4")
+    for ask in (on_time, on_arrival):
+        assert ask(tiny, now) == Tick(reason="the quarter 2025-Q1 has not ended yet.")
+    left_out = "; 2024-Q3: before a release that is charged, opened by `release-pipeline run` alone"
+    assert status(tiny, now)["people/2025-Q1"] == ("waiting", f"due 2025-04-01 06:00 UTC{left_out}")
+    assert next(describe_timetable(policy, tiny.events(), now)) == f"2025-Q1: due 2025-04-01 06:00 UTC{left_out}"
+    charge(tiny, "2024-Q3")
+    assert status(tiny, now)["people/2025-Q1"] == ("waiting", "due 2025-04-01 06:00 UTC")
+    assert opened(tiny) == ["people/2024-Q4/r1", "people/2024-Q3/r1"]
+
+
+def test_a_later_release_charged_while_the_source_is_looked_at_ends_the_tick(
+    clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came next when the tick began does not any more: it is judged anew in the transaction that opens it."""
+    releases = '{every: quarter, first: 2024-Q3, cron: "0 6 * * *"}'
+    tiny = site_of(tmp_path / "site", releases, rows=make_rows(releases=QUARTERS))
+    count = timetable.count_arrived
+
+    def count_and_charge(*arguments: Any) -> int:
+        charge(tiny, "2024-Q4")
+        return count(*arguments)
+
+    monkeypatch.setattr(timetable, "count_arrived", count_and_charge)
+    found = on_time(tiny, set_clock(clock, SEEN + timedelta(days=1)))
+    assert found == Tick(reason="people/2024-Q3/r1 does not come next any more.")
+    assert opened(tiny) == ["people/2024-Q4/r1"]
+
+
+def test_a_series_begins_when_it_became_one(clock: Any, tmp_path: Path) -> None:
+    """A policy that was known for long with a list, and then gets periods: it begins with the period of that day, not with what
+    ended while it was a list; another `first` is due after the day it was noted, and further changes put nothing off."""
+    tiny = site_of(tmp_path / "site", LIST)
+    now = set_clock(clock, datetime(2026, 2, 10, tzinfo=UTC))
+    for releases, expected in (
+        (EVERY, ("2026-02", datetime(2026, 3, 1, 6, tzinfo=UTC))),
+        (EVERY.replace("month", "month, first: 2025-11"), ("2025-11", datetime(2026, 4, 1, 6, tzinfo=UTC))),
+        (
+            EVERY.replace("month", "month, first: 2025-11").replace("0 6 1", "0 7 1"),
+            ("2025-11", datetime(2026, 4, 1, 7, tzinfo=UTC)),
+        ),
+        (EVERY, ("2026-05", datetime(2026, 6, 1, 6, tzinfo=UTC))),
+    ):
+        tiny.write_policy(releases=releases)
+        note_policies(tiny.site)
+        upcoming = next_release(tiny.site.policy("people"), tiny.events(), now)
+        assert upcoming is not None
+        assert (upcoming.release, upcoming.due) == expected
+        now = set_clock(clock, now + timedelta(days=30))
+
+
+def test_the_timetable_in_words(clock: Any, tmp_path: Path) -> None:
+    """Where it begins and why, and the next four; of a list that is through, that; nothing where nobody opens releases."""
+    tiny = make_site(tmp_path / "site", releases=EVERY)
+    policy = tiny.site.policy("people")
+    [begins, *lines] = describe_timetable(policy, tiny.events(), SEEN)
+    assert begins == (
+        "begins with 2025-03, the month in which a site first notes it, now; `first:` in the policy can name another"
+    )
+    assert lines[0] == "2025-03: due 2025-04-01 06:00 UTC"
+    assert len(lines) == 4
+    note_policies(tiny.site)
+    [begins, *_] = describe_timetable(policy, tiny.events(), AGAIN)
+    assert begins == "begins with 2025-03, the month in which the site first noted it; `first:` in the policy can name another"
+    tiny.write_policy(releases=LIST)
+    policy = tiny.site.policy("people")
+    expected = ["1: due 2025-04-01 06:00 UTC", "2: not before 2025-05-01 06:00 UTC"]
+    assert list(describe_timetable(policy, tiny.events(), SEEN)) == expected
+    for name in ("1", "2"):
+        tiny.flow(name).check_may_begin()
+    assert list(describe_timetable(policy, tiny.events(), SEEN)) == ["every release of the policy has been opened"]
+    tiny.write_policy()
+    assert list(describe_timetable(tiny.site.policy("people"), tiny.events(), SEEN)) == []
 
 
 # saying why not
@@ -462,9 +586,10 @@ def status(tiny: TinySite, now: datetime) -> dict[str, tuple[str, str]]:
 def test_status_of_a_timetable(tiny: TinySite, clock: Any, releases: str) -> None:
     """Waiting with the time until it is due, late after it, open with the reason when it was opened; the next one likewise."""
     first, second = FIRST[releases], SECOND[releases]
-    later = {"people/2": ("waiting", "")} if releases == LIST else {}
+    later = {"people/2": ("waiting", "not before 2025-05-01 06:00 UTC")} if releases == LIST else {}
     waits = {f"people/{first}": ("waiting", "due 2025-04-01 06:00 UTC")}
     assert status(tiny, SEEN) == status(tiny, DUE) == {**waits, **later}
+    later = later or {"people/2025-04": ("waiting", "due 2025-05-01 06:00 UTC")}
     assert describe_late(tiny.site, tiny.site.policy("people"), now=DUE) == ""
     assert status(tiny, DUE + MINUTE) == {f"people/{first}": ("late", "due 2025-04-01 06:00 UTC"), **later}
     late = f"Release {first} was due 2025-04-01 06:00 UTC."
@@ -472,7 +597,8 @@ def test_status_of_a_timetable(tiny: TinySite, clock: Any, releases: str) -> Non
     on_time(tiny, set_clock(clock, DUE + MINUTE))
     line = {f"people/{first}/r1": ("open", f"opened: {TIMETABLE}")}
     assert status(tiny, DUE + MINUTE) == {**line, f"people/{second}": ("waiting", "due 2025-05-01 06:00 UTC")}
-    assert status(tiny, AGAIN + MINUTE) == {**line, f"people/{second}": ("late", "due 2025-05-01 06:00 UTC")}
+    third = {} if releases == LIST else {"people/2025-05": ("waiting", "due 2025-06-01 06:00 UTC")}
+    assert status(tiny, AGAIN + MINUTE) == {**line, f"people/{second}": ("late", "due 2025-05-01 06:00 UTC"), **third}
     assert describe_late(tiny.site, tiny.site.policy("people"), now=AGAIN) == ""
 
 
@@ -545,9 +671,10 @@ def test_status_shows_what_is_broken_beside_what_is_not(clock: Any, tmp_path: Pa
 def test_the_real_clock_is_used_when_no_other_is_given(clock: Any, tmp_path: Path) -> None:
     """By tick, `status` and lateness: a policy that was seen two days ago, and fires every minute, is late by now."""
     clock.moment = datetime.now(UTC) - timedelta(days=2)
-    day = last_ended("day", clock.moment + MINUTE)
+    day = name_period("day", clock.moment)
     tiny = site_of(tmp_path / "site", '{every: day, cron: "* * * * *"}', rows=make_rows(20, releases=[day]))
-    assert [(line.release, line.state) for line in list_releases(tiny.site)[0]] == [(f"people/{day}", "late")]
+    first, *_, last = list_releases(tiny.site)[0]
+    assert ((first.release, first.state), last.state) == ((f"people/{day}", "late"), "waiting")
     assert describe_late(tiny.site, tiny.site.policy("people")).startswith(f"Release {day} was due ")
     assert tick(tiny.site, "people", why=TIMETABLE, has_run=always).release == ReleaseId("people", day)
 
@@ -555,8 +682,8 @@ def test_the_real_clock_is_used_when_no_other_is_given(clock: Any, tmp_path: Pat
 def test_status_says_that_the_ledger_keeps_a_release_late(tmp_path: Path, clock: Any) -> None:
     """Nobody looks for another reason: what is left is told beside what is due."""
     clock.moment = datetime.now(UTC) - timedelta(days=2)
-    day = last_ended("day", clock.moment + MINUTE)
+    day = name_period("day", clock.moment)
     tiny = site_of(tmp_path / "site", '{every: day, cron: "* * * * *"}', rows=make_rows(20, releases=[day]))
     tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    [line] = list_releases(tiny.site)[0]
+    line = list_releases(tiny.site)[0][0]
     assert (line.state, "the ledger would refuse it: 1 is left of 1 (epsilon, iDP, column)" in line.reason) == ("late", True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from release_pipeline.flow.admission import NEEDS_RELEASES
@@ -12,10 +13,9 @@ from release_pipeline.flow.exposure import read_exposure
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_standings
-from release_pipeline.flow.timetable import next_release
+from release_pipeline.flow.timetable import describe_timetable, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
-from release_pipeline.policy.periods import next_period
 from release_pipeline.policy.plan import count_of
 from release_pipeline.policy.populations import find_population, load_populations
 from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
@@ -139,6 +139,13 @@ def describe_room(site: Site, policy: Policy, *, rows: int | None) -> Iterator[s
         yield f"{which}, which {take}, {room if room < len(ahead) else 'all'} fit"
 
 
+def describe_coming(site: Site, policy: Policy) -> Iterator[str]:
+    """What the timetable of a policy opens when, as the site's registry stands; nothing where there is none."""
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    yield from describe_timetable(policy, events, datetime.now(UTC))
+
+
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     """The ledger for a script; amounts are texts, exact, and "infinity"."""
     account = ledger.account
@@ -183,9 +190,7 @@ def _ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> 
     waiting = [str(known) for known in opened if known not in charged]
     begun = {known.release for known in standings if known.policy == policy.policy}
     names = [name for name in policy.release_names if name not in begun]
-    upcoming = next_release(policy, events, datetime.now(UTC))
-    if policy.every and upcoming is not None:
-        names = [upcoming.release]
-        while len(names) + len(waiting) < MOST_AHEAD:
-            names.append(next_period(policy.every, names[-1]))
+    if policy.every:
+        coming = islice(next_releases(policy, events, datetime.now(UTC)), max(1, MOST_AHEAD - len(waiting)))
+        names = [upcoming.release for upcoming in coming]
     return [*waiting, *(f"{policy.policy}/{name}/r1" for name in names)]

@@ -16,9 +16,10 @@ from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
 from release_pipeline.flow.sums import is_whole
-from release_pipeline.flow.timetable import next_release, words_of
+from release_pipeline.flow.timetable import describe_due, next_releases
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
+from release_pipeline.policy.calendar import Upcoming
 from release_pipeline.store.ledger import charges_of, list_next_losses
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
@@ -28,6 +29,7 @@ SCOPE_WORDS = {
     "table": "for the whole table",
     "class": "within each class",
 }
+MOST_LATE = 12  # periods of a series that are late, told one by one
 KINDS = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)"}
 
 
@@ -120,18 +122,28 @@ def _lines_of(
 ) -> Iterator[Line]:
     """The releases of one policy: those that it names in its order, or by period as they were opened; and the next one."""
     begun = [known.release for known in standings if known.policy == policy.policy]
-    upcoming = next_release(policy, events, now)
-    names = sorted({*begun, upcoming.release}) if policy.every and upcoming else policy.release_names
+    coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
+    names = sorted({*begun, *coming}) if policy.every else policy.release_names
     for name in names:
         mine = [known for id, known in sorted(standings.items()) if (id.policy, id.release) == (policy.policy, name)]
         if mine:
             yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in mine)
-        elif upcoming is not None and name == upcoming.release and upcoming.due is not None:
+        elif policy.cron is not None:
+            upcoming = coming[name]
             late = upcoming.is_late(now)
             refused = _find_refusal(caps, policy, name, events) if late and caps is not None else ""
-            yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"due {words_of(upcoming.due)}{refused}")
+            due = describe_due(upcoming, policy)
+            yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"{due}{refused}")
         else:
-            yield Line(f"{policy.policy}/{name}", "waiting" if policy.cron else "open")
+            yield Line(f"{policy.policy}/{name}", "open")
+
+
+def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> Iterator[Upcoming]:
+    """The releases that come: all of a list; of periods those that are late, the first few, and the next one."""
+    for place, upcoming in enumerate(next_releases(policy, events, now), start=1):
+        yield upcoming
+        if policy.every and (place == MOST_LATE or not upcoming.is_late(now)):
+            return
 
 
 def _find_refusal(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.calendar import Upcoming, find_upcoming
+from release_pipeline.policy.calendar import Upcoming, find_upcoming, list_upcoming, longest_wait
 from release_pipeline.policy.cron import Cron
-from release_pipeline.policy.periods import KINDS, Every, begin_of, end_of, last_ended, name_period, next_period
+from release_pipeline.policy.periods import KINDS, Every, begin_of, end_of, name_period, next_period
 
 MONTHLY = "0 6 1 * *"
 SECOND = timedelta(seconds=1)
@@ -35,10 +36,15 @@ def at(*parts: int) -> datetime:
 
 
 def upcoming(
-    releases: str, opened: Mapping[str, datetime] | None = None, *, seen: datetime | None = None, now: datetime
+    releases: str,
+    opened: Mapping[str, datetime] | None = None,
+    *,
+    charged: Collection[str] = (),
+    seen: datetime | None = None,
+    now: datetime,
 ) -> tuple:
     """The next release and when it is due; nothing if there is none."""
-    found = find_upcoming(policy_of(releases), opened or {}, seen=seen, now=now)
+    found = find_upcoming(policy_of(releases), opened or {}, charged=charged, seen=seen, now=now)
     return () if found is None else (found.release, found.due)
 
 
@@ -136,14 +142,87 @@ def test_a_missed_tick_of_a_list_leaves_the_release_due_since_then() -> None:
 # periods
 
 
-def test_the_first_period_is_the_last_that_has_ended_when_the_timetable_fires_first() -> None:
-    """Seen in March, fired on the first of April: March. Late or not, it stays that one until it is opened."""
+def test_the_first_period_is_the_one_in_which_the_policy_was_seen() -> None:
+    """Seen in March: March, and nothing that had ended before. Late or not, it stays that one until it is opened."""
     releases = f'{{every: month, cron: "{MONTHLY}"}}'
     for now in (at(2026, 3, 15), at(2026, 4, 1, 6), at(2026, 8, 15)):
         assert upcoming(releases, seen=at(2026, 3, 15), now=now) == ("2026-03", at(2026, 4, 1, 6))
     assert upcoming(releases, now=at(2026, 3, 15)) == ("2026-03", at(2026, 4, 1, 6))
-    assert upcoming(releases, seen=at(2026, 4, 1, 5, 59), now=NOW) == ("2026-03", at(2026, 4, 1, 6))
-    assert upcoming(releases, seen=at(2026, 4, 1, 6), now=NOW) == ("2026-04", at(2026, 5, 1, 6))
+    assert upcoming(releases, seen=at(2026, 3, 31, 23, 59, 59), now=NOW) == ("2026-03", at(2026, 4, 1, 6))
+    assert upcoming(releases, seen=at(2026, 4, 1), now=NOW) == ("2026-04", at(2026, 5, 1, 6))
+
+
+def test_a_timetable_that_fires_daily_opens_no_quarter_that_had_ended_before() -> None:
+    """A policy that is noted on a day in May, looked at every minute: the second quarter, once it has ended; not the first."""
+    for cron in ("* * * * *", "0 6 * * *"):
+        name, due = upcoming(f'{{every: quarter, cron: "{cron}"}}', seen=at(2026, 5, 20), now=at(2026, 5, 21))
+        assert (name, due) == ("2026-Q2", Cron.parse(cron).next_after(at(2026, 7, 1) - SECOND))
+
+
+def test_a_series_begins_where_the_policy_says() -> None:
+    """With what had ended before it was seen, too: due at the first firing after it was, all of it, and then in order, each after
+    its end. A first one that is still to come is waited for."""
+    releases = f'{{every: month, first: 2025-12, cron: "{MONTHLY}"}}'
+    policy, seen = policy_of(releases), at(2026, 2, 10)
+    found = islice(list_upcoming(policy, {}, seen=seen, now=at(2026, 2, 11)), 4)
+    assert [(one.release, one.due) for one in found] == [
+        ("2025-12", at(2026, 3, 1, 6)),
+        ("2026-01", at(2026, 3, 1, 6)),
+        ("2026-02", at(2026, 3, 1, 6)),
+        ("2026-03", at(2026, 4, 1, 6)),
+    ]
+    later = f'{{every: month, first: 2027-01, cron: "{MONTHLY}"}}'
+    assert upcoming(later, seen=seen, now=NOW) == ("2027-01", at(2027, 2, 1, 6))
+    assert upcoming(later, {"2026-02": NOW}, charged=["2026-02"], seen=seen, now=NOW) == ("2027-01", at(2027, 2, 1, 6))
+
+
+def test_nothing_before_a_charged_release_comes_by_itself() -> None:
+    """What a person charged out of turn ends what lies before it, and the next one says what was left out; what was charged
+    before the series' beginning plays no part, nor does what was opened and not charged."""
+    policy, moment = policy_of(f'{{every: quarter, first: 2025-Q1, cron: "{MONTHLY}"}}'), at(2026, 5, 1)
+    opened = dict.fromkeys(["2025-Q2", "2026-Q1"], moment)
+
+    def first(charged: Collection[str]) -> tuple[str, tuple[str, ...]]:
+        found = find_upcoming(policy, opened, charged=charged, seen=moment, now=moment)
+        assert found is not None
+        return found.release, found.left_out
+
+    assert first([]) == ("2025-Q1", ())
+    assert first(["2025-Q2"]) == ("2025-Q3", ("2025-Q1",))
+    assert first(["2025-Q2", "2026-Q1"]) == first(["2026-Q1"]) == ("2026-Q2", ("2025-Q1", "2025-Q3", "2025-Q4"))
+    assert first(["2024-Q4", "2019", "2025-01", "elsewhere"]) == ("2025-Q1", ())
+    second = list(islice(list_upcoming(policy, opened, charged=["2026-Q1"], seen=moment, now=moment), 3))
+    assert [one.left_out for one in second[1:]] == [(), ()]
+
+
+def test_the_releases_of_a_list_come_one_after_the_other() -> None:
+    """The next one is due; those after it not before the firings that follow, from now on where it is late: they are not late."""
+    found = list(list_upcoming(policy_of(TIMED), {"b": at(2026, 1, 5)}, seen=at(2026, 1, 1), now=NOW))
+    assert found == [Upcoming("a", at(2026, 2, 1, 6)), Upcoming("c", at(2026, 4, 1, 6), earliest=True)]
+    found = list(list_upcoming(policy_of(TIMED), {}, seen=at(2026, 3, 2), now=NOW))
+    assert [one.due for one in found] == [at(2026, 4, 1, 6), at(2026, 5, 1, 6), at(2026, 6, 1, 6)]
+    assert [one.is_late(at(2030, 1, 1)) for one in found] == [True, False, False]
+    assert [one.due for one in list_upcoming(policy_of(LISTED), {}, seen=None, now=NOW)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("releases", "days"),
+    [
+        (f'{{every: month, cron: "{MONTHLY}"}}', 31),
+        ('{every: month, cron: "* * * * *"}', 31),
+        ('{every: quarter, cron: "* * * * *"}', 92),
+        ('{every: quarter, cron: "0 6 * * *"}', 92),
+        ('{every: year, cron: "0 6 2 1 *"}', 366),
+        ('{every: year, cron: "0 0 29 2 *"}', 366 + 3 * 365),
+        ('{every: day, cron: "* * * * *"}', 1),
+        ('{every: day, cron: "0 6 * * mon"}', 7),
+        (TIMED, None),
+        (LISTED, None),
+    ],
+)
+def test_the_longest_wait_is_between_two_periods(releases: str, days: int | None) -> None:
+    """By the period where the timetable fires oftener, by the timetable where it fires more seldom; a list ends, and has none."""
+    assert longest_wait(policy_of(releases)) == (None if days is None else timedelta(days=days))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +245,11 @@ def test_the_next_period_is_due_at_the_first_firing_after_its_end(
 ) -> None:
     """Also at its very end; when the one before was opened plays no part."""
     for moment in (at(2020, 1, 1), at(2030, 1, 1)):
-        assert upcoming(f'{{every: {every}, cron: "{cron}"}}', {opened: moment}, seen=NOW, now=NOW) == expected
+        releases = f'{{every: {every}, first: "{opened}", cron: "{cron}"}}'
+        seen = at(2019, 1, 1)
+        assert upcoming(releases, {opened: moment}, seen=seen, now=NOW) == expected
+        without = releases.replace(f'first: "{opened}", ', "")
+        assert upcoming(without, {opened: moment}, seen=begin_of(every, opened), now=NOW) == expected  # type: ignore[arg-type]
 
 
 def test_missed_ticks_leave_no_period_out() -> None:
@@ -188,8 +271,8 @@ def test_missed_ticks_leave_no_period_out() -> None:
 
 
 def test_a_gap_comes_before_what_follows_it() -> None:
-    """A month that nobody opened, between two that were; and names of another kind are not counted."""
-    releases = f'{{every: month, cron: "{MONTHLY}"}}'
+    """A month that nobody opened, between two that were opened and not charged; and names of another kind are not counted."""
+    releases = f'{{every: month, first: 2026-01, cron: "{MONTHLY}"}}'
     opened = dict.fromkeys(["2026-03", "2026-01", "2026-Q1", "2019", "once"], NOW)
     assert upcoming(releases, opened, seen=NOW, now=NOW)[0] == "2026-02"
     assert upcoming(releases, opened | {"2026-02": NOW}, seen=NOW, now=NOW)[0] == "2026-04"
@@ -209,13 +292,9 @@ def test_a_period_is_never_due_before_its_end_and_follows_the_opened_ones(
     for _ in range(count):
         names.append(next_period(every, names[-1]))
     policy = policy_of(f'{{every: {every}, cron: "{cron}"}}')
-    found = find_upcoming(policy, dict.fromkeys(names[:-1], NOW), seen=NOW, now=NOW)
+    found = find_upcoming(policy, dict.fromkeys(names[:-1], NOW), seen=moment.replace(tzinfo=UTC), now=NOW)
     assert found is not None
     assert found.due is not None
-    if count:
-        assert found.release == names[-1]
-        assert found.due == Cron.parse(cron).next_after(end_of(every, names[-1]) - timedelta(microseconds=1))
-    else:
-        assert found.release == last_ended(every, found.due)
-        assert found.due > NOW
+    assert found.release == names[-1]
+    assert found.due == Cron.parse(cron).next_after(end_of(every, names[-1]) - timedelta(microseconds=1))
     assert begin_of(every, found.release) < end_of(every, found.release) <= found.due

@@ -99,6 +99,7 @@ def test_a_series_without_end_stays_one_whatever_its_epsilon() -> None:
     ("old", "new", "line"),
     [
         (MONTHLY, MONTHLY.replace("month", "quarter"), "releases.every: month -> quarter"),
+        (MONTHLY, MONTHLY.replace("month", "month, first: 2026-01"), "releases.first: nothing -> 2026-01"),
         (MONTHLY, MONTHLY.replace("0 6 1", "30 6 1"), "releases.cron: 0 6 1 * * -> 30 6 1 * *"),
         (SCHEDULED, SCHEDULED.replace("0 6 1", "30 6 1"), "releases.cron: 0 6 1 * * -> 30 6 1 * *"),
     ],

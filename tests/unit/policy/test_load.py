@@ -50,7 +50,7 @@ TWO = '["1", "2"]'
 LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
 CRON = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
-FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, cron: '0 6 1 * *'}."
+FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, first: 2026-01, cron: '0 6 1 * *'}."
 ONE_KIND = "releases: a mapping: a timetable has either a list of releases or 'every' with a period."
 NOT_COMPARED = ("differencing_below: 3, ", "")
 
@@ -339,6 +339,27 @@ IN_WORDS = [
         "list",
         "releases.list: a list: holds the same entry twice.",
     ),
+    case(
+        "first-of-another-period",
+        TWO,
+        '{every: month, first: 2026-Q1, cron: "0 6 1 * *"}',
+        "first",
+        "releases.first: '2026-Q1': '2026-Q1' is not the name of a month, like 2026-03.",
+    ),
+    case(
+        "first-that-is-none",
+        TWO,
+        '{every: day, first: 2026-02-30, cron: "0 6 1 * *"}',
+        "first",
+        "releases.first: '2026-02-30': '2026-02-30' is not a day that there is.",
+    ),
+    case(
+        "first-of-a-list",
+        TWO,
+        '{list: ["1"], first: "1", cron: "0 6 1 * *"}',
+        "first",
+        "releases.first: '1': says which period a series begins with, and is for 'every': a list begins with its first release.",
+    ),
     case("text", "known sites", "5", "why: 5", "columns.site.why: '5' is not a text. Put it in quotes if it is meant as one."),
     case(
         "dropped-number",
@@ -473,7 +494,7 @@ def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, sugge
 
 
 @pytest.mark.parametrize(
-    ("key", "suggestion"), [("zone", "Known: list, every, cron."), ("crom", "Did you mean 'cron'?"), ("until", "Known: ")]
+    ("key", "suggestion"), [("zone", "Known: list, every, first, cron."), ("crom", "Did you mean 'cron'?"), ("until", "Known: ")]
 )
 @pytest.mark.parametrize("schedule", [LIST, MONTHLY], ids=["list", "periods"])
 def test_unknown_keys_of_a_timetable_are_errors(schedule: str, key: str, suggestion: str) -> None:
@@ -946,6 +967,26 @@ def test_releases_by_period_have_no_names_of_their_own(every: str) -> None:
     assert policy.cron.text == "30 5 * * mon"
 
 
+@pytest.mark.parametrize(
+    ("every", "first"),
+    [("day", "2026-03-31"), ("week", "2026-W09"), ("month", "2026-03"), ("quarter", "2026-Q1"), ("year", "2026")],
+)
+def test_a_series_may_say_where_it_begins(every: str, first: str) -> None:
+    """By the name of a period, in quotes or not."""
+    for said in (first, f"'{first}'"):
+        policy = parse((TWO, f'{{every: {every}, first: {said}, cron: "30 5 * * mon"}}'))
+        assert (policy.every, policy.first, policy.release_names) == (every, first, ())
+    assert parse((TWO, f'{{every: {every}, cron: "30 5 * * mon"}}')).first is None
+
+
+def test_policies_from_before_a_series_could_say_where_it_begins_keep_their_hash() -> None:
+    """Their canonical form has nothing of it, as they were approved."""
+    told = json.loads(parse((TWO, MONTHLY)).canonical_json())["releases"]
+    assert told == {"cron": "0 6 1 * *", "every": "month", "list": None}
+    listed = json.loads(parse((TWO, LIST)).canonical_json())["releases"]
+    assert listed == {"cron": "0 6 1 * *", "every": None, "list": ["1", "2"]}
+
+
 def test_without_a_timetable_somebody_opens_the_releases() -> None:
     """Neither cron nor period: a list, or one release called once."""
     once = parse((TWO, "once"), (", release_column: wave", ""), NOT_COMPARED)
@@ -1020,6 +1061,8 @@ DIFFERENT = {
     "periods": [(TWO, MONTHLY)],
     "other-periods": [(TWO, MONTHLY.replace("month", "quarter"))],
     "other-timetable-of-periods": [(TWO, MONTHLY.replace("0 6 1", "0 6 2"))],
+    "first-of-periods": [(TWO, MONTHLY.replace("month", "month, first: 2026-01"))],
+    "other-first-of-periods": [(TWO, MONTHLY.replace("month", "month, first: 2026-02"))],
     "method": [("idp-cbls", "idp-ls")],
     "epsilon": [("epsilon: 2", "epsilon: 2.000000001")],
     "k": [("k: 5,", "k: 4,")],
@@ -1058,8 +1101,9 @@ DIFFERENT = {
     [
         (LIST, "{cron: '0   6 1 * *', list: [1, 2]}"),
         (MONTHLY, '\n  cron: "0 6 1 * * "\n  every: month'),
+        (MONTHLY.replace("month", "year, first: 2026"), '\n  first: "2026"\n  cron: "0 6 1 * * "\n  every: year'),
     ],
-    ids=["list", "periods"],
+    ids=["list", "periods", "periods from one on"],
 )
 def test_hash_ignores_how_a_timetable_is_written(old: str, new: str) -> None:
     """Order, style and spaces of a timetable do not change the hash either."""

@@ -365,8 +365,8 @@ def series(releases: str, gates: str = "{min_rows: 1000}") -> dict[str, Any]:
             "a release for every month that has ended, opened by the timetable '0 6 1 * *' (UTC)",
         ),
         (
-            '{every: quarter, cron: "0 6 2 1,4,7,10 *"}',
-            "a release for every quarter that has ended, opened by the timetable '0 6 2 1,4,7,10 *' (UTC)",
+            '{every: quarter, first: 2026-Q2, cron: "0 6 2 1,4,7,10 *"}',
+            "a release for every quarter that has ended from 2026-Q2 on, opened by the timetable '0 6 2 1,4,7,10 *' (UTC)",
         ),
     ],
 )

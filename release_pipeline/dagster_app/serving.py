@@ -1,0 +1,98 @@
+"""A program that serves until somebody stops it, and the end of everything that it started.
+
+It runs in a session of its own, so that all that it starts can be found and ended together. That is not left to the program: what
+a shell starts in the background ignores SIGINT, and Dagster makes SIGTERM do whatever SIGINT does, so that it ignored both; and a
+server that is stopped between two of its children leaves the first behind.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_GRACE_SECONDS = 75.0  # Dagster gives each of its services a minute
+_LEFTOVER_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
+
+
+def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> int:
+    """Run `program` in `folder` until it ends or this process is asked to stop, by SIGTERM, SIGINT, or SIGHUP; gives its exit
+    code, or 0 after being asked. Nothing that it started is left then. Who asks twice does not want to wait."""
+    with _heard() as asked:  # before anything is started: whoever asks from now on is answered
+        server = subprocess.Popen(program, cwd=folder, env=environment, start_new_session=True)  # noqa: S603  our own program
+        try:
+            while server.poll() is None and not asked:
+                time.sleep(_LOOK_SECONDS)
+            if asked:
+                _send(server.pid, signal.SIGTERM, alone=True)
+                _wait(server, asked, _GRACE_SECONDS)
+        finally:
+            _end_all(server, asked)
+        return 0 if asked else server.returncode
+
+
+@contextmanager
+def _heard() -> Iterator[list[int]]:
+    """The signals that ask to stop only add their number to the list; those that are ignored stay ignored."""
+    asked: list[int] = []
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in _STOPPING}
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        handler = before[number]
+        if callable(handler):
+            try:
+                handler(number, frame)
+            except KeyboardInterrupt:
+                asked.append(number)
+        else:
+            asked.append(number)
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, hear)
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _wait(server: subprocess.Popen[bytes], asked: list[int], seconds: float) -> None:
+    """Until the server has ended, the time is over, or somebody asks once more."""
+    times, end = len(asked), time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < end and len(asked) == times:
+        time.sleep(_LOOK_SECONDS)
+
+
+def _end_all(server: subprocess.Popen[bytes], asked: list[int]) -> None:
+    """No process of the server's session is left: those that do not end by themselves are told to, and then killed."""
+    times = len(asked)
+    for number in (0, signal.SIGTERM, signal.SIGKILL):
+        _send(server.pid, number)
+        end = time.monotonic() + _LEFTOVER_SECONDS
+        while _is_there(server) and time.monotonic() < end and (len(asked) == times or number == signal.SIGKILL):
+            time.sleep(_LOOK_SECONDS)
+        if not _is_there(server):
+            return
+
+
+def _is_there(server: subprocess.Popen[bytes]) -> bool:
+    server.poll()  # it must not stay a zombie of ours, which counts as one of its group
+    return _send(server.pid, 0)
+
+
+def _send(group: int, number: int, *, alone: bool = False) -> bool:
+    """Whether there was anybody to send a signal to."""
+    try:
+        (os.kill if alone else os.killpg)(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
