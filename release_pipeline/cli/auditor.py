@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import add_home, read_release_of
+from release_pipeline.cli.options import add_home, add_json, print_json, read_release_of
 
 
 def add_commands(commands: Any) -> None:
@@ -36,7 +35,7 @@ def add_commands(commands: Any) -> None:
         metavar="FINGERPRINT",
         help="the officer's fingerprint, as you got it in another way; again for an earlier officer's",
     )
-    verify.add_argument("--json", action="store_true", help="the findings as JSON")
+    add_json(verify, "the findings")
     verify.set_defaults(run=_verify)
 
 
@@ -50,15 +49,13 @@ def _dossier(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.publication.verification import UNCOMPARED, find_officers, verify
+    from release_pipeline.flow.publication.verification import examine
 
-    findings = verify(options.path, options.officer)
-    failed = sum(finding.level == "FAIL" for finding in findings)
+    found = examine(options.path, options.officer)
     if options.json:
-        print(json.dumps([{"level": finding.level, "words": finding.words} for finding in findings], indent=2))
+        print_json(found.to_json())
     else:
-        for finding in findings:
+        for finding in found.findings:
             print(finding)
-        compared = find_officers(options.path, options.officer)
-        print(f"NOT verified: {failed} failed." if failed else f"Verified: nothing failed.{'' if compared else UNCOMPARED}")
-    return int(failed > 0)
+        print(found.verdict)
+    return int(found.failed > 0)
