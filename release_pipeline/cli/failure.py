@@ -55,7 +55,7 @@ class Parser(argparse.ArgumentParser):
 
     _given: Sequence[str] = ()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Remember what was given."""
         self._given = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)
