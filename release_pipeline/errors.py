@@ -8,7 +8,6 @@ NumPy fill theirs with cells of the data.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 
 class ReleasePipelineError(Exception):
@@ -92,7 +91,7 @@ class PolicyInvalid(ReleasePipelineError):
     (`policy.documents.Fault`)."""
 
     def __init__(
-        self, what: str, *, problems: tuple[str, ...], faults: tuple[Any, ...] = (), where: str = "", remedy: str = ""
+        self, what: str, *, problems: tuple[str, ...], faults: tuple[object, ...] = (), where: str = "", remedy: str = ""
     ) -> None:
         self.problems = self.details = problems
         self.faults = faults

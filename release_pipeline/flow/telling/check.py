@@ -79,5 +79,6 @@ def view_check(check: Check) -> CheckDocument:
 
 def view_refusal(refused: PolicyInvalid) -> InvalidDocument:
     """The errors of a policy for a script."""
-    faults = refused.faults or (Fault(refused.where, None, None, "", refused.what, refused.remedy),)
+    faults = tuple(fault for fault in refused.faults if isinstance(fault, Fault))
+    faults = faults or (Fault(refused.where, None, None, "", refused.what, refused.remedy),)
     return InvalidDocument(errors=refused.problems or (str(refused),), problems=faults)

@@ -308,7 +308,7 @@ def test_plan_as_json() -> None:
     assert plan == {
         "policy": "people",
         "steward": "ana",
-        "population": "folk",
+        "population": "people",
         "hash": policy.canonical_hash(),
         "method": "dp-um",
         "k": 5,
