@@ -8,6 +8,7 @@ NumPy fill theirs with cells of the data.
 from __future__ import annotations
 
 import errno
+import re
 from pathlib import Path
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -17,11 +18,18 @@ _KEPT = "Then try again: nothing that was stored or charged is lost."
 class ReleasePipelineError(Exception):
     """What is wrong, where, and the remedy, in words for a person.
 
-    `exit_code` is what the command line returns: 1 for refused or failed, 2 for wrong usage.
+    `exit_code` is what the command line returns: 1 for refused or failed, 2 for wrong usage. `code` is the kind of error for a
+    script, by its name: that of `OverCap` is over-cap. `cause`: the error that this one passes on in a sentence of its own.
     """
 
     exit_code = 1
+    code: str = "failed"
+    cause: ReleasePipelineError | None = None
     details: tuple[str, ...] = ()  # one sentence each, where there are several reasons
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         self.what = what
@@ -120,10 +128,14 @@ class DataRefused(ReleasePipelineError):
 
 
 class PolicyInvalid(ReleasePipelineError):
-    """A policy file has errors; `problems` has all of them, each with its place."""
+    """A policy file has errors; `problems` has all of them in words, each with its place, and `faults` the same in parts
+    (`policy.documents.Fault`)."""
 
-    def __init__(self, what: str, *, problems: tuple[str, ...], where: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, what: str, *, problems: tuple[str, ...], faults: tuple[object, ...] = (), where: str = "", remedy: str = ""
+    ) -> None:
         self.problems = self.details = problems
+        self.faults = faults
         super().__init__(what, where=where, remedy=remedy)
 
 

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, TypedDict
 
 # --- Ed25519 after RFC 8032: verification alone, where nothing is secret, so nothing need take constant time --------------------
 
@@ -103,13 +103,96 @@ def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: level is "ok", "FAIL" or "note"; words are printable and say it all."""
+    """One line: level is "ok", "FAIL" or "note"; words are printable and say it all, what was looked at first, up to a colon."""
 
     level: str
     words: str
 
     def __str__(self) -> str:
         return f"{self.level:<4}  {self.words}"
+
+    @property
+    def name(self) -> str:
+        """What was looked at: a file, an event, a population; LOOSE where the words begin with no name."""
+        name, colon, _ = self.words.partition(": ")
+        return name if colon and name != _LOOSE else LOOSE
+
+    def to_json(self) -> CheckView:
+        """The line for a script."""
+        passed = {"ok": True, "FAIL": False}.get(self.level)
+        return {"name": self.name, "level": self.level, "passed": passed, "words": self.words}
+
+
+class CheckView(TypedDict):
+    """One line for a script."""
+
+    name: Annotated[str, "what was looked at: a file, or what is in it"]
+    level: Annotated[str, "pattern:^(ok|FAIL|note)$", "ok, FAIL, or note for what only a person can judge"]
+    passed: Annotated[bool | None, "true for ok, false for FAIL, null for a note"]
+    words: Annotated[str, "the line, as people read it"]
+
+
+class VerificationView(TypedDict):
+    """What `--json` prints."""
+
+    format: Annotated[str, "pattern:^release-pipeline/verify/1$", "the format and its version"]
+    path: Annotated[str, "what was checked, as it was named"]
+    kind: Annotated[str, "pattern:^(package|dossier|site)?$", "package, dossier or site; empty where it cannot even be told"]
+    ok: Annotated[bool, "whether nothing failed: with it the exit code is 0, else 1"]
+    failed: Annotated[int, "how many checks failed"]
+    fingerprint: Annotated[str | None, "that of the officer whom everything stands on; null where none is told"]
+    officers: Annotated[list[str], "the fingerprints of every officer who was met, earlier ones of the chain included"]
+    given: Annotated[list[str], "the fingerprints that they were compared with: --officer, or what a site pins"]
+    compared: Annotated[bool, "whether anybody compared: if not, `ok` says that it holds together, not whose it is"]
+    release: Annotated[str | None, "the release in it; null for a site"]
+    package_hash: Annotated[str | None, "SHA-256 of the package's list of sums; null for a site"]
+    checks: Annotated[list[CheckView], "everything that was checked, in order"]
+
+
+@dataclass
+class Verification:
+    """What was checked and what was found. `kind`: package, dossier or site; `officers`: the fingerprints of officers that were
+    met, the package's own first; `given`: those that they were compared with; `release` and `package_hash` (the SHA-256 of
+    the list of sums) are empty for a site, and where the package does not tell."""
+
+    path: str
+    kind: str = ""
+    given: list[str] = field(default_factory=list)
+    officers: list[str] = field(default_factory=list)
+    release: str = ""
+    package_hash: str = ""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """How many checks failed."""
+        return sum(finding.level == "FAIL" for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """The last line."""
+        return (
+            f"NOT verified: {self.failed} failed."
+            if self.failed
+            else f"Verified: nothing failed.{'' if self.given else UNCOMPARED}"
+        )
+
+    def to_json(self) -> VerificationView:
+        """The document for a script, release-pipeline/verify/1."""
+        return {
+            "format": "release-pipeline/verify/1",
+            "path": self.path,
+            "kind": self.kind,
+            "ok": not self.failed,
+            "failed": self.failed,
+            "fingerprint": self.officers[0] if self.officers else None,
+            "officers": self.officers,
+            "given": self.given,
+            "compared": bool(self.given),
+            "release": self.release or None,
+            "package_hash": self.package_hash or None,
+            "checks": [finding.to_json() for finding in self.findings],
+        }
 
 
 class WrongUsage(ValueError):
@@ -120,6 +203,7 @@ class WrongUsage(ValueError):
         super().__init__(what)
 
 
+_LOOSE, LOOSE = "signed by nobody and in no chain, so the word of who sent it", "other files"
 UNCOMPARED = " But nobody compared the officer's fingerprint: get it from the publisher, and name it with --officer."
 
 
@@ -139,7 +223,8 @@ def _printable(words: str) -> str:
 class _Report:
     def __init__(self, officer: str | Collection[str] | None) -> None:
         self.findings: list[Finding] = []
-        self._officers, self._told = [officer] if isinstance(officer, str) else list(officer or ()), set[str]()
+        self._officers, self._told = _list_officers(officer), set[str]()
+        self.officers: list[str] = []
         if not all(_HEX.fullmatch(fingerprint) for fingerprint in self._officers):
             raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key new` and `trust` print it.")
 
@@ -162,6 +247,8 @@ class _Report:
             self("ok" if known else "FAIL", f"{words}, {'as it was given' if known else 'which is not the one that was given'}")
         elif fingerprint not in self._told:
             self("note", f"{words}; everything stands on it: compare it with what the publisher tells by another channel")
+        if fingerprint not in self._told:
+            self.officers.append(fingerprint)
         self._told.add(fingerprint)
 
 
@@ -716,7 +803,7 @@ class _History:
 # --- A dossier ------------------------------------------------------------------------------------------------------------------
 
 
-def _check_dossier(report: _Report, tree: _Tree) -> None:
+def _check_dossier(report: _Report, tree: _Tree) -> _Package:
     listed = _check_sums(report, tree, beside=(), absent=lambda name: "")
     package = _check_package(report, tree.under("package"), data_may_be_away=True)
     keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, POPULATIONS, "candidate/SHA256SUMS"}
@@ -754,7 +841,8 @@ def _check_dossier(report: _Report, tree: _Tree) -> None:
     }
     bound |= {f"package/{name}.json" for name in TOMBSTONES}
     if loose := sorted({*listed, *tree.sizes} - bound):
-        report("note", f"signed by nobody and in no chain, so the word of who sent it: {', '.join(loose)}")
+        report("note", f"{_LOOSE}: {', '.join(loose)}")
+    return package
 
 
 def _check_candidate(report: _Report, tree: _Tree, package: _Package) -> str:
@@ -947,18 +1035,30 @@ def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | N
     `officer` is the fingerprint that the officer must have; several, if the office changed hands. `WrongUsage` unless there is
     something to be checked at all.
     """
-    report = _Report(officer)
+    return examine(path, officer).findings
+
+
+def examine(path: str | os.PathLike[str], officer: str | Collection[str] | None = None) -> Verification:
+    """Likewise, with what it is that was checked."""
+    report, kind, package = _Report(officer), "", _Package()
     try:
         with _open_tree(Path(path)) as tree:
             if any(name in (DOSSIER, EVENTS) or name.startswith(("package/", "candidate/")) for name in tree.sizes):
-                _check_dossier(report, tree)
+                kind = "dossier"
+                package = _check_dossier(report, tree)
             elif {SUMS, SUMS_SIG, CARD, KEYS, KEYS_SIG} & set(tree.sizes):
-                _check_package(report, tree, data_may_be_away=False)
+                kind = "package"
+                package = _check_package(report, tree, data_may_be_away=False)
             else:
                 raise WrongUsage(f"{path}: this is neither a package nor a dossier: there is no {SUMS} in it.")
     except Fault as fault:
         report("FAIL", f"{path}: {fault.what}")
-    return report.findings
+    given = _list_officers(officer)
+    return Verification(_printable(str(path)), kind, given, report.officers, package.release, package.hash, report.findings)
+
+
+def _list_officers(officer: str | Collection[str] | None) -> list[str]:
+    return [officer] if isinstance(officer, str) else list(officer or ())
 
 
 def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] | None = None) -> list[Finding]:
@@ -994,21 +1094,30 @@ def main(arguments: list[str] | None = None) -> int:
     here = Path(__file__).resolve().parent
     parser.add_argument("path", nargs="?", default=here, help="folder or zip (default: the folder that this file lies in)")
     parser.add_argument("--officer", action="append", metavar="FINGERPRINT", help="the officer's; again for an earlier officer's")
+    parser.add_argument("--json", action="store_true", help="the findings as JSON")
     wanted = parser.parse_args(arguments)
     try:
-        findings = verify_path(wanted.path, wanted.officer)
+        found = examine(wanted.path, wanted.officer)
     except WrongUsage as error:
         lines, code, where = [_printable(error.what)], 2, sys.stderr
+        if wanted.json:
+            print(json.dumps(_tell_usage(lines[0]), indent=2), flush=True)
     else:
-        failed = sum(finding.level == "FAIL" for finding in findings)
-        end = f"NOT verified: {failed} failed." if failed else f"Verified: nothing failed.{'' if wanted.officer else UNCOMPARED}"
-        lines, code, where = [*map(str, findings), end], int(failed > 0), sys.stdout
+        lines, code, where = [*map(str, found.findings), found.verdict], int(found.failed > 0), sys.stdout
+        if wanted.json:
+            lines = [json.dumps(found.to_json(), indent=2)]
     coding = where.encoding or "ascii"
     try:
         print("\n".join(lines).encode(coding, "backslashreplace").decode(coding), file=where, flush=True)
     except BrokenPipeError:  # whoever read it has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())
     return code
+
+
+def _tell_usage(what: str) -> dict[str, Any]:
+    """What cannot be checked, as a script reads it, release-pipeline/error/1."""
+    error = {"code": "wrong-usage", "what": what, "where": "", "remedy": "", "details": []}
+    return {"format": "release-pipeline/error/1", "command": "verify", "exit_code": 2, "error": error}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Finding:
 
     promise: str
     definition: str
-    measure: str
+    measure: Literal["epsilon", "records"]
     claimed: float
     proved: float
     draws: int
@@ -63,20 +64,6 @@ class Finding:
     def holds(self) -> bool:
         """Whether nothing was found that breaks it."""
         return self.proved >= self.claimed if self.measure == "records" else self.proved <= self.claimed
-
-    def to_json(self) -> dict[str, str | float | int | bool]:
-        """As files and other programs have it."""
-        return {
-            "promise": self.promise,
-            "definition": self.definition,
-            "measure": self.measure,
-            "claimed": self.claimed,
-            "proved": round(self.proved, 4),
-            "holds": self.holds,
-            "draws": self.draws,
-            "tables": self.tables,
-            "view": self.view,
-        }
 
 
 def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import PROGRAM, Progress, add_home, read_release_of
+from release_pipeline.cli.options import PROGRAM, Progress, add_home, add_json, print_json, read_release_of
 from release_pipeline.errors import WrongUsage
 
 
@@ -38,7 +37,7 @@ def add_commands(commands: Any) -> None:
         metavar="FINGERPRINT",
         help="the officer's fingerprint, as you got it in another way; again for an earlier officer's",
     )
-    verify.add_argument("--json", action="store_true", help="the findings as JSON")
+    add_json(verify, "the findings")
     verify.set_defaults(run=_verify)
 
     claims = commands.add_parser(
@@ -52,7 +51,7 @@ def add_commands(commands: Any) -> None:
     claims.add_argument("policy", type=Path, nargs="?", metavar="POLICY", help="the policy file")
     claims.add_argument("--all-methods", action="store_true", help="every method, scope and option, with made-up policies")
     claims.add_argument("--quick", action="store_true", help="fewer draws, under a minute")
-    claims.add_argument("--json", action="store_true", help="the findings as JSON")
+    add_json(claims, "the findings")
     claims.add_argument("--home", type=Path, help="the site that keeps the findings (default: the one that the policy lies in)")
     claims.set_defaults(run=_audit_claims)
 
@@ -67,26 +66,25 @@ def _dossier(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.publication.verification import UNCOMPARED, find_officers, verify
+    from release_pipeline.flow.publication.verification import examine
 
-    findings = verify(options.path, options.officer)
-    failed = sum(finding.level == "FAIL" for finding in findings)
+    found = examine(options.path, options.officer)
     if options.json:
-        print(json.dumps([{"level": finding.level, "words": finding.words} for finding in findings], indent=2))
+        print_json(found.to_json())
     else:
-        for finding in findings:
+        for finding in found.findings:
             print(finding)
-        compared = find_officers(options.path, options.officer)
-        print(f"NOT verified: {failed} failed." if failed else f"Verified: nothing failed.{'' if compared else UNCOMPARED}")
-    return int(failed > 0)
+        print(found.verdict)
+    return int(found.failed > 0)
 
 
 def _audit_claims(options: argparse.Namespace) -> int:
     if (options.policy is None) != options.all_methods:
         raise WrongUsage("audit-claims is of one policy, or of every method.", remedy="Name POLICY, or --all-methods.")
-    from release_pipeline.flow.claims import audit_all_methods, audit_policies, describe_audit, keep_audit
+    from release_pipeline.flow.claims import audit_all_methods, audit_policies, describe_audit, keep_audit, view_audit
     from release_pipeline.flow.site import find_site
     from release_pipeline.policy import load_policy
+    from release_pipeline.policy.documents import to_json
 
     progress = Progress()
     if options.all_methods:
@@ -99,7 +97,7 @@ def _audit_claims(options: argparse.Namespace) -> int:
             file = keep_audit(find_site(home), policy, audited)
             print(f"{PROGRAM}: kept for the dossiers of this policy: {file}", file=sys.stderr)
     if options.json:
-        print(json.dumps(audited.to_json(), indent=2))
+        print_json(to_json(view_audit(audited)))
     else:
         print(describe_audit(audited))
         count = sum(map(len, audited.findings.values()))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from release_pipeline.errors import WrongUsage
 
@@ -35,6 +36,16 @@ class Progress:
 def add_home(command: argparse.ArgumentParser) -> None:
     """--home, the site that the command is about."""
     command.add_argument("--home", type=Path, help="the site (default: RELEASE_PIPELINE_HOME, or here if there is a policies/)")
+
+
+def add_json(command: argparse._ActionsContainer, what: str) -> None:
+    """--json, for scripts."""
+    command.add_argument("--json", action="store_true", help=f"{what} as JSON, errors too: docs/json.md says what is in it")
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """A document on standard output."""
+    print(json.dumps(document, indent=2, allow_nan=False))
 
 
 def add_key(command: argparse.ArgumentParser, whose: str) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import Progress, positive
+from release_pipeline.cli.options import Progress, add_json, positive, print_json
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 
 
@@ -29,7 +28,7 @@ def add_commands(commands: Any) -> None:
     )
     check.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
     check.add_argument("--rows", type=positive, help="plan for this many records (default: the policy's min_rows)")
-    check.add_argument("--json", action="store_true", help="the plan or the errors as JSON")
+    add_json(check, "the plan or the errors")
     check.add_argument("--home", type=Path, help="the site whose ledger is shown (default: the one that the policy lies in)")
     check.set_defaults(run=_check)
 
@@ -75,36 +74,21 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from release_pipeline.policy import load_policy
-    from release_pipeline.policy.load import check_name
-    from release_pipeline.policy.plan import check_rows, describe_plan, make_plan, plan_to_json
+    from release_pipeline.flow.telling.check import check_policy, describe_check, view_check, view_refusal
+    from release_pipeline.policy.documents import to_json
 
     try:
-        policy = load_policy(options.policy)
-        if options.policy.resolve().parent.name == "policies":
-            check_name(policy, options.policy)
-        if options.rows is not None:
-            check_rows(policy, options.rows)
-        plan = make_plan(policy, rows=options.rows)
+        check = check_policy(options.policy, rows=options.rows, home=options.home)
     except PolicyInvalid as error:
         if not options.json:
             raise
-        print(json.dumps({"valid": False, "errors": list(error.problems) or [str(error)]}, indent=2))
+        print_json(to_json(view_refusal(error)))
         return error.exit_code
     if options.json:
-        print(json.dumps({"valid": True, **plan_to_json(plan)}, indent=2))
+        print_json(to_json(view_check(check)))
         return 0
-    print("\n".join(describe_plan(plan)))
-    home = options.home or options.policy.resolve().parent.parent
-    if (home / "populations.yaml").is_file():
-        from release_pipeline.flow.site import find_site
-        from release_pipeline.flow.telling.ledger import describe_coming, describe_room
-
-        site = find_site(home)
-        for line in describe_coming(site, plan.policy):
-            print(f"{'timetable':<12}{line}")
-        for line in describe_room(site, plan.policy, rows=plan.rows):
-            print(f"{'ledger':<12}{line}")
+    for line in describe_check(check):
+        print(line)
     return 0
 
 

@@ -12,6 +12,7 @@ from types import FrameType
 
 from release_pipeline import __version__
 from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
+from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.cli.stopping import note_outputs, say_stopped
 from release_pipeline.errors import ReleasePipelineError, own_frame, read_room
@@ -31,41 +32,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if heard or isinstance(error, KeyboardInterrupt):  # a library may have made something else of it
             return say_stopped(options, before)
-        return _tell(error)
+        return _tell(error, options)
 
 
-def _tell(error: BaseException) -> int:
+def _tell(error: BaseException, options: argparse.Namespace) -> int:
     """Print what went wrong; gives the exit code."""
     try:
         raise error
     except ReleasePipelineError as error:
         _print_error(error)
-        return error.exit_code
+        return fail(options, error.exit_code, view_error(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
         if (room := read_room(error)) is not None:
             _print_error(room)
-            return room.exit_code
+            return fail(options, room.exit_code, view_error(room))
         if isinstance(error, OSError):
-            print(f"{PROGRAM}: the operating system refused: {error.strerror or type(error).__name__}.", file=sys.stderr)
-            return 1
-        print(
-            f"{PROGRAM}: internal error: {type(error).__name__} at {own_frame(error)}. Please report this line.",
-            file=sys.stderr,
-        )
-        return 1
+            return _say(options, 1, "system", f"the operating system refused: {error.strerror or type(error).__name__}.")
+        words = f"internal error: {type(error).__name__} at {own_frame(error)}."
+        return _say(options, 1, "internal", words, remedy="Please report this line.")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=PROGRAM,
         description="Governed releases of data about people: a policy file in, a protected table out.",
-        epilog="Exit codes: 0 fine, 1 refused or failed, 2 wrong usage. Start with 'make demo', then read README.md.",
+        epilog="Exit codes: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped. With --json (status, ledger, check, run, "
+        "verify, audit-claims) a command prints one JSON object, in case of an error too, with the same exit code. "
+        "Start with 'make demo', then read README.md.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for part in (demo, policies, releases, people, auditor, experiments):
         part.add_commands(commands)
     return parser
@@ -75,6 +74,12 @@ def _print_error(error: ReleasePipelineError) -> None:
     print(f"{PROGRAM}: {error}", file=sys.stderr)
     for detail in error.details:
         print(f"  {detail}", file=sys.stderr)
+
+
+def _say(options: argparse.Namespace, exit_code: int, code: str, what: str, *, remedy: str = "") -> int:
+    """The exit code of what no error of ours tells, once it was said in words, and to a script if one asks."""
+    print(f"{PROGRAM}: {what}{' ' * bool(remedy)}{remedy}", file=sys.stderr)
+    return fail(options, exit_code, ErrorView(code, what, remedy=remedy))
 
 
 def _listen() -> list[int]:

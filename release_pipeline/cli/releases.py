@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import Progress, add_home, whole_number
+from release_pipeline.cli.options import Progress, add_home, add_json, print_json, whole_number
 from release_pipeline.cli.stopping import tell_run
 from release_pipeline.errors import WrongUsage
 
@@ -19,12 +18,13 @@ def add_commands(commands: Any) -> None:
     run.add_argument("policy", metavar="POLICY", help="the name of a policy of the site")
     run.add_argument("--release", help="which release, where there are several: 2, or 2/r1 for a revision")
     run.add_argument("--revise", metavar="REASON", help="open the next revision first, which is charged anew")
+    add_json(run, "the release")
     add_home(run)
     run.set_defaults(run=_run, stopped=tell_run)
 
     status = commands.add_parser("status", help="the releases of a site and their states")
     form = status.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="as JSON")
+    add_json(form, "the releases")
     form.add_argument("--html", type=Path, metavar="FILE", help="as one .html page, with the budgets and their charts")
     status.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     add_home(status)
@@ -37,7 +37,7 @@ def add_commands(commands: Any) -> None:
     )
     ledger.add_argument("population", nargs="?", metavar="POPULATION", help="default: all that are declared")
     ledger.add_argument("--exposure", action="store_true", help="person by person too, in counts of people; confidential")
-    ledger.add_argument("--json", action="store_true", help="as JSON")
+    add_json(ledger, "the ledgers")
     add_home(ledger)
     ledger.set_defaults(run=_ledger)
 
@@ -60,9 +60,9 @@ def add_commands(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import last_revision, open_release, revise_release
-    from release_pipeline.flow.reviewing.page import REPORT
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.telling.overview import list_releases
+    from release_pipeline.flow.telling.run import describe_run, is_drawn, tell_run
+    from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
     if options.revise is not None:
@@ -74,23 +74,26 @@ def _run(options: argparse.Namespace) -> int:
         )
     else:
         release = open_release(site, options.policy, options.release).id
-    before = any(line.release == str(release) and line.state in ("drawn", "candidate") for line in list_releases(site)[0])
+    before = is_drawn(site, release)
     progress = Progress()
     progress(f"{release}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
     from release_pipeline.dagster_app.launch import run_release
 
     run_release(site, release.policy, release.release, progress=progress)
     progress("served as it is: the noise of this release was drawn before, and nothing is charged" if before else "done")
-    progress(f"for the reviewers: {site.candidate(str(release)) / REPORT}")
-    [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
-    print(f"{line.release}: {line.state}, {line.rows or 0:,} rows, {line.claim}")
-    print(site.candidate(str(release)))
+    done = tell_run(site, release, served=before)
+    progress(f"for the reviewers: {done.report}")
+    if options.json:
+        print_json(to_json(done))
+    else:
+        print("\n".join(describe_run(done)))
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.telling.overview import describe_status, list_releases
+    from release_pipeline.flow.telling.overview import describe_status, tell_status
+    from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
     if options.overwrite and options.html is None:
@@ -101,8 +104,7 @@ def _status(options: argparse.Namespace) -> int:
         matters = write_status(site, options.html, overwrite=options.overwrite)
         print(f"{options.html}: needs attention: {matters}")
     elif options.json:
-        lines, broken = list_releases(site)
-        print(json.dumps({"releases": [line.to_json() for line in lines], "broken": broken}, indent=2))
+        print_json(to_json(tell_status(site)))
     else:
         print("\n".join(describe_status(site)))
     return 0
@@ -110,12 +112,13 @@ def _status(options: argparse.Namespace) -> int:
 
 def _ledger(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.telling.ledger import describe_exposure, describe_ledger, ledger_to_json, read_ledgers
+    from release_pipeline.flow.telling.ledger import describe_exposure, describe_ledger, read_ledgers, tell_ledgers
+    from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
     ledgers = read_ledgers(site, options.population)
     if options.json:
-        print(json.dumps([ledger_to_json(ledger) for ledger in ledgers], indent=2))
+        print_json(to_json(tell_ledgers(site, ledgers, exposure=options.exposure)))
         return 0
     for ledger in ledgers:
         print("\n".join(describe_ledger(ledger)))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from release_pipeline.cli.failure import ErrorView, fail
 from release_pipeline.cli.options import PROGRAM
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def say_stopped(options: argparse.Namespace, before: Written) -> int:
     except (Exception, KeyboardInterrupt):  # the site is busy or broken, which is not what the person did now
         words = _UNKNOWN
     print(f"{PROGRAM}: stopped; {words}.", file=sys.stderr)
-    return STOPPED
+    return fail(options, STOPPED, ErrorView("stopped", f"stopped; {words}."))
 
 
 def tell_run(options: argparse.Namespace) -> str:

@@ -15,7 +15,7 @@ import dagster as dg
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.publication import describe_package, published_key, publishing_job_name
-from release_pipeline.dagster_app.runs import find_run, free_dead_runs, process_tags
+from release_pipeline.dagster_app.runs import find_cause, find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.dagster_app.stopping import stopping_after
@@ -74,12 +74,10 @@ def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[st
             )
         if result.success:
             return
-        reasons = [
-            event.step_failure_data.user_failure_data.description or ""
-            for event in result.all_events
-            if event.is_step_failure and event.step_failure_data.user_failure_data is not None
-        ]
-    raise RunFailed(next(iter(reasons), f"{policy}/{release}: the run failed; its events in the UI say where."))
+        words, cause = find_cause(result)
+    failed = RunFailed(words or f"{policy}/{release}: the run failed; its events in the UI say where.")
+    failed.cause = cause
+    raise failed
 
 
 def record_published(site: Site, release: ReleaseId) -> None:

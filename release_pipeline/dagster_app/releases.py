@@ -12,9 +12,9 @@ from release_pipeline.dagster_app.metadata import build_metadata, column_metadat
 from release_pipeline.dagster_app.operations import ON_TIME, Refused, note_failure, on_time_check
 from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
-from release_pipeline.dagster_app.runs import process_tags
+from release_pipeline.dagster_app.runs import parts_of, process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
-from release_pipeline.errors import GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_room
+from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_room
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
@@ -107,7 +107,9 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
             counts = [(check.column, check.fact, check.count) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
-            raise Refused("The data do not meet the policy: " + " ".join(result.refusal), allow_retries=False)
+            told = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
+            words = f"The data do not meet the policy: {' '.join(result.refusal)}"
+            raise Refused(words, metadata=parts_of(told), allow_retries=False)
         for words in result.words:
             say(f"warning: {words}")
         yield dg.AssetCheckResult(
@@ -139,7 +141,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
                 result = flow.microaggregate()
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
-            raise Refused(str(failed), allow_retries=False) from None
+            raise Refused(str(failed), metadata=parts_of(failed), allow_retries=False) from None
         yield materialized(result, flow, key("validated"))
         yield check_result("gates", key("microaggregated"), True, ())
 
@@ -241,11 +243,11 @@ def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
         raise
     except StoreBusy as busy:
         if last:
-            raise dg.Failure(str(busy), allow_retries=False) from None
+            raise dg.Failure(str(busy), metadata=parts_of(busy), allow_retries=False) from None
         raise dg.RetryRequested(max_retries=RETRIES, seconds_to_wait=WAIT_SECONDS) from None
     except ReleasePipelineError as error:
         kind = dg.Failure if isinstance(error, StoreError) else Refused
-        raise kind(error.in_full, allow_retries=False) from None
+        raise kind(error.in_full, metadata=parts_of(error), allow_retries=False) from None
     except dg.Failure:
         raise
     except Exception as error:

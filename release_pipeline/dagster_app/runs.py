@@ -10,10 +10,14 @@ import os
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
+from release_pipeline.errors import ReleasePipelineError
+
 PROCESS, HOST, RUN = "release-pipeline/process", "release-pipeline/host", "release-pipeline/run"
+PARTS = "error"
 IN_PROGRESS = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -55,6 +59,28 @@ def find_run(
     tags = {} if partition is None else {"dagster/partition": partition}
     wanted = dg.RunsFilter(job_name=job, tags=tags, statuses=IN_PROGRESS if unfinished else [])
     return next(iter(instance.get_runs(wanted, limit=1)), None)
+
+
+def parts_of(error: ReleasePipelineError) -> dict[str, Any]:
+    """The metadata of a failed step that has the error in parts: its description is one sentence."""
+    parts = {"code": error.code, "what": error.what, "where": error.where, "remedy": error.remedy, "details": list(error.details)}
+    return {PARTS: dg.MetadataValue.json(parts)}
+
+
+def find_cause(result: dg.ExecuteInProcessResult) -> tuple[str, ReleasePipelineError | None]:
+    """How the step that failed first says it, and the error that it was, in parts; nothing where no step says anything."""
+    for event in result.all_events:
+        told = event.step_failure_data.user_failure_data if event.is_step_failure else None
+        if told is not None:
+            parts = told.metadata.get(PARTS)
+            return told.description or "", _read_parts(parts.value) if isinstance(parts, dg.JsonMetadataValue) else None
+    return "", None
+
+
+def _read_parts(parts: Any) -> ReleasePipelineError:
+    error = ReleasePipelineError(parts["what"], where=parts["where"], remedy=parts["remedy"])
+    error.code, error.details = parts["code"], tuple(parts["details"])
+    return error
 
 
 def _identify(pid: int) -> str:

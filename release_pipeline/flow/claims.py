@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from release_pipeline import __version__
 from release_pipeline.claims.audit import FULL, QUICK, Effort, Finding, audit_promise
@@ -23,9 +23,9 @@ from release_pipeline.claims.suite import list_suite
 from release_pipeline.flow.files import write_private_json
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Hash, Moment, to_json
 from release_pipeline.store.folders import make_private_folder
 
-FORMAT = "release-pipeline/audit-claims/1"
 CONFIDENCE = "99.9%"
 Progress = Callable[[str], None]
 
@@ -43,20 +43,72 @@ class Audited:
         """The findings that break a claim."""
         return [finding for found in self.findings.values() for finding in found if not finding.holds]
 
-    def to_json(self) -> dict[str, Any]:
-        """As files and other programs have it."""
-        return {
-            "format": FORMAT,
-            "tool": f"release-pipeline {__version__}",
-            "made": datetime.now(UTC).isoformat(timespec="seconds"),
-            "quick": self.quick,
-            "confidence": CONFIDENCE,
-            "holds": not self.broken,
-            "policies": [
-                {"name": name, "hash": self.hashes[name], "claims": [finding.to_json() for finding in found]}
-                for name, found in self.findings.items()
-            ],
-        }
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """One thing that a policy promises, and what attacking it showed."""
+
+    promise: Annotated[str, "what is promised, in words"]
+    definition: Annotated[Literal["dp", "idp", "k-epsilon", "k-anonymity"], "of the claim"]
+    measure: Annotated[Literal["epsilon", "records"], "what `claimed` and `proved` are: losses, or numbers of records"]
+    claimed: Annotated[float, "the most that the loss may be, or the fewest records that a group may have"]
+    proved: Annotated[float, "a loss that the release has at the least, or the fewest records that were seen"]
+    holds: Annotated[bool, "whether nothing was found that breaks the promise"]
+    draws: Annotated[int, "the releases, or of classes the records, that the figure was counted on"]
+    tables: Annotated[str, "the made-up tables that showed most, in words"]
+    view: Annotated[str, "what was looked at, in words"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedView:
+    """A policy whose claims were attacked."""
+
+    name: Annotated[str, "of the policy, or with --all-methods what it is an example of"]
+    hash: Annotated[Hash, "SHA-256 of its canonical form"]
+    claims: Annotated[tuple[ClaimView, ...], "each promise of it"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimsDocument:
+    """What `audit-claims --json` prints, and what a dossier has of it."""
+
+    FORMAT: ClassVar[str] = "release-pipeline/audit-claims/1"
+
+    tool: Annotated[str, "what made it"]
+    made: Annotated[Moment, "when"]
+    quick: Annotated[bool, "whether it was made with --quick: fewer draws prove less"]
+    confidence: Annotated[str, "of each `proved` loss"]
+    holds: Annotated[bool, "whether no claim is broken: the exit code is 0"]
+    policies: Annotated[tuple[AuditedView, ...], "each policy"]
+
+
+def view_audit(audited: Audited) -> ClaimsDocument:
+    """What was found, for a script."""
+    return ClaimsDocument(
+        tool=f"release-pipeline {__version__}",
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        quick=audited.quick,
+        confidence=CONFIDENCE,
+        holds=not audited.broken,
+        policies=tuple(
+            AuditedView(name, audited.hashes[name], tuple(_view(finding) for finding in found))
+            for name, found in audited.findings.items()
+        ),
+    )
+
+
+def _view(finding: Finding) -> ClaimView:
+    return ClaimView(
+        promise=finding.promise,
+        definition=cast(Any, finding.definition),
+        measure=finding.measure,
+        claimed=finding.claimed,
+        proved=round(finding.proved, 4),
+        holds=finding.holds,
+        draws=finding.draws,
+        tables=finding.tables,
+        view=finding.view,
+    )
 
 
 def audit_all_methods(*, quick: bool, jobs: int | None = None, progress: Progress = lambda _: None) -> Audited:
@@ -122,7 +174,7 @@ def keep_audit(site: Site, policy: Policy, audited: Audited) -> Path:
     """Keep what was found of a policy for the dossiers of its releases."""
     file = audit_file(site, policy.canonical_hash())
     make_private_folder(file.parent)
-    write_private_json(file, audited.to_json())
+    write_private_json(file, to_json(view_audit(audited)))
     return file
 
 

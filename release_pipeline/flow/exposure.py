@@ -28,6 +28,11 @@ class Exposure:
     people: Mapping[int | None, int]
 
     @property
+    def in_order(self) -> list[tuple[int | None, int]]:
+        """Amounts and how many people, the least first."""
+        return sorted(self.people.items(), key=lambda item: (item[0] is None, item[0] or 0))
+
+    @property
     def worst(self) -> int | None:
         """The most that one person was exposed to."""
         return None if None in self.people else max((amount or 0 for amount in self.people), default=0)

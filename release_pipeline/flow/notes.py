@@ -22,10 +22,12 @@ from release_pipeline.store.vault import ReleaseRoom, open_room
 class ReleaseNotes(ReleaseRecord):
     """One release of a policy of a site, as registry and vault have it."""
 
-    def block(self, reason: str) -> NoReturn:
+    def block(self, reason: str, *, code: str = Blocked.code) -> NoReturn:
         """Note the release as blocked, with the reason, and raise."""
-        self.note_blocked(reason)
-        raise Blocked(reason, where=str(self.id))
+        self.note_blocked(reason, code=code)
+        blocked = Blocked(reason, where=str(self.id))
+        blocked.code = code
+        raise blocked
 
     @contextmanager
     def noting_refusals(self) -> Iterator[None]:
@@ -37,7 +39,7 @@ class ReleaseNotes(ReleaseRecord):
         except ReleasePipelineError as refused:
             place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
             remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
-            self.note_blocked(" ".join((*place, refused.what, *refused.details, *remedy)))
+            self.note_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
             raise
 
     def _write_note(self, room: ReleaseRoom, stage: str, version: str, tables: Sequence[str], **content: Any) -> dict[str, Any]:

@@ -70,12 +70,13 @@ class ReleaseRecord:
             if not standing.since:
                 move(registry, self.id, OPENED, why="by hand")
 
-    def note_blocked(self, reason: str) -> None:
-        """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing."""
+    def note_blocked(self, reason: str, *, code: str = Blocked.code) -> None:
+        """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing. `code` is the
+        kind of error, for scripts."""
         with self.site.open_registry() as registry:
             standing = standing_of(registry, self.id)
             if standing.candidate_hash is None and (standing.state, standing.reason) != ("blocked", reason):
-                move(registry, self.id, BLOCKED, reason=reason, policy_hash=self._hash)
+                move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self._hash)
 
     def note_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
         """A run failed, noted once for each; the state of the release stays what it was. `told_elsewhere`: status need not tell

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline import __version__
-from release_pipeline.errors import Blocked, DataRefused, NotPassed
+from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.exposure import person_key
@@ -151,7 +151,7 @@ class ReleaseFlow(ReleaseNotes):
             with self._room() as room:
                 room.drop(["records"])
                 room.forget(["validated"])
-            self.note_blocked("; ".join(messages))
+            self.note_blocked("; ".join(messages), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._room() as room:
             note = self._previous(room, "ingested", check=True)
@@ -317,7 +317,8 @@ class ReleaseFlow(ReleaseNotes):
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
                 shown = show_refusal(self, render_report(policy, evidence, stopped_at=AFTER_CHARGE))
-                self.block(f"{' '.join(failed)} {shown} The release is charged; another try is a revision, charged anew.")
+                going_on = "The release is charged; another try is a revision, charged anew."
+                self.block(f"{' '.join(failed)} {shown} {going_on}", code=GateFailed.code)
             self.check_frozen()
             digest = freeze(
                 self.site.candidate(str(self.id)),

@@ -50,7 +50,9 @@ class Standing:
 
     `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
     the last run ended, if it broke off without a reason of ours; `replaced` the revision that came after it; `approvals` who
-    approved which candidate hash, as noted: whether the signatures hold is verified before anything is published.
+    approved which candidate hash, as noted: whether the signatures hold is verified before anything is published. `code` is the
+    kind of the reason of a block, where it was noted; `moments` when each kind of event last happened, `approved` being when
+    enough had.
     """
 
     id: ReleaseId
@@ -71,6 +73,8 @@ class Standing:
     package_hash: str | None = None
     package_signed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     successor: str = ""
+    code: str = ""
+    moments: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     @property
     def approvers(self) -> list[str]:
@@ -86,7 +90,12 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
             continue
         before = found.get(event.release, Standing(event.release))
         if event.kind in _STATE:
-            before = dataclasses.replace(before, state=_STATE[event.kind], reason="", since=event.noted, failed="")
+            moments = {**before.moments, event.kind: event.noted}
+            if event.kind == CANDIDATE:  # another one than was approved
+                moments.pop(APPROVED, None)
+            before = dataclasses.replace(
+                before, state=_STATE[event.kind], reason="", code="", since=event.noted, failed="", moments=moments
+            )
         told = event.content
         match event.kind:
             case "opened":
@@ -105,12 +114,13 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
                     before, candidate_hash=told["candidate_hash"], facts=told["facts"], policy_hash=told["policy_hash"]
                 )
             case "blocked" | "rejected" | "retracted":
-                before = dataclasses.replace(before, reason=told["reason"])
+                before = dataclasses.replace(before, reason=told["reason"], code=told.get("code", ""))
             case "approved":
                 given = {**before.approvals, told["name"]: told["hash"]}
                 before = dataclasses.replace(before, approvals=given)
                 if len(before.approvers) >= told["needed"] and before.state == "candidate":
-                    before = dataclasses.replace(before, state="approved", since=event.noted)
+                    moments = {**before.moments, APPROVED: event.noted}
+                    before = dataclasses.replace(before, state="approved", since=event.noted, moments=moments)
             case "published":
                 before = dataclasses.replace(before, package_hash=told["package_hash"], package_signed=told["signed"])
             case "superseded":
@@ -120,7 +130,7 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
             case "served":
                 before = dataclasses.replace(before, failed="")
             case "pruned":
-                before = dataclasses.replace(before, pruned=event.noted)
+                before = dataclasses.replace(before, pruned=event.noted, moments={**before.moments, PRUNED: event.noted})
             case _:
                 pass
         found[event.release] = before

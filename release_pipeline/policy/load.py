@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.hierarchies import FORMS, Read, expand, known_keys
 from release_pipeline.policy.model import (
     AnyProtect,
@@ -435,15 +436,11 @@ def _suggest(key: str, known: Iterable[str]) -> str:
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
     """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
     located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
-    told = [
-        f"{name}:{place.line}:{place.column}: {_dotted(path)}{words}{' ' + remedy if remedy else ''}"
-        for place, path, words, remedy in located
-    ]
-    lines = tuple(dict.fromkeys(told))
-    count = f"{len(lines)} error{'s' if len(lines) != 1 else ''}"
-    raise PolicyInvalid(f"the {what} has {count}.", problems=lines, where=name)
+    told = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
+    faults = {str(fault): fault for fault in told}
+    count = f"{len(faults)} error{'s' if len(faults) != 1 else ''}"
+    raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(faults), faults=tuple(faults.values()), where=name)
 
 
 def _dotted(path: Path) -> str:
-    shown = ".".join(str(step) for step in path)
-    return f"{shown}: " if shown else ""
+    return ".".join(str(step) for step in path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import random
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from release_pipeline.cli import main
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract, supersede
@@ -21,9 +24,10 @@ from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.publishing import Files, Keys, flip, make_trusted_site, publish_release, read_folder
-from tests.integration.sites import Row, TinySite, make_rows
+from tests.integration.sites import GX_WARNINGS, Row, TinySite, make_rows, make_site
 from tests.leaks import LEAST, Found, find_canaries
 
+pytestmark = GX_WARNINGS
 FIRST, SECOND = ReleaseId("people", "1"), ReleaseId("people", "1", 2)
 COLUMNS = """
   person: {role: identifier, do: drop}
@@ -42,6 +46,7 @@ class Published:
 
     files: Files
     withdrawn: Mapping[str, Files]  # the same package after it was superseded, and after it was retracted
+    printed: Files  # what commands print with --json, by command, and what they say on standard error
     figures: Mapping[str, list[str]]
     secrets: Mapping[str, list[str | bytes]]
     site: Path
@@ -105,6 +110,35 @@ def collect_figures(tiny: TinySite, evidence: Mapping[str, Any]) -> dict[str, li
     return {name: sorted({text for number in told for text in spell(number)}) for name, told in figures.items()}
 
 
+def print_documents(tiny: TinySite, package: Path) -> Iterator[tuple[str, bytes]]:
+    """What every command prints with --json; of `run` also what is served, and what is refused."""
+    home, handler = str(tiny.home), signal.getsignal(signal.SIGTERM)
+    commands = {
+        "status": (0, ["status", "--home", home]),
+        "ledger": (0, ["ledger", "--exposure", "--home", home]),
+        "check": (0, ["check", f"{home}/policies/people.yaml"]),
+        "verify": (0, ["verify", str(package)]),
+        "verify the site": (0, ["verify", home]),
+        "run": (0, ["run", "people", "--release", "2", "--home", home]),
+        "run again": (0, ["run", "people", "--release", "2", "--home", home]),
+        "run refused": (1, ["run", "people", "--release", "1", "--home", home]),
+    }
+    other = make_site(tiny.home.parent / "refused", columns=COLUMNS)
+    bad = [{**row, "income": row["name"], "rent": "", "town": row["remark"], "sex": row["person"]} for row in leaky_rows()]
+    other.write_rows([*bad, *leaky_rows()[:30]])
+    refused = str(other.home)
+    commands["run of bad data"] = (1, ["run", "people", "--release", "1", "--home", refused])
+    commands["status of bad data"] = (0, ["status", "--home", refused])
+    second = [{**row, "year": "2"} for row in leaky_rows()]
+    tiny.write_rows([*leaky_rows(), *second])
+    for name, (code, arguments) in commands.items():
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+            assert main([*arguments, "--json"]) == code, (name, err.getvalue())
+        json.loads(out.getvalue())
+        yield name, (out.getvalue() + err.getvalue()).encode()
+    signal.signal(signal.SIGTERM, handler)
+
+
 @pytest.fixture(scope="module")
 def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Published:
     """A release of such a site; and the same after its supersession and its retraction."""
@@ -129,6 +163,7 @@ def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFac
     figures = collect_figures(tiny, evidence)
     with tiny.site.open_registry(read_only=True) as registry:
         [charge] = [event.content for event in registry.events if event.kind == "reserved"]
+    printed = dict(print_documents(tiny, package))
     revise_release(tiny.site, "people", "1", why="a correction")
     publish_release(tiny, keys, revision=2)
     supersede(tiny.site, FIRST, SECOND, key=keys["olga"], why="corrected")
@@ -138,6 +173,7 @@ def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFac
     return Published(
         files,
         withdrawn,
+        printed,
         figures,
         {
             "texts of the source": list(TEXTS.values()),
@@ -192,6 +228,15 @@ def test_no_internal_figure_is_in_the_package(published: Published) -> None:
 def test_no_secret_is_in_the_package_nor_in_its_data(published: Published) -> None:
     """Person keys, dropped cells, secret, vault key, hash of the input: not in the pages of the Parquet file either."""
     assert look(published.files, published.secrets) == []
+
+
+def test_no_cell_is_in_what_is_printed_for_scripts(published: Published) -> None:
+    """Of no command, whether it goes well or is refused; standard error included."""
+    told = published.printed
+    assert b'"release-pipeline/run/1"' in told["run"]
+    assert b"data-refused" in told["run of bad data"]
+    assert b"column town" in told["status of bad data"]
+    assert look(told, {**published.figures, **published.secrets}) == []
 
 
 @pytest.mark.parametrize("state", ["superseded", "retracted"])
@@ -263,6 +308,14 @@ def append(content: bytes, canary: str) -> bytes:
 def append_hex(content: bytes, canary: str) -> bytes:
     """At the end, in hex."""
     return content + canary.encode().hex().encode() + b"\n"
+
+
+def test_a_cell_in_what_is_printed_would_be_found(published: Published) -> None:
+    """In any of the documents, as a value of its own or in a sentence."""
+    for name, text in published.printed.items():
+        for canary in (TEXTS["remark"], published.figures["extrema"][0]):
+            planted = {name: text + f'"column town: {canary} is not listed."'.encode()}
+            assert {one.blob for one in look(planted, {"the cell": [canary]})} == {name}
 
 
 PLANTS: list[tuple[str, Callable[[bytes, str], bytes]]] = [

@@ -16,19 +16,35 @@ from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import Event, Registry
-from release_pipeline.verify import UNCOMPARED, Finding, verify_events, verify_path
+from release_pipeline.verify import Finding, Verification, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
+from release_pipeline.verify import examine as examine_path
 
-__all__ = ["UNCOMPARED", "find_officers", "verify", "write_events"]
+__all__ = ["examine", "find_officers", "verify", "write_events"]
 
 
 def verify(path: Path, officers: Collection[str] = ()) -> list[Finding]:
     """The findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
+    return examine(path, officers).findings
+
+
+def examine(path: Path, officers: Collection[str] = ()) -> Verification:
+    """Likewise, with what it is that was checked."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
-        return verify_path(path, officers) if site is None else list(_verify_site(site, officers))
+        if site is None:
+            return examine_path(path, officers)
+        findings = list(_verify_site(site, officers))
+        return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
     except NotVerifiable as error:
         raise WrongUsage(error.what) from None
+
+
+def _pinned(site: Site) -> list[str]:
+    try:
+        return [] if site.officer is None else [site.officer]
+    except ReleasePipelineError:  # site.yaml cannot be read, which is among the findings
+        return []
 
 
 def find_officers(path: Path, given: Collection[str]) -> Collection[str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from release_pipeline.flow.admission import NEEDS_RELEASES
-from release_pipeline.flow.exposure import read_exposure
+from release_pipeline.flow.exposure import Exposure, read_exposure
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_standings
-from release_pipeline.flow.timetable import describe_timetable, next_releases
+from release_pipeline.flow.timetable import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Hash, Moment, to_json
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.policy.plan import count_of
 from release_pipeline.policy.populations import find_population, load_populations
@@ -102,41 +103,218 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
     """How many people were exposed to how much, exactly. Confidential: it says who took part how often."""
     exposure = read_exposure(site, ledger.account)
     yield "  confidential: how many people were exposed to how much (policies with a person column)"
-    for amount, people in sorted(exposure.people.items(), key=lambda item: (item[0] is None, item[0] or 0)):
+    for amount, people in exposure.in_order:
         yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
 
 
-def describe_room(site: Site, policy: Policy, *, rows: int | None) -> Iterator[str]:
-    """What the population of a policy has spent, and what the policy's next and all its further releases would make of it."""
-    if rows is None and depends_on_records(policy):
-        yield "depends on the number of rows: name it with --rows"
-        return
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
+    or None where those depend on a number of rows that nobody named. `begun`: the hash of the policy that its series of parts
+    began under, where that is another one."""
+
+    policy: Policy
+    account: Account
+    ahead: tuple[str, ...]
+    losses: tuple[Loss, ...] | None
+    begun: str = ""
+
+    @property
+    def fitting(self) -> int:
+        """How many of those that are ahead fit, one after the other."""
+        losses = self.losses or ()
+        return next((n for n in range(len(losses)) if not self.account.admits(*losses[: n + 1])), len(losses))
+
+    @property
+    def needs(self) -> str:
+        """What has to be otherwise before anything fits; empty where something could."""
+        if not self.losses or self.account.of(self.losses[0]) is not None:
+            return ""
+        return _explain_infinity(self.policy, self.account)
+
+
+def read_room(site: Site, policy: Policy, *, rows: int | None) -> Room:
+    """The room that the ledger of its population has for a policy."""
     [ledger] = read_ledgers(site, policy.population, rows=rows)
-    account = ledger.account
-    spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit})"
     with site.open_registry(read_only=True) as registry:
         charges = list_charges(registry)
         events = registry.events
-        ahead = _ahead(policy, charges, events)
-    if not ahead:
+    ahead = _ahead(policy, charges, events)
+    unknown = rows is None and depends_on_records(policy)
+    losses = None if unknown else tuple(_losses(policy, ahead, charges, rows=rows))
+    series = find_series(events, policy.policy) if policy.publishes_parts else None
+    begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
+    return Room(policy, ledger.account, tuple(ahead), losses, begun)
+
+
+def describe_room(room: Room) -> Iterator[str]:
+    """It in lines for a person."""
+    policy, account, ahead, losses = room.policy, room.account, room.ahead, room.losses
+    if losses is None:
+        yield "depends on the number of rows: name it with --rows"
+        return
+    spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit})"
+    if not losses:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return
-    losses = _losses(policy, ahead, charges, rows=rows)
     loss = losses[0]
     verdict = "fits" if account.admits(loss) else "is refused"
     yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
-    if account.of(loss) is None:
-        yield _explain_infinity(policy, account)
-    begun = find_series(events, policy.policy)
-    if policy.publishes_parts and begun is not None and begun.policy_hash != policy.canonical_hash():
-        yield f"its series began under another policy ({begun.policy_hash}): a run is refused until that one is restored"
+    if room.needs:
+        yield room.needs
+    if room.begun:
+        yield f"its series began under another policy ({room.begun}): a run is refused until that one is restored"
     if policy.every or len(ahead) > 1:
-        room = next((n for n in range(len(ahead)) if not account.admits(*losses[: n + 1])), len(ahead))
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
         take = f"take {account.words(account.of(loss))} each"
         if policy.publishes_parts:
             take = f"are parts of one table and take {account.words(account.sum_of(losses))} together"
-        yield f"{which}, which {take}, {room if room < len(ahead) else 'all'} fit"
+        yield f"{which}, which {take}, {room.fitting if room.fitting < len(ahead) else 'all'} fit"
+
+
+@dataclass(frozen=True, slots=True)
+class CapView:
+    """A cap as populations.yaml declares it: an epsilon in one definition and scope, or a number of releases."""
+
+    epsilon: Annotated[Exactly | None, "null for a cap of releases"]
+    definition: Annotated[Literal["dp", "idp"] | None, "what epsilon is counted in; null likewise"]
+    scope: Annotated[Literal["centroid", "column", "table"] | None, "what it is counted for; null likewise"]
+    releases: Annotated[int | None, "null for a cap of epsilon"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChargeView:
+    """What was charged for a release. Charges are never given back."""
+
+    release: Annotated[str, "POLICY/PARTITION/rN"]
+    amount: Annotated[Amount, "in the cap's unit"]
+    state: Annotated[Literal["reserved", "spent"], "reserved until the noise is drawn"]
+    drawn: Annotated[bool, "whether the noise is drawn"]
+    charged: Annotated[Moment, "when"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedView:
+    """A release that is declared and not charged."""
+
+    release: Annotated[str, "POLICY/PARTITION/rN"]
+    amount: Annotated[Amount, "in the cap's unit"]
+    fits: Annotated[bool, "whether there is room for it after the ones before it"]
+    at_least: Annotated[bool, "whether it grows with the rows: `amount` is for the fewest that its policy lets through"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureView:
+    """How many people were exposed to how much, exactly. Confidential."""
+
+    amount: Annotated[Amount, "in the cap's unit"]
+    people: Annotated[int, "how many"]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerView:
+    """The account of one population: amounts are for each person in the worst case, as if everybody were in every release."""
+
+    population: Annotated[str, "its name"]
+    unit: Annotated[str, "what is counted, in words: releases, or epsilon with definition and scope"]
+    cap: Annotated[Amount, "the most that may be spent, in that unit"]
+    declared: Annotated[CapView, "the cap in parts"]
+    spent: Annotated[Amount, "what is charged, `reserved` included"]
+    reserved: Annotated[Amount, "the part of it whose noise is not drawn yet"]
+    remaining: Annotated[Amount, "what may still be charged"]
+    charges: Annotated[tuple[ChargeView, ...], "in their order"]
+    planned: Annotated[tuple[PlannedView, ...], "what its policies plan; of a series without end the next few"]
+    without_end: Annotated[tuple[str, ...], "the policies whose releases never end"]
+    exposure: Annotated[tuple[ExposureView, ...] | None, "with --exposure; confidential"] = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerDocument:
+    """What `ledger --json` prints."""
+
+    FORMAT: ClassVar[str] = "release-pipeline/ledger/1"
+
+    populations: Annotated[tuple[LedgerView, ...], "those that are declared, or the one that was named"]
+
+
+@dataclass(frozen=True, slots=True)
+class NextView:
+    """The next release of a policy in the ledger."""
+
+    release: Annotated[str, "POLICY/PARTITION/rN"]
+    amount: Annotated[Amount, "what it takes"]
+    fits: Annotated[bool, "whether the ledger has room for it"]
+    after: Annotated[Amount, "what is charged to the population with it"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomView:
+    """The ledger before and after the next release of a policy."""
+
+    population: Annotated[str, "its name"]
+    unit: Annotated[str, "what is counted, in words"]
+    cap: Annotated[Amount, "the most that may be spent"]
+    declared: Annotated[CapView, "the cap in parts"]
+    spent: Annotated[Amount, "what is charged already"]
+    remaining: Annotated[Amount, "what may still be charged"]
+    rows_needed: Annotated[bool, "whether what a release takes depends on its rows, and none are named: see --rows"]
+    next: Annotated[NextView | None, "null where every release is charged already, or rows are needed"]
+    ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
+    fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
+    needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
+    series_policy_hash: Annotated[
+        Hash | None,
+        "of the policy that its series of parts began under, if that is another: a run is refused until it is restored",
+    ]
+
+
+def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
+    """The ledger for a script; amounts are texts, exact, and "infinity"."""
+    account = ledger.account
+    people = None if exposure is None else tuple(ExposureView(account.words(amount), n) for amount, n in exposure.in_order)
+    return LedgerView(
+        population=account.population,
+        unit=account.unit,
+        cap=account.limit,
+        declared=_view_cap(account),
+        spent=account.spent,
+        reserved=account.words(ledger.reserved),
+        remaining=account.left,
+        charges=tuple(
+            ChargeView(
+                release=str(charge.id),
+                amount=account.words(account.of(charge.loss)),
+                state="reserved" if charge.id in ledger.undrawn else "spent",
+                drawn=charge.id not in ledger.undrawn,
+                charged=charge.noted,
+            )
+            for charge in ledger.charges
+        ),
+        planned=tuple(PlannedView(plan.release, account.words(plan.cost), plan.fits, plan.at_least) for plan in ledger.planned),
+        without_end=ledger.endless,
+        exposure=people,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ComingView:
+    """A release that a timetable opens."""
+
+    release: Annotated[str, "its part: the name of the release within the policy"]
+    due: Annotated[Moment, "when it is opened, or if `earliest` not before then"]
+    earliest: Annotated[bool, "whether another one comes first, so that it may be later"]
+    left_out: Annotated[tuple[str, ...], "periods before it that only `run` opens, since one after them is charged"]
+
+
+def view_coming(site: Site, policy: Policy) -> Iterator[ComingView]:
+    """The first few of what the timetable of a policy opens, for a script."""
+    if policy.cron is None:
+        return
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    for upcoming in islice(next_releases(policy, events, datetime.now(UTC)), MOST_TOLD):
+        if upcoming.due is not None:
+            yield ComingView(upcoming.release, upcoming.due.isoformat(), upcoming.earliest, upcoming.left_out)
 
 
 def describe_coming(site: Site, policy: Policy) -> Iterator[str]:
@@ -147,27 +325,43 @@ def describe_coming(site: Site, policy: Policy) -> Iterator[str]:
 
 
 def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
-    """The ledger for a script; amounts are texts, exact, and "infinity"."""
-    account = ledger.account
-    return {
-        "population": account.population,
-        "unit": account.unit,
-        "cap": account.limit,
-        "spent": account.spent,
-        "reserved": account.words(ledger.reserved),
-        "remaining": account.left,
-        "charges": [
-            {
-                "release": str(charge.id),
-                "amount": account.words(account.of(charge.loss)),
-                "drawn": charge.id not in ledger.undrawn,
-                "charged": charge.noted,
-            }
-            for charge in ledger.charges
-        ],
-        "planned": [{"release": plan.release, "amount": account.words(plan.cost), "fits": plan.fits} for plan in ledger.planned],
-        "without_end": list(ledger.endless),
-    }
+    """It as a script, or a dossier, has it."""
+    return to_json(view_ledger(ledger))
+
+
+def tell_ledgers(site: Site, ledgers: Iterable[Ledger], *, exposure: bool) -> LedgerDocument:
+    """Several, person by person too if that is asked for."""
+    return LedgerDocument(
+        tuple(view_ledger(ledger, read_exposure(site, ledger.account) if exposure else None) for ledger in ledgers)
+    )
+
+
+def view_room(room: Room) -> RoomView:
+    """The room for a script."""
+    account, first = room.account, None
+    if room.losses:
+        loss = room.losses[0]
+        amount = account.words(account.of(loss))
+        first = NextView(room.ahead[0], amount, fits=account.admits(loss), after=account.after(loss))
+    return RoomView(
+        population=account.population,
+        unit=account.unit,
+        cap=account.limit,
+        declared=_view_cap(account),
+        spent=account.spent,
+        remaining=account.left,
+        rows_needed=room.losses is None,
+        next=first,
+        ahead=room.ahead,
+        fitting=None if room.losses is None else room.fitting,
+        needs=room.needs or None,
+        series_policy_hash=room.begun or None,
+    )
+
+
+def _view_cap(account: Account) -> CapView:
+    cap = account.cap.cap
+    return CapView(None if cap.epsilon is None else str(cap.epsilon), cap.definition, cap.scope, cap.releases)
 
 
 def _explain_infinity(policy: Policy, account: Account) -> str:

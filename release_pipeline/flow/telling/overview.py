@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.policies import Caps, read_caps
+from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
@@ -20,6 +21,8 @@ from release_pipeline.flow.timetable import describe_due, next_releases
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
+from release_pipeline.policy.documents import INNER, EpsilonView, Hash, Moment, to_json, view_epsilon
+from release_pipeline.policy.loss import Account
 from release_pipeline.store.ledger import charges_of, list_next_losses
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
@@ -33,21 +36,115 @@ MOST_LATE = 12  # periods of a series that are late, told one by one
 KINDS = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)"}
 
 
+State: TypeAlias = Literal[
+    "open",
+    "waiting",
+    "late",
+    "reserved",
+    "drawn",
+    "candidate",
+    "approved",
+    "rejected",
+    "publishing",
+    "published",
+    "superseded",
+    "retracted",
+    "blocked",
+    "damaged",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """When something last happened to a release; null where it did not."""
+
+    opened: Annotated[Moment | None, "it was begun, by hand or by its timetable"] = None
+    reserved: Annotated[Moment | None, "its loss was charged"] = None
+    drawn: Annotated[Moment | None, "its noise was drawn"] = None
+    candidate: Annotated[Moment | None, "its candidate was frozen"] = None
+    approved: Annotated[Moment | None, "enough reviewers had approved this candidate"] = None
+    rejected: Annotated[Moment | None, "a reviewer rejected it"] = None
+    publishing: Annotated[Moment | None, "its publication was begun"] = None
+    published: Annotated[Moment | None, "it was published"] = None
+    superseded: Annotated[Moment | None, "it was superseded"] = None
+    retracted: Annotated[Moment | None, "it was retracted"] = None
+    blocked: Annotated[Moment | None, "it was blocked; later moments say whether it got further"] = None
+    pruned: Annotated[Moment | None, "its tables were removed from the vault"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """Who approved the candidate as it is now."""
+
+    needed: Annotated[int | None, "how many must, by the policy that it was made under; null where that is not known"]
+    by: Annotated[tuple[str, ...], "who has"]
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One release of the site: declared and not begun (`open`, `waiting` for its time, or `late`), or as the registry has it."""
+    """One release of the site: declared and not begun (`open`, `waiting` for its time, or `late`), or as the registry has it.
 
-    release: str
-    state: str
-    reason: str = ""
-    rows: int | None = None
-    claim: str = ""
-    since: str = ""
-    note: str = ""  # reason and claim have it too, among what a page shows in columns and links of its own
+    What it claims is what its candidate was noted with, or else what the policy says that it was charged under, or is to be.
+    """
+
+    release: Annotated[str, "POLICY/PARTITION/rN, as commands take it; POLICY/PARTITION while it is not begun"]
+    state: Annotated[State, "docs/operating.md says what each means"]
+    reason: Annotated[
+        str, "why it is blocked, rejected, late, damaged and so on, in words; empty where there is nothing to say"
+    ] = ""
+    rows: Annotated[int | None, "rows of the candidate; the same as rows_out"] = None
+    claim: Annotated[str, "the claim of the candidate in words; empty before there is one"] = ""
+    since: Annotated[str, "when it came into this state, as in `moments`; empty while it is not begun"] = ""
+    note: str = field(default="", metadata=INNER)  # reason and claim have it, among what a page shows in columns of its own
+    id: Annotated[str | None, "POLICY/PARTITION/rN; null while it is not begun"] = None
+    policy: Annotated[str, "the name of its policy"] = ""
+    partition: Annotated[str, "which release of the policy"] = ""
+    revision: Annotated[int | None, "1, or more for a correction; null while it is not begun"] = None
+    population: Annotated[str | None, "whose budget it spends"] = None
+    reason_code: Annotated[str | None, "why it is blocked, as the code of an error; null otherwise, and for older blocks"] = None
+    method: Annotated[str | None, "of `protect`"] = None
+    definition: Annotated[str | None, "dp, idp, k-epsilon or k-anonymity"] = None
+    scope: Annotated[str | None, "centroid, column, table, cluster or class: with definition and epsilon the claim"] = None
+    epsilon: Annotated[EpsilonView | None, "null for a method without, and where the registry does not have the policy"] = None
+    k: Annotated[int | None, "records per cluster or class, which is not k-anonymity; null without"] = None
+    anonymity_k: Annotated[
+        int | None, "the smallest group of equal released quasi-identifiers in the candidate; null without"
+    ] = None
+    rows_in: Annotated[int | None, "records that it was charged for"] = None
+    rows_out: Annotated[int | None, "rows of the candidate"] = None
+    policy_hash: Annotated[Hash | None, "of the policy that it was charged under; null before that"] = None
+    candidate_hash: Annotated[Hash | None, "SHA-256 of the candidate's list of sums: what reviewers sign"] = None
+    package_hash: Annotated[Hash | None, "SHA-256 of the package's list of sums: what the service signs"] = None
+    approvals: Approvals | None = None
+    superseded_by: Annotated[str | None, "the release that its readers are referred to"] = None
+    given_up_for: Annotated[str | None, "the revision that was opened after it"] = None
+    failed: Annotated[str | None, "how its last run ended, if that broke off; null otherwise"] = None
+    late: Annotated[bool, "whether its timetable should have opened it before"] = False
+    due: Annotated[Moment | None, "when its timetable opens it; null without one, and for all that need a person"] = None
+    has_room: Annotated[bool | None, "whether the ledger has room for it; null where nobody looked: only late ones are"] = None
+    moments: Moments = Moments()
 
     def to_json(self) -> dict[str, Any]:
         """The line for a script."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "note"}
+        return to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDocument:
+    """What `status --json` prints."""
+
+    FORMAT: ClassVar[str] = "release-pipeline/status/1"
+
+    made: Annotated[Moment, "when"]
+    releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
+    broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
+
+
+def tell_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
+    """The releases of a site for a script."""
+    now = now or datetime.now(UTC)
+    lines, broken = list_releases(site, now=now)
+    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken))
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
@@ -59,13 +156,62 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         caps, without = _read_caps(site)
         if caps is not None:
             broken += [*dict.fromkeys(_find_unapproved(site, registry, policies, caps))]
-    standings = read_standings(events)
+        standings = read_standings(events)
+        used = _find_policies(registry, standings.values(), policies)
     broken += _find_broken_clock(events)
     lines = [line for policy in policies for line in _lines_of(site, policy, standings, events, caps, now)]
     told = {line.release for line in lines}
     unread = " (its policy cannot be read, or has this release no more)"
     lines += [_line(site, known, unread) for name, known in sorted(standings.items()) if str(name) not in told]
-    return lines, [*broken, *without]
+    current = {policy.policy: policy for policy in policies}
+    return [_with_facts(line, standings, used, current) for line in lines], [*broken, *without]
+
+
+def _find_policies(registry: Registry, standings: Iterable[Standing], policies: Iterable[Policy]) -> dict[str, Policy]:
+    """By hash the policies that releases were charged under: those of the site, and earlier ones as far as the registry has
+    them."""
+    found = {policy.canonical_hash(): policy for policy in policies}
+    for digest in {standing.policy_hash for standing in standings} - {"", *found}:
+        with suppress(ReleasePipelineError, KeyError):  # an earlier version noted less
+            found[digest] = policy_of(registry, digest)
+    return found
+
+
+def _with_facts(
+    line: Line, standings: Mapping[ReleaseId, Standing], used: Mapping[str, Policy], current: Mapping[str, Policy]
+) -> Line:
+    """The line with what registry and policy say of its release in figures; nothing where neither knows."""
+    name, partition, *revision = line.release.split("/")
+    id = ReleaseId(name, partition, int(revision[0][1:])) if revision else None
+    known = Standing(ReleaseId(name, partition)) if id is None else standings[id]
+    policy = used.get(known.policy_hash) if known.policy_hash else current.get(name)
+    facts: dict[str, Any] = {}
+    if policy is not None:
+        claim = {"method": policy.protect.method, "definition": policy.definition, "scope": policy.protect.scope}
+        facts = {**claim, "k": policy.protect.k, "epsilon": view_epsilon(policy), "population": policy.population}
+    if known.charge is not None:
+        facts |= {"population": known.charge.population, "rows_in": known.charge.records}
+    facts |= {part: known.facts[part] for part in ("method", "definition", "scope", "k", "rows_in") if part in known.facts}
+    needed = None if policy is None else policy.review.reviewers
+    return replace(
+        line,
+        id=None if id is None else str(id),
+        policy=name,
+        partition=partition,
+        revision=None if id is None else id.revision,
+        reason_code=known.code or None,
+        anonymity_k=known.facts.get("anonymity_k"),
+        rows_out=known.facts.get("rows_out"),
+        policy_hash=known.policy_hash or None,
+        candidate_hash=known.candidate_hash,
+        package_hash=known.package_hash,
+        approvals=None if known.candidate_hash is None else Approvals(needed, tuple(known.approvers)),
+        superseded_by=known.successor or None,
+        given_up_for=None if known.replaced is None else str(known.replaced),
+        failed=known.failed or None,
+        moments=Moments(**known.moments),
+        **facts,
+    )
 
 
 def _read_caps(site: Site) -> tuple[Caps | None, list[str]]:
@@ -131,9 +277,16 @@ def _lines_of(
         elif policy.cron is not None:
             upcoming = coming[name]
             late = upcoming.is_late(now)
-            refused = _find_refusal(caps, policy, name, events) if late and caps is not None else ""
-            due = describe_due(upcoming, policy)
-            yield Line(f"{policy.policy}/{name}", "late" if late else "waiting", f"{due}{refused}")
+            account, fits = _find_room(caps, policy, name, events) if late and caps is not None else (None, None)
+            refused = "" if account is None or fits else _say_refusal(account)
+            yield Line(
+                f"{policy.policy}/{name}",
+                "late" if late else "waiting",
+                f"{describe_due(upcoming, policy)}{refused}",
+                late=late,
+                due=None if upcoming.due is None else upcoming.due.isoformat(),
+                has_room=fits,
+            )
         else:
             yield Line(f"{policy.policy}/{name}", "open")
 
@@ -146,15 +299,19 @@ def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> It
             return
 
 
-def _find_refusal(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> str:
-    """That the ledger has no room for the next release of a policy, in words; empty if it has, or nobody can tell."""
+def _find_room(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
+    """The account of the policy's population, and whether it has room for the next release; nothing if nobody can tell."""
     charges = charges_of(events)
     try:
         account = open_account(caps, policy, charges)
     except ReleasePipelineError:  # a population that is not declared: a run says so
-        return ""
-    fits = account.admits(*list_next_losses(charges, policy, [release]))
-    return "" if fits else f"; the ledger would refuse it: {account.left} is left of {account.limit} ({account.unit})"
+        return None, None
+    return account, account.admits(*list_next_losses(charges, policy, [release]))
+
+
+def _say_refusal(account: Account) -> str:
+    """That the ledger has no room for a release, in words."""
+    return f"; the ledger would refuse it: {account.left} is left of {account.limit} ({account.unit})"
 
 
 def _say_approvals(policy: Policy, known: Standing) -> str:
@@ -182,7 +339,7 @@ def _line(site: Site, known: Standing, remark: str = "", *, approvals: str = "")
     claim, told = str(known.facts.get("claim", "")) or opened, remark + elsewhere
     return Line(
         str(known.id),
-        shown,
+        cast(State, shown),
         words + told * bool(words),
         known.facts.get("rows_out"),
         claim + told,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.flow.states import (
+    APPROVED,
     BLOCKED,
     CANDIDATE,
     DRAWN,
     FAILED,
+    MOVES,
     OPENED,
     POLICY,
     PRUNED,
+    PUBLISHING,
     SECRET,
     SERVED,
     Standing,
@@ -27,6 +30,7 @@ from release_pipeline.flow.states import (
     read_standings,
     standing_of,
 )
+from release_pipeline.flow.telling.overview import Moments
 from release_pipeline.policy.loss import LOSSES, Loss
 from release_pipeline.store.ledger import RESERVED, Charge
 from release_pipeline.store.registry import Event, ReleaseId
@@ -123,6 +127,38 @@ def test_blocked_anew_has_the_last_reason() -> None:
     events[2] = dataclasses.replace(events[2], content={"reason": "too many"})
     found = read_standings(events)[ONE]
     assert (found.state, found.reason, found.since) == ("blocked", "too many", noted(3))
+
+
+def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
+    """When each step last happened; of another candidate than was approved nobody has approved anything."""
+    happened = [*NORMAL, APPROVED, PUBLISHING, PRUNED]
+    steps = {kind: noted(number) for number, kind in enumerate(happened, start=1) if kind != SECRET}
+    approved = {"name": "ben", "hash": "hash", "needed": 1}
+
+    def moments(*kinds: str) -> Mapping[str, str]:
+        events = events_of(*kinds)
+        told = [dataclasses.replace(event, content=approved) if event.kind == APPROVED else event for event in events]
+        return read_standings(told)[ONE].moments
+
+    assert moments(*happened) == steps
+    again = moments(*NORMAL, APPROVED, CANDIDATE)
+    assert again == {kind: steps[kind] for kind in (OPENED, RESERVED, DRAWN)} | {CANDIDATE: noted(7)}
+    assert standing(*NORMAL[:2], BLOCKED, BLOCKED).moments[BLOCKED] == noted(4)
+
+
+def test_a_block_has_its_kind_until_it_goes_on() -> None:
+    """Nothing where an earlier version noted none."""
+    assert standing(*NORMAL[:2], BLOCKED).code == ""
+    told = Event(3, BLOCKED, noted(3), ONE, {**CONTENT[BLOCKED], "code": "over-cap"}, "hash")
+    before = events_of(*NORMAL[:2])
+    assert read_standings([*before, told])[ONE].code == "over-cap"
+    drawn = Event(4, DRAWN, noted(4), ONE, CONTENT[DRAWN], "hash")
+    assert read_standings([*before, told, drawn])[ONE].code == ""
+
+
+def test_every_moment_has_a_place_in_the_document() -> None:
+    """So that no event of a registry makes `status --json` fail."""
+    assert {field.name for field in dataclasses.fields(Moments)} == {kind for kind in MOVES if kind != SECRET} | {PRUNED}
 
 
 @pytest.mark.parametrize("count", range(1, len(NORMAL) + 1))

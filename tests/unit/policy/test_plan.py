@@ -304,8 +304,11 @@ def test_plan_as_json() -> None:
     policy = policy_of("dp-um", 5, INCOME, SITE, epsilon="0.3")
     plan = plan_to_json(make_plan(policy, rows=10))
     [column] = plan.pop("columns")
+    sentences = plan.pop("not_covered")
     assert plan == {
         "policy": "people",
+        "steward": "ana",
+        "population": "people",
         "hash": policy.canonical_hash(),
         "method": "dp-um",
         "k": 5,
@@ -313,8 +316,14 @@ def test_plan_as_json() -> None:
         "scope": "column",
         "epsilon": "0.3",
         "claim": describe_claim(policy),
+        "records_per_person": 1,
+        "wider": {"column": {"bounded": True, "epsilon": "0.3"}, "table": {"bounded": False, "epsilon": None}},
         "rows": 10,
+        "amplification": None,
+        "kept": ["site"],
+        "generalised": [],
     }
+    assert sentences == list(not_covered_words(policy))
     assert (column["name"], column["epsilon"], column["noise_is_worst_case"]) == ("income", "0.3", False)
     assert column["noise"] == pytest.approx(1 / math.sinh(1 / 334) / 5)
 

@@ -1,0 +1,274 @@
+"""Make release_pipeline/schemas/ and docs/json.md anew from the views that `--json` prints, and from runs of the commands.
+
+    python docs/make_json.py [--site DEMO] [--check]
+
+The schemas and the tables follow from the views alone. The examples are what the commands print of a demo's site (`make demo`),
+with long lists cut; without --site those that stand in the page stay. --check only says whether anything would change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import io
+import json
+import re
+import sys
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from release_pipeline.cli import main as command
+from release_pipeline.cli.failure import FailureDocument
+from release_pipeline.flow.claims import ClaimsDocument
+from release_pipeline.flow.telling.check import CheckDocument, InvalidDocument
+from release_pipeline.flow.telling.ledger import LedgerDocument
+from release_pipeline.flow.telling.overview import StatusDocument
+from release_pipeline.flow.telling.run import RunDocument
+from release_pipeline.verify import VerificationView
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS, PAGE = ROOT / "release_pipeline" / "schemas", ROOT / "docs" / "json.md"
+DOCUMENTS: dict[str, tuple[type, ...]] = {
+    "status": (StatusDocument,),
+    "ledger": (LedgerDocument,),
+    "check": (CheckDocument, InvalidDocument),
+    "run": (RunDocument,),
+    "verify": (VerificationView,),
+    "audit-claims": (ClaimsDocument,),
+    "error": (FailureDocument,),
+}
+PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+HEAD = """\
+# JSON for scripts
+
+`status`, `ledger`, `check`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard output,
+nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code that prints.
+
+- **`format`** names the document and its version, like `release-pipeline/status/1`. Within a version keys and codes may be added;
+  none is removed, renamed or given another meaning, so ignore what you do not know. Anything else is a new version, and the
+  changelog says so.
+- **Exit codes** are those without `--json`: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped.
+- **A refusal or failure** prints [an error](#error) in the place of the command's own document, with the same exit code; the same
+  words are on standard error. Two documents are no errors though their exit code is 1: `check` of a policy with errors (`valid`
+  is false), and `verify` of what does not hold (`ok` is false). Look at `format` first.
+- **Epsilon is a text**, exact to the last of its nine decimals, as is every amount of a ledger. `infinity`: nothing bounds it.
+  Read it as a decimal, not as a float.
+- **Moments** are RFC 3339. **Hashes** are SHA-256 in hex.
+- **What is not known is null**: what an older registry did not note, what is still to come, what the method does not have. Every
+  key is always there, but for those that are called optional below.
+- **No cell of data is in any of it**: column names, declared facts and counts. It is for the people of the site all the same:
+  reasons, warnings and how many records came in are not for the public, and `--exposure` is confidential.
+
+The JSON Schemas (2020-12) are in the package, in `release_pipeline/schemas/`; from Python:
+`importlib.resources.files("release_pipeline") / "schemas" / "status-1.json"`.
+"""
+ABOUT = {
+    "status": "`release-pipeline status --json`: every release that is declared or was begun. `release`, `state`, `reason`, "
+    "`rows`, `claim` and `since` are what earlier versions printed.",
+    "ledger": "`release-pipeline ledger [POPULATION] [--exposure] --json`: what people were exposed to. Earlier versions printed "
+    "the list of `populations` alone, which had no place for a version.",
+    "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
+    "its errors. Touches no data.",
+    "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "
+    "is.",
+    "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "
+    "checked. Earlier versions printed a list of levels and words alone.",
+    "audit-claims": "`release-pipeline audit-claims (POLICY | --all-methods) [--quick] --json`: every claim attacked, and what "
+    "that proves. Exit code 1 if one is broken (`holds` is false).",
+    "error": "What any of them prints when it is refused or fails, wrong usage included.",
+}
+EXAMPLES = {  # by title: the document, and the arguments of the command
+    "status": ("status", ["status", "--home", "{site}"]),
+    "ledger": ("ledger", ["ledger", "--home", "{site}"]),
+    "check": ("check", ["check", "{site}/policies/rand-hie.yaml"]),
+    "check, of a policy with errors": ("check", ["check", "{site}/broken.yaml"]),
+    "run": ("run", ["run", "rand-hie", "--release", "2", "--home", "{site}"]),
+    "verify": ("verify", ["verify", "{site}/releases/rand-hie/1/r1"]),
+    "audit-claims": ("audit-claims", ["audit-claims", "{site}/policies/rand-hie.yaml", "--quick"]),
+    "error": ("error", ["run", "rand-hie", "--release", "1", "--revise", "a correction", "--home", "{site}"]),
+}
+
+
+def make_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a document."""
+    views = [_object(view) for view in DOCUMENTS[name]]
+    form = f"release-pipeline/{name}/1"
+    for view in views:
+        view["properties"] = {"format": {"const": form, "description": "the format and its version"}} | {
+            key: part for key, part in view["properties"].items() if key != "format"
+        }
+        view["required"] = list(dict.fromkeys(["format", *view["required"]]))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": form,
+        **(views[0] if len(views) == 1 else {"oneOf": views}),
+    }
+
+
+def _object(view: type) -> dict[str, Any]:
+    """The schema of a view; what it is about stands first in its docstring."""
+    hints = typing.get_type_hints(view, include_extras=True)
+    if dataclasses.is_dataclass(view):
+        fields = [field for field in dataclasses.fields(view) if not field.metadata.get("inner")]
+        names = {field.name: bool(field.metadata.get("optional")) for field in fields}
+    else:
+        names = dict.fromkeys(hints, False)
+    return {
+        "type": "object",
+        "description": " ".join((view.__doc__ or "").partition("\n\n")[0].split()),
+        "properties": {name: _optional(hints[name]) if left_out else _schema(hints[name]) for name, left_out in names.items()},
+        "required": [name for name, left_out in names.items() if not left_out],
+    }
+
+
+def _optional(hint: Any) -> dict[str, Any]:
+    """Of a key that is left out where there is nothing to say, so it is never null."""
+    found = _schema(hint)
+    if isinstance(found.get("type"), list):
+        found["type"] = found["type"][0]
+    elif "anyOf" in found:
+        found = {**found["anyOf"][0], **({"description": found["description"]} if "description" in found else {})}
+    return found
+
+
+def _schema(hint: Any) -> dict[str, Any]:
+    if typing.get_origin(hint) is Annotated:
+        inner, *words = typing.get_args(hint)
+        found = _schema(inner)
+        for word in words:
+            key, colon, value = word.partition(":")
+            found |= {key: value} if colon and key in ("pattern", "format") else {"description": word}
+        return found
+    arguments = typing.get_args(hint)
+    match typing.get_origin(hint):
+        case typing.Union | types.UnionType:
+            [first] = [_schema(part) for part in arguments if part is not type(None)]
+            if set(first) <= {"type", "pattern", "format"}:
+                return {**first, "type": [first["type"], "null"]}
+            return {"anyOf": [first, {"type": "null"}]}
+        case typing.Literal:
+            return {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
+        case origin if origin in (tuple, list):
+            return {"type": "array", "items": _schema(arguments[0])}
+        case origin if origin is dict:
+            return {"type": "object", "additionalProperties": _schema(arguments[1])}
+        case _:
+            return {"type": PLAIN[hint]} if hint in PLAIN else _object(hint)
+
+
+def describe_schema(schema: dict[str, Any]) -> Iterator[str]:
+    """A row for each key, of what is in it too: a dot for each step down, and [] for the entries of a list."""
+    yield "| key | type | what |"
+    yield "|---|---|---|"
+    yield from _rows(schema, "")
+
+
+def _rows(schema: dict[str, Any], path: str) -> Iterator[str]:
+    for name, part in schema["properties"].items():
+        words = part.get("description", "")
+        inner, at = part, f"{path}{name}"
+        kind = _kind(part)
+        while inner.get("type") in ("array", "object") or "anyOf" in inner:
+            if "anyOf" in inner:
+                inner = inner["anyOf"][0]
+            elif inner["type"] == "array":
+                inner, at = inner["items"], f"{at}[]"
+            elif "additionalProperties" in inner:
+                inner, at = inner["additionalProperties"], f"{at}.NAME"
+            else:
+                break
+        words = words or inner.get("description", "")
+        optional = "" if name in schema["required"] else "optional; "
+        yield f"| `{path}{name}` | {kind} | {optional}{words} |"
+        if "properties" in inner:
+            yield from _rows(inner, f"{at}.")
+
+
+def _kind(part: dict[str, Any]) -> str:
+    """The type of a value in a word or two."""
+    if "anyOf" in part:
+        return f"{_kind(part['anyOf'][0])} or null"
+    if "enum" in part:
+        return ", ".join(str(value) for value in part["enum"])
+    if "const" in part:
+        return f"`{json.dumps(part['const'])}`"
+    kinds = part["type"] if isinstance(part["type"], list) else [part["type"]]
+    if kinds == ["array"]:
+        return f"list of {_kind(part['items'])}"
+    names = {
+        "string": "moment" if "format" in part else "text",
+        "integer": "whole number",
+        "number": "number",
+        "boolean": "true or false",
+    }
+    if part.get("pattern", "").startswith("^[0-9a-f]"):
+        names["string"] = "hash"
+    elif part.get("pattern", "").startswith(("^[0-9]+", "^([0-9]+")):
+        names["string"] = "amount"
+    return " or ".join(names.get(kind, kind) for kind in kinds)
+
+
+def make_page(examples: dict[str, str]) -> str:
+    """The page, with these examples by their titles."""
+    parts = [HEAD]
+    for name in DOCUMENTS:
+        parts.append(f"## {name}\n\n{ABOUT[name]}\n")
+        schema = make_schema(name)
+        for view in schema.get("oneOf", [schema]):
+            parts.append(f"{view['description']} ([schema](../release_pipeline/schemas/{name}-1.json))\n")
+            parts.append("\n".join(describe_schema(view)) + "\n")
+        for title, (document, _) in EXAMPLES.items():
+            if document == name:
+                parts.append(f"An example, {title}:\n\n```json\n{examples[title]}\n```\n")
+    return "\n".join(parts)
+
+
+def read_examples(page: str) -> dict[str, str]:
+    """The examples that stand in a page, by their titles."""
+    return dict(re.findall(r"^An example, (.*?):\n\n```json\n(.*?)\n```$", page, flags=re.S | re.M))
+
+
+def run_examples(site: Path) -> dict[str, str]:
+    """What the commands print of a demo's site, with its path as `demo` and long lists cut."""
+    good = (site / "policies" / "rand-hie.yaml").read_text(encoding="utf-8")
+    broken = site / "broken.yaml"
+    broken.write_text(good.replace("epsilon: 2, ", "").replace("[0, 50000]", "[50000, 0]"), encoding="utf-8")
+    examples: dict[str, str] = {}
+    for title, (_, arguments) in EXAMPLES.items():
+        told = io.StringIO()
+        with contextlib.redirect_stdout(told), contextlib.redirect_stderr(io.StringIO()):
+            command([*(word.format(site=site) for word in arguments), "--json"])
+        examples[title] = json.dumps(_cut(json.loads(told.getvalue().replace(str(site), "demo"))), indent=2)
+    broken.unlink()
+    return examples
+
+
+def _cut(value: Any, most: int = 2) -> Any:
+    if isinstance(value, dict):
+        return {name: _cut(part, 1 if name == "releases" else most) for name, part in value.items()}
+    return [_cut(part) for part in value[:most]] if isinstance(value, list) else value
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write what has changed, or with --check give 1 if anything would."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--site", type=Path, help="the folder of a demo")
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    wanted = parser.parse_args(arguments)
+    examples = run_examples(wanted.site.resolve()) if wanted.site else read_examples(PAGE.read_text(encoding="utf-8"))
+    texts = {SCHEMAS / f"{name}-1.json": json.dumps(make_schema(name), indent=2) + "\n" for name in DOCUMENTS}
+    texts[PAGE] = make_page(examples)
+    stale = [file for file, text in texts.items() if not file.is_file() or file.read_text(encoding="utf-8") != text]
+    for file in stale:
+        print(f"{file.relative_to(ROOT)}: {'not what the code prints' if wanted.check else 'written'}")
+        if not wanted.check:
+            file.write_text(texts[file], encoding="utf-8")
+    return int(wanted.check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What `--json` prints: a document is a dataclass whose fields are its keys, each described where it stands.
+
+`docs/make_json.py` makes the JSON Schemas and docs/json.md from these descriptions, so that what is printed, promised and
+explained is one thing. A description may begin with the shape of the text, like `Hash`. Within a version of a format keys are
+added, and none is removed, renamed or given another meaning.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias, cast
+
+from release_pipeline.policy.model import Policy
+from release_pipeline.privacy.budget import format_nano
+
+Hash: TypeAlias = Annotated[str, "pattern:^[0-9a-f]{64}$"]
+Moment: TypeAlias = Annotated[str, "format:date-time"]  # RFC 3339
+Exactly: TypeAlias = Annotated[str, "pattern:^[0-9]+(\\.[0-9]{1,9})?$"]  # an epsilon: whole billionths, written out
+Amount: TypeAlias = Annotated[str, "pattern:^([0-9]+(\\.[0-9]{1,9})?|infinity)$"]
+
+INNER: Mapping[str, bool] = {"inner": True}  # of a field that is for other readers than scripts
+OPTIONAL: Mapping[str, bool] = {"optional": True}  # of a field that is left out where there is nothing to say
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong with a file that a person wrote."""
+
+    file: Annotated[str, "as it was named"]
+    line: Annotated[int | None, "counted from 1; null where the fault is of the whole file"]
+    column: Annotated[int | None, "in the line, counted from 1; null likewise"]
+    option: Annotated[str, "which key, like protect.epsilon; empty for the file itself"]
+    what: Annotated[str, "what is wrong"]
+    remedy: Annotated[str, "what to do; empty where that is plain"]
+
+    def __str__(self) -> str:
+        """The fault in one line, as people read it."""
+        place = self.file if self.line is None else f"{self.file}:{self.line}:{self.column}"
+        return f"{place}: {f'{self.option}: ' * bool(self.option)}{self.what}{f' {self.remedy}' * bool(self.remedy)}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EpsilonView:
+    """What one release costs a person, exactly."""
+
+    total: Annotated[Exactly, "in all, for one person"]
+    columns: Annotated[dict[str, Exactly], "for each masked column, for one record"]
+    records_per_person: Annotated[int, "how many records one person may have: the columns together, times this, are the total"]
+
+
+def view_epsilon(policy: Policy) -> EpsilonView | None:
+    """The epsilon of a release of the policy; None for a method without."""
+    if policy.epsilon is None:
+        return None
+    columns = {name: str(part) for name, part in policy.column_epsilon.items()}
+    return EpsilonView(format_nano(policy.epsilon), columns, policy.records_per_person)
+
+
+def to_json(view: Any) -> dict[str, Any]:
+    """The document as a script reads it; its format first, if it has one of its own."""
+    form = getattr(view, "FORMAT", None)
+    told: dict[str, Any] = {} if form is None else {"format": form}
+    for field in dataclasses.fields(view):
+        value = getattr(view, field.name)
+        if field.metadata.get("inner") or (value is None and field.metadata.get("optional")):
+            continue
+        told[field.name] = _plain(value)
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return to_json(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in cast(Mapping[str, Any], value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in cast(list[Any], value)]
+    return value

@@ -1,0 +1,571 @@
+"""What `--json` prints: valid by the schemas that ship, exact, the same as the words, with the same exit codes."""
+
+from __future__ import annotations
+
+import importlib.resources
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jsonschema
+import pytest
+
+import release_pipeline.verify
+from release_pipeline.cli import main
+from release_pipeline.errors import NotPassed, ReleasePipelineError
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.withdrawal import retract, supersede
+from release_pipeline.flow.telling.overview import tell_status
+from release_pipeline.policy.documents import to_json
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.people import CORRECTION, RELEASE, copy_site
+from tests.integration.publishing import Keys
+from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, make_site, spoil
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
+NAMES = ("status", "ledger", "check", "run", "verify", "error")
+MONTHLY = '{every: month, cron: "0 6 1 * *"}'
+Document = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _signal_handler() -> Iterator[None]:
+    """The handler that `main` sets is put back."""
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    """docs/make_json.py."""
+    spec = importlib.util.spec_from_file_location("make_json", ROOT / "docs" / "make_json.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def schema_of(form: str) -> Document:
+    """The schema that ships for a format."""
+    name = form.removeprefix("release-pipeline/").replace("/", "-")
+    file = importlib.resources.files("release_pipeline") / "schemas" / f"{name}.json"
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def tighten(schema: Any) -> Any:
+    """The same schema, with which a key that it does not name is an error."""
+    if isinstance(schema, list):
+        return [tighten(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {"additionalProperties": False} if "properties" in schema else {}
+    return {name: tighten(part) for name, part in schema.items()} | closed
+
+
+CHECKER = jsonschema.FormatChecker()
+
+
+@CHECKER.checks("date-time", ValueError)
+def is_moment(value: object) -> bool:
+    """RFC 3339 asks for a time zone."""
+    return not isinstance(value, str) or datetime.fromisoformat(value).tzinfo is not None
+
+
+def validate(document: Document) -> Document:
+    """The document, which is what its schema says, and has no key beside."""
+    schema = tighten(schema_of(document["format"]))
+    jsonschema.Draft202012Validator(schema, format_checker=CHECKER).validate(document)
+    return document
+
+
+def tell(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> Document:
+    """What a command prints with --json: one valid document and nothing else."""
+    given = [str(argument) for argument in arguments]
+    capsys.readouterr()
+    assert main([*given, "--json"]) == code
+    return validate(json.loads(capsys.readouterr().out))
+
+
+# --- Schemas and docs -----------------------------------------------------------------------------------------------------------
+
+
+def test_schemas_and_page_are_what_the_code_prints(maker: ModuleType) -> None:
+    """The committed files are those that docs/make_json.py makes; each schema is one."""
+    assert maker.main(["--check"]) == 0, "run docs/make_json.py"
+    for name in NAMES:
+        jsonschema.Draft202012Validator.check_schema(schema_of(f"release-pipeline/{name}/1"))
+
+
+def test_every_document_has_an_example_that_is_valid(maker: ModuleType) -> None:
+    """As the page shows them; of `check` both kinds."""
+    examples = maker.read_examples((ROOT / "docs" / "json.md").read_text(encoding="utf-8"))
+    told = {title: validate(json.loads(text))["format"].split("/")[1] for title, text in examples.items()}
+    assert set(told.values()) == set(NAMES)
+    assert {json.loads(text)["valid"] for title, text in examples.items() if told[title] == "check"} == {True, False}
+
+
+def test_a_document_that_is_not_valid_is_found(maker: ModuleType) -> None:
+    """A key too many, one too few, a float for an epsilon, a moment without a zone: so that `validate` can fail."""
+    examples = maker.read_examples((ROOT / "docs" / "json.md").read_text(encoding="utf-8"))
+    for spoiled in (
+        lambda told: told["releases"][0].update(more=1),
+        lambda told: told["releases"][0].pop("late"),
+        lambda told: told["releases"][0]["epsilon"].update(total=2),
+        lambda told: told["releases"][0]["epsilon"]["columns"].update(income="0.5e0"),
+        lambda told: told.update(made="2026-11-22T07:51:51"),
+        lambda told: told["releases"][0].update(state="done"),
+    ):
+        document = json.loads(examples["status"])
+        spoiled(document)
+        with pytest.raises(jsonschema.ValidationError):
+            validate(document)
+
+
+# --- status ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_status_has_a_published_release_in_fields(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a script wants, each from the event or the policy that says it."""
+    tiny = TinySite(published)
+    standing, policy = tiny.standing(), tiny.site.policy("people")
+    first, second = tell(capsys, "status", "--home", published)["releases"]
+    assert {name: first[name] for name in ("release", "id", "policy", "partition", "revision", "state", "population")} == {
+        "release": "people/1/r1",
+        "id": "people/1/r1",
+        "policy": "people",
+        "partition": "1",
+        "revision": 1,
+        "state": "published",
+        "population": "folk",
+    }
+    assert {name: first[name] for name in ("method", "definition", "scope", "k", "rows_in", "rows_out")} == {
+        "method": "idp-cbls",
+        "definition": "idp",
+        "scope": "column",
+        "k": 5,
+        "rows_in": 60,
+        "rows_out": 60,
+    }
+    assert first["epsilon"] == {"total": "2", "columns": {"income": "1", "rent": "1"}, "records_per_person": 1}
+    assert first["anonymity_k"] == standing.facts["anonymity_k"]
+    assert (first["policy_hash"], first["candidate_hash"]) == (policy.canonical_hash(), standing.candidate_hash)
+    assert first["package_hash"] == standing.package_hash is not None
+    assert first["approvals"] == {"needed": 2, "by": ["ben", "cleo"]}
+    events = {event.kind: event.noted for event in tiny.events() if event.release == RELEASE}
+    happened = ("opened", "reserved", "drawn", "candidate", "approved", "publishing", "published")
+    assert {name: moment for name, moment in first["moments"].items() if moment} == {name: events[name] for name in happened}
+    assert first["since"] == events["published"]
+    assert (second["release"], second["id"], second["revision"], second["state"]) == ("people/2", None, None, "open")
+    assert (second["epsilon"]["total"], second["k"], second["policy_hash"], second["rows_in"]) == ("2", 5, None, None)
+    assert set(second["moments"].values()) == {None}
+
+
+def test_status_keeps_epsilon_exact_and_counts_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An epsilon with more digits than a float keeps, for people with three records, adds up to what is charged."""
+    protect = "{method: laplace, epsilon: 123456.123456789}"
+    cap = "epsilon: 999999, definition: dp, scope: column"
+    tiny = make_site(tmp_path / "site", protect=protect, cap=cap, person="{column: person, records_per_release: 3}")
+    tiny.flow().run()
+    told = tell(capsys, "status", "--home", tiny.home)["releases"][0]["epsilon"]
+    assert told == {
+        "total": "370368.370370367",
+        "columns": {"income": "61728.061728395", "rent": "61728.061728394"},
+        "records_per_person": 3,
+    }
+    [ledger] = tell(capsys, "ledger", "--home", tiny.home)["populations"]
+    assert [charge["amount"] for charge in ledger["charges"]] == [told["total"]] == [ledger["spent"]]
+
+
+def test_status_of_a_method_without_epsilon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """mdav: null, and the ledger counts releases."""
+    tiny = make_site(tmp_path / "site", protect="{method: mdav, k: 5}", cap="releases: 1")
+    first, _ = tell(capsys, "status", "--home", tiny.home)["releases"]
+    assert (first["epsilon"], first["k"], first["definition"], first["scope"]) == (None, 5, "k-anonymity", "cluster")
+    [ledger] = tell(capsys, "ledger", "--home", tiny.home)["populations"]
+    assert ledger["declared"] == {"epsilon": None, "definition": None, "scope": None, "releases": 1}
+    assert [(plan["amount"], plan["fits"]) for plan in ledger["planned"]] == [("1", True), ("1", False)]
+
+
+def test_status_follows_a_release_to_its_end(
+    corrected: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Given up for a revision, superseded by it, retracted: each in a field, each with its moment."""
+    tiny = copy_site(corrected, tmp_path / "site")
+    first, second, *_ = tell(capsys, "status", "--home", tiny.home)["releases"]
+    assert (first["given_up_for"], first["superseded_by"], second["revision"]) == (str(CORRECTION), None, 2)
+    supersede(tiny.site, RELEASE, CORRECTION, key=keys["olga"], why="corrected")
+    retract(tiny.site, RELEASE, key=keys["olga"], why="a wrong file")
+    first = tell(capsys, "status", "--home", tiny.home)["releases"][0]
+    assert (first["state"], first["superseded_by"], first["reason"].startswith("a wrong file")) == (
+        "retracted",
+        str(CORRECTION),
+        True,
+    )
+    assert first["moments"]["superseded"] is not None
+    assert first["moments"]["retracted"] == first["since"]
+
+
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [("out of domain", "data-refused"), ("over the cap", "over-cap"), ("a gate", "gate-failed"), ("other", "blocked")],
+)
+def test_status_says_why_a_release_is_blocked(way: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The words, and beside them the kind of refusal."""
+    gates = "{min_rows: 20, expected_error: {income: 0.0001}}" if way == "a gate" else "{min_rows: 20}"
+    tiny = make_site(tmp_path / "site", gates=gates)
+    if way in SPOILED:
+        spoil(tiny, way)
+    flow = tiny.flow()
+
+    def stop() -> None:
+        with flow.noting_refusals():
+            flow.ingest()
+            if way == "over the cap":
+                tiny.write_cap("epsilon: 1, definition: idp, scope: column")
+            if flow.validate().refusal:
+                raise NotPassed("its data are refused.")
+            flow.microaggregate() if way != "other" else flow.block("it has no name.")
+
+    with pytest.raises(ReleasePipelineError):
+        stop()
+    first = tell(capsys, "status", "--home", tiny.home)["releases"][0]
+    assert (first["state"], first["reason_code"]) == ("blocked", code)
+    assert first["reason"]
+    assert first["moments"]["blocked"] == first["since"]
+
+
+def test_status_says_what_is_late(tmp_path: Path) -> None:
+    """When it was due, and whether the ledger has room for it; one that is not due yet is no late one."""
+    tiny = make_site(tmp_path / "site", releases=MONTHLY)
+    with tiny.site.open_registry() as registry:
+        registry.add("policy", policy="people", hash="0" * 64, population="folk", text="{}", yaml="")
+    now = datetime.now(UTC)
+    [waiting] = validate(to_json(tell_status(tiny.site, now=now)))["releases"]
+    due = datetime.fromisoformat(waiting["due"])
+    assert (waiting["state"], waiting["late"], waiting["has_room"], due > now) == ("waiting", False, None, True)
+    [late] = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
+    assert (late["state"], late["late"], late["has_room"], late["due"]) == ("late", True, True, waiting["due"])
+    tiny.write_cap("epsilon: 1, definition: idp, scope: column")
+    [refused] = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
+    assert (refused["late"], refused["has_room"]) == (True, False)
+    assert "the ledger would refuse it" in refused["reason"]
+
+
+def test_status_of_an_older_registry_has_null_where_it_noted_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A candidate without facts, under a policy that no event has, and a block without its kind: nothing fails."""
+    tiny = make_site(tmp_path / "site")
+    old, blocked = ReleaseId("gone", "2020"), ReleaseId("gone", "2021")
+    loss = {
+        f"{kind}_{scope}": None if kind == "dp" else 2 * 10**9
+        for kind in ("dp", "idp")
+        for scope in ("centroid", "column", "table")
+    }
+    charge = {"population": "folk", "policy_hash": "a" * 64, "source": "b" * 64, "records": 60, "loss": loss}
+    with tiny.site.open_registry() as registry:
+        registry.add("opened", old, why="by hand")
+        registry.add("reserved", old, **charge, unit="epsilon, iDP, column", cap="10", spent="2")
+        registry.add("drawn", old, masked="c" * 64)
+        registry.add("candidate", old, candidate_hash="d" * 64, policy_hash="a" * 64, facts={})
+        registry.add("opened", blocked, why="by hand")
+        registry.add("blocked", blocked, reason="it is too small.", policy_hash="a" * 64)
+    told = {line["release"]: line for line in tell(capsys, "status", "--home", tiny.home)["releases"]}
+    first, second = told["gone/2020/r1"], told["gone/2021/r1"]
+    for name in ("method", "definition", "scope", "epsilon", "k", "anonymity_k", "rows_out", "rows"):
+        assert (first[name], second[name]) == (None, None), name
+    assert (first["policy_hash"], first["rows_in"], first["population"]) == ("a" * 64, 60, "folk")
+    assert first["approvals"] == {"needed": None, "by": []}
+    assert (second["state"], second["reason_code"], second["population"]) == ("blocked", None, None)
+    assert second["reason"].startswith("it is too small.")
+
+
+def test_status_says_under_which_policy_a_release_was_charged(
+    candidate: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not what the file says now."""
+    tiny = copy_site(candidate, tmp_path / "site")
+    before = tiny.site.policy("people").canonical_hash()
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 3, k: 7}", review="{reviewers: 3}")
+    first, second = tell(capsys, "status", "--home", tiny.home)["releases"]
+    assert (first["policy_hash"], first["epsilon"]["total"], first["k"], first["approvals"]["needed"]) == (before, "2", 5, 2)
+    assert (second["epsilon"]["total"], second["k"]) == ("3", 7)
+
+
+# --- ledger and check -----------------------------------------------------------------------------------------------------------
+
+
+def test_ledger_is_what_the_words_say(candidate: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cap in parts, charges and plans; person by person only if that is asked for."""
+    [ledger] = tell(capsys, "ledger", "--home", candidate)["populations"]
+    assert ledger["declared"] == {"epsilon": "10", "definition": "idp", "scope": "column", "releases": None}
+    sums = {name: ledger[name] for name in ("cap", "spent", "reserved", "remaining")}
+    assert sums == {"cap": "10", "spent": "2", "reserved": "0", "remaining": "8"}
+    assert [(charge["release"], charge["amount"], charge["state"]) for charge in ledger["charges"]] == [
+        ("people/1/r1", "2", "spent")
+    ]
+    assert [(plan["release"], plan["amount"], plan["fits"]) for plan in ledger["planned"]] == [("people/2/r1", "2", True)]
+    assert "exposure" not in ledger
+    [exposed] = tell(capsys, "ledger", "folk", "--exposure", "--home", candidate)["populations"]
+    assert exposed["exposure"] == [{"amount": "2", "people": 60}]
+    assert main(["ledger", "--home", str(candidate)]) == 0
+    words = capsys.readouterr().out
+    assert f"spent      {ledger['spent']}" in words
+    assert f"remaining  {ledger['remaining']}" in words
+
+
+@pytest.mark.parametrize("policy", SHIPPED, ids=lambda path: path.stem)
+def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every kind of method; elsewhere than in a site there is no ledger."""
+    told = tell(capsys, "check", policy)
+    assert (told["valid"], told["ledger"]["spent"], told["errors"], told["problems"]) == (True, "0", [], [])
+    assert tell(capsys, "check", policy, "--home", tmp_path) == {**told, "ledger": None}
+
+
+@pytest.mark.parametrize(
+    ("protect", "wider"),
+    [
+        ("{method: idp-cbls, epsilon: 2, k: 5}", {"column": "2", "table": None}),
+        ("{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", {"column": "8", "table": None}),
+        ("{method: idp-ls, epsilon: 2, k: 5, scope: centroid}", {"column": "3.386294362", "table": None}),
+        ("{method: mdav, k: 5}", {"column": None, "table": None}),
+    ],
+)
+def test_check_has_wider_bounds_as_numbers(
+    protect: str, wider: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a release of 20 rows would be charged in each scope."""
+    tiny = make_site(tmp_path / "site", protect=protect, cap="releases: 5")
+    told = tell(capsys, "check", tiny.home / "policies" / "people.yaml")["wider"]
+    assert told == {scope: {"bounded": bound is not None, "epsilon": bound} for scope, bound in wider.items()}
+
+
+def test_check_has_the_ledger_before_and_after(candidate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is room, where there is none, where nothing is ever bounded, and where rows are needed."""
+    tiny = copy_site(candidate, tmp_path / "site")
+    file = tiny.home / "policies" / "people.yaml"
+    told = tell(capsys, "check", file)["ledger"]
+    assert told["next"] == {"release": "people/2/r1", "amount": "2", "fits": True, "after": "4"}
+    assert (told["spent"], told["remaining"], told["ahead"], told["fitting"]) == ("2", "8", ["people/2/r1"], 1)
+    tiny.write_cap("epsilon: 3, definition: idp, scope: column")
+    told = tell(capsys, "check", file)["ledger"]
+    assert (told["next"]["fits"], told["next"]["after"], told["fitting"], told["needs"]) == (False, "4", 0, None)
+    tiny.write_cap("epsilon: 3, definition: dp, scope: column")
+    told = tell(capsys, "check", file)["ledger"]
+    assert (told["spent"], told["next"]["amount"], told["next"]["after"]) == ("infinity", "infinity", "infinity")
+    assert "nothing bounds this policy" in told["needs"]
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", gates="")
+    told = tell(capsys, "check", file)
+    assert (told["ledger"]["rows_needed"], told["ledger"]["next"], told["ledger"]["fitting"]) == (True, None, None)
+    assert told["wider"]["column"] == {"bounded": True, "epsilon": None}
+    assert not tell(capsys, "check", file, "--rows", "100")["ledger"]["rows_needed"]
+
+
+def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """File, line, column, option, what and remedy, which together are the line that people read."""
+    tiny = make_site(tmp_path / "site", protect="{method: idp-cbls, k: 0}", steward="")
+    file = tiny.home / "policies" / "people.yaml"
+    told = tell(capsys, "check", file, code=1)
+    assert told["valid"] is False
+    by_option = {problem["option"]: problem for problem in told["problems"]}
+    assert by_option["protect.k"] == {
+        "file": str(file),
+        "line": 6,
+        "column": 29,
+        "option": "protect.k",
+        "what": "'0' is too small.",
+        "remedy": "The least allowed is 1.",
+    }
+    assert {"protect.epsilon", "protect.k"} < set(by_option)
+    assert main(["check", str(file)]) == 1
+    lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert told["errors"] == lines[1:]
+    assert len(told["problems"]) == len(told["errors"])
+    file.write_bytes(b"\xff\xfe")
+    [problem] = tell(capsys, "check", file, code=1)["problems"]
+    assert (problem["line"], problem["what"]) == (None, "this is not UTF-8 text.")
+
+
+# --- run ------------------------------------------------------------------------------------------------------------------------
+
+
+@GX_WARNINGS
+@pytest.mark.slow
+def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A candidate, the same served again, data that are refused, and a revision without room: with where, what and the remedy."""
+    tiny = make_site(tmp_path / "site", cap="epsilon: 3, definition: idp, scope: column")
+    arguments = ("run", "people", "--release", "1", "--home", tiny.home)
+    spoil(tiny, "out of domain")
+    refused = tell(capsys, *arguments, code=1)
+    assert refused["format"] == "release-pipeline/error/1"
+    assert refused["error"] == {
+        "code": "data-refused",
+        "what": "The data do not meet the policy.",
+        "where": "people/1/r1",
+        "remedy": "",
+        "details": [SPOILED["out of domain"].reason],
+    }
+    rows = make_rows()
+    tiny.write_rows([{**rows[0], "rent": "4000"}, *rows[1:]])
+    made = tell(capsys, *arguments)
+    assert (made["release"], made["state"], made["served"]) == ("people/1/r1", "candidate", False)
+    assert made["candidate_hash"] == tiny.standing().candidate_hash
+    assert (made["epsilon"]["total"], made["k"]) == ("2", 5)
+    assert Path(made["report"]).is_file()
+    assert Path(made["report"]).parent == Path(made["candidate"]) == tiny.folder()
+    assert made["warnings"] == ["column rent: 1 record outside the declared domain, clamped to it."]
+    again = tell(capsys, *arguments)
+    assert again == {**made, "served": True}
+    over = tell(capsys, *arguments, "--revise", "a correction", code=1)
+    assert (over["command"], over["error"]["code"], over["error"]["where"]) == ("run", "over-cap", "people/1/r2")
+    assert "has 1 left of 3" in over["error"]["what"]
+    tiny.write_cap("epsilon: 4, definition: idp, scope: column")
+    tiny.write_policy(gates="{min_rows: 20, expected_error: {income: 0.0001}}")
+    gated = tell(capsys, "run", "people", "--release", "2", "--home", tiny.home, code=1)
+    assert (gated["error"]["code"], gated["error"]["where"]) == ("gate-failed", "people/2/r1")
+    assert "expected error of income" in gated["error"]["what"]
+
+
+# --- verify ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_verify_says_what_it_checked(published: Path, keys: Keys, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A package, a dossier and a site: kind, officer, and each check with its name; a changed byte shows in one of them."""
+    tiny = copy_site(published, tmp_path / "site")
+    package, officer = tiny.site.package("people/1/r1"), keys["olga"].public.fingerprint
+    dossier = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip", overwrite=False)
+    for path, kind, release in (
+        (package, "package", "people/1/r1"),
+        (dossier, "dossier", "people/1/r1"),
+        (tiny.home, "site", None),
+    ):
+        told = tell(capsys, "verify", path, "--officer", officer)
+        assert (told["kind"], told["release"], told["ok"], told["failed"]) == (kind, release, True, 0)
+        assert (told["fingerprint"], told["given"], told["compared"]) == (officer, [officer], True)
+        assert (told["package_hash"] == tiny.standing().package_hash) is (release is not None)
+        assert {check["passed"] for check in told["checks"]} <= {True, None}
+        assert all(check["words"].startswith(check["name"]) or check["name"] == "other files" for check in told["checks"])
+    assert tell(capsys, "verify", package)["compared"] is False
+    (package / "data.csv").write_bytes((package / "data.csv").read_bytes() + b"x")
+    for path, name in ((package, "data.csv"), (tiny.home, "releases/people/1/r1")):
+        told = tell(capsys, "verify", path, "--officer", officer, code=1)
+        assert (told["ok"], told["failed"] > 0) == (False, True)
+        assert name in {check["name"] for check in told["checks"] if check["passed"] is False}
+
+
+@pytest.mark.parametrize("what", ["a package", "nothing"])
+def test_the_verifier_alone_prints_the_same(published: Path, tmp_path: Path, what: str) -> None:
+    """With Python and its one file, nothing else on the path: the same document, the same exit code."""
+    file, path = tmp_path / "verify.py", published / "releases" / "people" / "1" / "r1"
+    file.write_bytes(Path(release_pipeline.verify.__file__).read_bytes())
+    given = str(path if what == "a package" else tmp_path / "gone")
+    alone = subprocess.run([sys.executable, "-I", "-S", file, given, "--json"], capture_output=True, text=True, check=False)
+    ours = subprocess.run(
+        [sys.executable, "-m", "release_pipeline.cli", "verify", given, "--json"], capture_output=True, text=True, check=False
+    )
+    assert alone.returncode == ours.returncode == (0 if what == "a package" else 2)
+    assert validate(json.loads(alone.stdout)) == json.loads(ours.stdout)
+
+
+# --- Errors ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["status", "--home", "{here}/nowhere"], "wrong-usage"),
+        (["status", "--overwrite", "--home", "{site}"], "wrong-usage"),
+        (["ledger", "nobody", "--home", "{site}"], "policy-invalid"),
+        (["check", "{here}/gone.yaml"], "wrong-usage"),
+        (["check"], "wrong-usage"),
+        (["check", "{site}/policies/people.yaml", "--rows", "0"], "wrong-usage"),
+        (["run", "nobody", "--home", "{site}"], "wrong-usage"),
+        (["run", "people", "--release", "9", "--home", "{site}"], "wrong-usage"),
+        (["verify", "{here}"], "wrong-usage"),
+        (["verify", "{site}", "--officer", "olga"], "wrong-usage"),
+        (["check", "{site}/policies/people.yaml", "--home", "{here}/undeclared"], "policy-invalid"),
+        (["status", "--home", "{here}/damaged"], "registry-changed"),
+        (["nonsense"], "wrong-usage"),
+    ],
+    ids=" ".join,
+)
+def test_a_failure_is_told_with_the_same_exit_code(
+    arguments: list[str], code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One object with what, where and the remedy; standard error says the same words as without --json."""
+    tiny = make_site(tmp_path / "site")
+    undeclared, damaged = make_site(tmp_path / "undeclared"), make_site(tmp_path / "damaged")
+    undeclared.site.populations_file.write_text("others: {cap: {releases: 1}}\n")
+    damaged.flow().check_may_begin()
+    damaged.site.registry.unlink()
+    given = [argument.format(here=tmp_path, site=tiny.home) for argument in arguments]
+
+    def run(*more: str) -> tuple[int, str, str]:
+        try:
+            ended = main([*given, *more])
+        except SystemExit as stop:
+            ended = int(stop.code or 0)
+        said = capsys.readouterr()
+        return ended, said.out, said.err
+
+    (plain, _, words), (ended, out, err) = run(), run("--json")
+    told = validate(json.loads(out))
+    assert told["format"] == "release-pipeline/error/1"
+    assert ended == plain == told["exit_code"] != 0
+    assert err == words
+    error = told["error"]
+    assert (error["code"], told["command"]) == (code, arguments[0])
+    for part in ("where", "what"):
+        assert error[part].rstrip(".") in " ".join(words.split()), part
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "exit_code"),
+    [
+        (KeyboardInterrupt(), "stopped", 130),
+        (OSError(28, "No space left on device"), "system", 1),
+        (ValueError("CellCanary-3Kd"), "internal", 1),
+    ],
+    ids=["stopped", "system", "internal"],
+)
+def test_what_is_no_error_of_ours_is_told_too(
+    fault: BaseException,
+    code: str,
+    exit_code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without the text of a foreign exception, which may quote a cell."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("release_pipeline.flow.telling.overview.list_releases", fail)
+    tiny = make_site(tmp_path / "site")
+    assert main(["status", "--json", "--home", str(tiny.home)]) == exit_code
+    said = capsys.readouterr()
+    told = validate(json.loads(said.out))
+    assert (told["error"]["code"], told["exit_code"]) == (code, exit_code)
+    assert told["error"]["what"] in said.err
+    assert "CellCanary" not in said.out + said.err
+
+
+@pytest.mark.parametrize("name", ["status", "ledger", "check", "run", "verify"])
+def test_help_says_what_json_prints(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the help of the program the exit codes."""
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    assert "--json" in (said := " ".join(capsys.readouterr().out.split()))
+    assert "docs/json.md" in said
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "0 fine, 1 refused or failed, 2 wrong usage, 130 stopped" in " ".join(capsys.readouterr().out.split())
