@@ -46,6 +46,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "series_epsilon": (float, type(None)),
     "share_suppressed": (float,),
     "table_bound": (str,),
+    "values": (str,),
 }
 
 

@@ -246,8 +246,8 @@ def test_where_no_honest_interval_exists_the_kit_declines(census: Columns) -> No
 
 @pytest.mark.parametrize("consistency", ["none", "isotonic"])
 def test_means_of_values_on_their_grid(consistency: str) -> None:
-    """Marks from 0 to 4 and clusters of 20: rounding moves each mean by up to half a step. The kit's interval is wider by that and
-    covers; the law of values that were not rounded, which cards of earlier versions have, misses nearly always."""
+    """Marks from 0 to 4 and clusters of 20: rounding moves each mean by up to half a step. The kit's interval is wider by that
+    and covers; the law of values that were not rounded, which cards of earlier versions have, misses nearly always."""
     marks = np.repeat([0.0, 1.0, 4.0], [1500, 300, 200])
     marks[:1500:3] = 0.3  # on the grid it is 0
     column = ColumnFacts("mark", "noise", "number", Grid.declare((0, 4), 1), Epsilon.of("2"))
