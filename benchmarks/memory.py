@@ -23,7 +23,7 @@ def measurable() -> bool:
 
 def peak_bytes(mask: Masking, n: int) -> int:
     """Peak resident memory of masking n values above what was resident right before, the column included, in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.memory", mask.method, mask.scope, str(n)]
+    command = [sys.executable, "-m", "benchmarks.memory", mask.method, mask.scope, ",".join(map(str, mask.atoms)), str(n)]
     root = Path(__file__).resolve().parents[1]
     return int(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
@@ -54,5 +54,5 @@ def resident(field: str) -> int:
 
 
 if __name__ == "__main__":
-    method, scope, size = sys.argv[1:]
-    print(_peak_here(Masking(method, scope), int(size)))
+    method, scope, atoms, size = sys.argv[1:]
+    print(_peak_here(Masking(method, scope, tuple(int(atom) for atom in atoms.split(",") if atom)), int(size)))

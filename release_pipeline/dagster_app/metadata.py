@@ -47,6 +47,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "series_epsilon": (float, type(None)),
     "share_suppressed": (float,),
     "table_bound": (str,),
+    "values": (str,),
 }
 
 

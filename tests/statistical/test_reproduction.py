@@ -22,7 +22,7 @@ from release_pipeline.experiments.measuring import masking
 from release_pipeline.experiments.names import EXPERIMENTS
 from release_pipeline.experiments.reproduce import CATALOGUE, QUICK_SEED
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
-from release_pipeline.privacy import methods, sensitivity
+from release_pipeline.privacy import consistency, methods, sensitivity
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -161,13 +161,13 @@ def test_plain_sums_under_the_noise_of_trimmed_ones_are_found(reference_data: Pa
 def test_one_noise_for_all_columns_is_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are as before, and differences of columns would be without noise."""
     true = masking.add_noise
-    monkeypatch.setattr(masking, "add_noise", lambda part, *, secret, context: true(part, secret=secret, context=context[:-1]))
+    monkeypatch.setattr(masking, "add_noise", lambda part, *, context, **options: true(part, context=context[:-1], **options))
     departures = measure_quickly(reference_data, "idp24", _on_census("dp-um"))
     assert any(departure.measure == "noise_correlation" for departure in departures)
 
 
 def test_forgotten_consistency_is_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(methods, "isotonic", lambda means, sizes: means)
+    monkeypatch.setattr(consistency, "isotonic", lambda means, sizes: means)
     chosen = {"table": "census", "method": "dp-um", "scales": "public", "consistency": "isotonic"}
     departures = measure_quickly(
         reference_data,
