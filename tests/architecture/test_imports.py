@@ -34,7 +34,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager"},
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
-    "dagster_app": {"dagster"},
+    "dagster_app": {"dagster", "sqlalchemy"},
     "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},
     "cli": set[str](),
     "verify.py": set[str](),
