@@ -101,11 +101,18 @@ def memory_full(where: str) -> OutOfRoom:
 def read_room(caught: BaseException, where: str = "") -> OutOfRoom | None:
     """What an error of Python or NumPy says of disk or memory, if it does; `where`, unless it names the file itself. Of memory
     the place in this software is told."""
-    if isinstance(caught, MemoryError):
+    if isinstance(caught, MemoryError) or _is_unmapped(caught):
         return memory_full(own_frame(caught))
     if isinstance(caught, OSError) and caught.errno in _NO_SPACE:
         return disk_full(str(caught.filename2 or caught.filename or where))
     return None
+
+
+def _is_unmapped(caught: BaseException) -> bool:
+    """Whether a library could not be loaded, or a process or thread not begun, for want of memory."""
+    if isinstance(caught, OSError):
+        return caught.errno == errno.ENOMEM
+    return isinstance(caught, ImportError) and any(words in str(caught) for words in ("failed to map", "cannot allocate"))
 
 
 def own_frame(error: BaseException) -> str:

@@ -1,18 +1,24 @@
-"""Dagster's own records on a full disk: told in words, where its libraries print the statement with all that it was to write."""
+"""Dagster's own records when they cannot be written: what is wrong, where its libraries print the statement and all that it was
+to write. A full disk, or memory that is used up, in words."""
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from sqlalchemy import event
 from sqlalchemy.engine import Engine, ExceptionContext
+from sqlalchemy.exc import StatementError
 
-from release_pipeline.errors import disk_full
-from release_pipeline.store.folders import is_full
+from release_pipeline.errors import disk_full, memory_full
 
 _FULL, _FAILED = "database or disk is full", "disk I/O error"  # the second also when the log beside the file cannot grow
+_NO_MEMORY = "out of memory"
+_HARDLY_ANYTHING = 1 << 20  # bytes: less than a database takes to grow
 
 
-def tell_full_disk() -> None:
-    """From now on every engine of this process says so in words; done once."""
+def tell_in_words() -> None:
+    """From now on every engine of this process tells it so; done once."""
     if not event.contains(Engine, "handle_error", _tell):
         event.listen(Engine, "handle_error", _tell)
 
@@ -20,5 +26,17 @@ def tell_full_disk() -> None:
 def _tell(context: ExceptionContext) -> None:
     place = context.engine.url.database if context.engine is not None else None
     text = str(context.original_exception)
-    if place and (_FULL in text or (_FAILED in text and is_full(place))):
+    if place and (_FULL in text or (_FAILED in text and _is_full(place))):
         raise disk_full(place) from None
+    if place and (_NO_MEMORY in text or isinstance(context.original_exception, MemoryError)):
+        raise memory_full(place) from None
+    if isinstance(context.sqlalchemy_exception, StatementError):
+        context.sqlalchemy_exception.statement = None
+
+
+def _is_full(file: str) -> bool:
+    """Whether the disk that a file lies on has hardly anything left."""
+    try:
+        return shutil.disk_usage(Path(file).parent).free < _HARDLY_ANYTHING
+    except OSError:
+        return False

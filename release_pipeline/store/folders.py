@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-_HARDLY_ANYTHING = 1 << 20  # bytes: less than a database takes to grow
 
 
 def make_private_folder(folder: Path) -> None:
@@ -43,14 +40,6 @@ def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Iterat
         yield
     finally:
         os.close(handle)
-
-
-def is_full(path: Path | str) -> bool:
-    """Whether the disk that a file lies on has hardly anything left."""
-    try:
-        return shutil.disk_usage(Path(path).parent).free < _HARDLY_ANYTHING
-    except OSError:
-        return False
 
 
 def sync(path: Path) -> None:

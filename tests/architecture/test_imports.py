@@ -36,7 +36,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
     "claims": {"numpy", "scipy", "pyarrow"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
-    "dagster_app": {"dagster"},
+    "dagster_app": {"dagster", "sqlalchemy"},
     "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},
     "cli": set[str](),
     "verify.py": set[str](),

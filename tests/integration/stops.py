@@ -1,0 +1,57 @@
+"""The command line in a process of its own, to which something happens at a named moment: a signal, or memory that is used up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.integration.sites import ROOT
+
+LIMIT = 180.0  # seconds that a command may take before it counts as hanging
+PROGRAM = """
+import os, signal, sys
+import numpy as np
+from release_pipeline.cli import main
+from release_pipeline.flow import opening, secret_files
+
+moment, what = sys.argv[1], sys.argv[2]
+
+def happen(point):
+    if point != moment:
+        return
+    if what == "memory":
+        np.empty(1 << 60, dtype=np.uint8)
+    os.kill(os.getpid(), getattr(signal, what))
+
+def revise(*arguments, **named):
+    opened = revise_release(*arguments, **named)
+    happen("revised")
+    return opened
+
+revise_release, opening.revise_release = opening.revise_release, revise
+secret_files.Probe.passed = lambda self, point: happen(point)
+sys.exit(main(sys.argv[3:]))
+"""
+
+
+def environment() -> dict[str, str]:
+    """The environment of a process that runs this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def command(home: Path, *arguments: str, moment: str = "", what: str = "SIGTERM") -> subprocess.CompletedProcess[str]:
+    """A command at a site; `what` (a signal, or `memory`) comes at the moment, if one is named."""
+    line = [sys.executable, "-W", "ignore", "-c", PROGRAM, moment, what, *arguments, "--home", str(home)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=LIMIT, env=environment())
+    for bad in ("Traceback", "nternal error", "SQL:", "zyx"):
+        assert bad not in done.stdout + done.stderr, done.stderr
+    return done
+
+
+def command_limited(home: Path, *arguments: str, file_bytes: int) -> subprocess.CompletedProcess[str]:
+    """A command at a site that may write no file larger than that."""
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({file_bytes}, {file_bytes}))\n{PROGRAM}"
+    line = [sys.executable, "-W", "ignore", "-c", limit, "", "SIGTERM", *arguments, "--home", str(home)]
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=LIMIT, env=environment())

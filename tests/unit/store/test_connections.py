@@ -1,0 +1,99 @@
+"""Whose fault it is that something could not be stored: the disk's, the memory's, or that of what is computed meanwhile."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+
+from release_pipeline.dagster_app.records import tell_in_words
+from release_pipeline.errors import OutOfRoom, StoreError, read_room
+from release_pipeline.store.connections import open_database, private_errors, transaction
+
+
+def test_what_is_computed_while_a_database_is_open_is_not_its_fault(tmp_path: Path) -> None:
+    """NumPy's want of memory, and any RuntimeError of a caller, go out as they are."""
+    with pytest.raises(MemoryError), open_database(tmp_path / "a.duckdb"):
+        np.empty(1 << 60, dtype=np.uint8)
+    with pytest.raises(RuntimeError, match="of a caller"), open_database(tmp_path / "a.duckdb"):
+        raise RuntimeError("of a caller")
+
+
+def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
+    """And where; it is no fault of the table."""
+    file = tmp_path / "a.duckdb"
+    with pytest.raises(OutOfRoom, match="this process has no memory left") as caught, open_database(file) as connection:
+        connection.execute(
+            "SET memory_limit = '4MB'; SET temp_directory = ''; SELECT list(i) FROM range(10000000) t(i)"
+        ).fetchall()
+    assert caught.value.where == str(file)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        duckdb.IOException('Could not write file "a": No space left on device zyx'),
+        duckdb.TransactionException("Failed to commit: Could not write file: File too large zyx"),
+        duckdb.OutOfMemoryException("failed to offload: max_temp_directory_size zyx"),
+        pa.ArrowInvalid("Error writing bytes. Detail: [errno 28] No space left on device zyx"),
+    ],
+)
+def test_a_full_disk_is_told_as_one(error: Exception) -> None:
+    """Whatever kind of error DuckDB or Arrow makes of it; without their words."""
+    with pytest.raises(OutOfRoom) as caught, private_errors("/site/vault/folk.duckdb"):
+        raise error
+    assert str(caught.value).startswith("/site/vault/folk.duckdb: the disk is full")
+    assert "zyx" not in str(caught.value)
+
+
+def test_other_errors_of_duckdb_are_told_as_before() -> None:
+    """By their kind alone."""
+    with pytest.raises(StoreError, match=r"it cannot be read or written \(ConversionException\)") as caught, private_errors("a"):
+        raise duckdb.ConversionException("zyx")
+    assert not isinstance(caught.value, OutOfRoom)
+
+
+def give_up(connection: duckdb.DuckDBPyConnection) -> None:
+    """The transaction ends before its block does."""
+    connection.rollback()
+    raise KeyError("why")
+
+
+def test_a_rollback_that_fails_does_not_hide_why(tmp_path: Path) -> None:
+    """DuckDB gave the transaction up by itself: the error before is told."""
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection, pytest.raises(KeyError, match="why"), transaction(connection):
+        give_up(connection)
+
+
+def test_what_python_says_of_room_in_words() -> None:
+    """The file that it names, the one that was to be written where there are two, or else the place that is known."""
+    assert str(read_room(OSError(errno.ENOSPC, "x"), "/site")).startswith("/site: the disk is full")
+    assert str(read_room(OSError(errno.EDQUOT, "x", "/a"), "/site")).startswith("/a: the disk is full")
+    assert str(read_room(OSError(errno.ENOSPC, "x", "/from", None, "/to"), "/site")).startswith("/to: the disk is full")
+    assert read_room(OSError(errno.EACCES, "x", "/a")) is None
+    assert read_room(ValueError()) is None
+    for error in (MemoryError(), OSError(errno.ENOMEM, "x"), ImportError("a.so: failed to map segment from shared object")):
+        assert "this process has no memory left" in str(read_room(error))
+    assert read_room(ImportError("no module named zyx")) is None
+
+
+def test_dagsters_records_on_a_full_disk_print_no_statement(tmp_path: Path) -> None:
+    """SQLite's own error becomes ours, with the file; and any other error has no statement and no values."""
+    tell_in_words()
+    file = tmp_path / "runs.db"
+    engine = sa.create_engine(f"sqlite:///{file}")
+    with engine.connect() as connection:
+        connection.execute(sa.text("CREATE TABLE t (a TEXT)"))
+        connection.execute(sa.text("PRAGMA max_page_count = 3"))
+        with pytest.raises(OutOfRoom) as full:
+            connection.execute(sa.text("INSERT INTO t VALUES (:a)"), {"a": "zyx" * 10_000})
+        assert str(full.value).startswith(f"{file}: the disk is full")
+    with engine.connect() as connection, pytest.raises(sa.exc.OperationalError) as other:
+        connection.execute(sa.text("INSERT INTO elsewhere VALUES (:a)"), {"a": "zyx"})
+    assert "zyx" not in str(other.value)
+    assert "INSERT" not in str(other.value)
