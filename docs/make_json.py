@@ -46,7 +46,8 @@ HEAD = """\
 # JSON for scripts
 
 `status`, `ledger`, `check`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard output,
-nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code that prints.
+nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code that
+prints.
 
 - **`format`** names the document and its version, like `release-pipeline/status/1`. Within a version keys and codes may be added;
   none is removed, renamed or given another meaning, so ignore what you do not know. Anything else is a new version, and the

@@ -125,6 +125,7 @@ def _statistics_of(policy: Policy, wave: str, consistency: str) -> dict[str, Sta
             k=policy.protect.k,
             scope=policy.protect.scope,
             consistency=consistency,
+            atoms=column.exact_atoms,
             secret=_secret(0),
             context=(wave, name),
         )

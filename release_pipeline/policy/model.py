@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import (
@@ -281,6 +282,12 @@ class KeepColumn(Frozen):
         return all(isinstance(value, int) for value in self.values)
 
 
+@lru_cache(maxsize=4096)
+def _declare_grid(domain: tuple[Decimal, Decimal], step: Decimal) -> Grid:
+    """A declared grid, which is asked for in every stage of every column."""
+    return Grid.declare(domain, step)
+
+
 class NoiseColumn(Frozen):
     """A number, released masked. Domain, grid and what happens outside are declared, never learned from data. `transform`: what
     the order of dp-mdav sees of it. `atoms`: values that readers count, which consistency does not move."""
@@ -315,7 +322,7 @@ class NoiseColumn(Frozen):
     @property
     def exact_grid(self) -> Grid:
         """The grid of this column."""
-        return Grid.declare(self.domain, self.grid)
+        return _declare_grid(self.domain, self.grid)
 
     @property
     def exact_atoms(self) -> tuple[int, ...]:

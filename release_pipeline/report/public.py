@@ -138,7 +138,7 @@ WITHOUT_NOISE = (
 TOLD_BY_ROWS = "Most values that stand in 4k rows or more, and not at an end of their domain, are of this kind."
 TOLD_BY_HABIT = (
     "Restoring the order makes equal values too, so that many rows with one value do not show it; but most values that stand "
-    "in 2k rows and are what many people are known to have, such as 0, are of this kind."
+    "in 2k rows and are what many people are known to have, such as 0 or a declared atom, are of this kind."
 )
 COUNTED = (
     "Whoever guesses right has a count of people almost exactly: in most cases as many records have such a value as there are "
