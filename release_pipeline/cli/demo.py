@@ -28,6 +28,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _tell_demo(options: argparse.Namespace) -> str:
+    if not options.folder.exists():
+        return "nothing was made"
     return f"what was made is kept in {options.folder}: the same command, without --fresh, goes on from there"
 
 

@@ -10,9 +10,12 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine, ExceptionContext
 from sqlalchemy.exc import StatementError
 
-from release_pipeline.errors import disk_full, memory_full
+from release_pipeline.errors import StoreError, disk_full, memory_full
 
-_FULL, _FAILED = "database or disk is full", "disk I/O error"  # the second also when the log beside the file cannot grow
+_FULL, _FAILED = (
+    "database or disk is full",
+    "disk I/O error",
+)  # the second also when the log beside the file cannot grow, or be mapped
 _NO_MEMORY = "out of memory"
 _HARDLY_ANYTHING = 1 << 20  # bytes: less than a database takes to grow
 
@@ -28,6 +31,11 @@ def _tell(context: ExceptionContext) -> None:
     text = str(context.original_exception)
     if place and (_FULL in text or (_FAILED in text and _is_full(place))):
         raise disk_full(place) from None
+    if place and _FAILED in text:
+        remedy = "Is the disk in order, and is memory left? Then try again: nothing that was stored or charged is lost."
+        raise StoreError(
+            "neither disk nor memory were given to write Dagster's own records.", where=place, remedy=remedy
+        ) from None
     if place and (_NO_MEMORY in text or isinstance(context.original_exception, MemoryError)):
         raise memory_full(place) from None
     if isinstance(context.sqlalchemy_exception, StatementError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 from pathlib import Path
 
 import duckdb
@@ -97,3 +98,17 @@ def test_dagsters_records_on_a_full_disk_print_no_statement(tmp_path: Path) -> N
         connection.execute(sa.text("INSERT INTO elsewhere VALUES (:a)"), {"a": "zyx"})
     assert "zyx" not in str(other.value)
     assert "INSERT" not in str(other.value)
+
+
+def test_dagsters_records_that_cannot_be_written_for_another_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite says no more than that input or output failed, and the disk has room: both that it may be are named."""
+    tell_in_words()
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'runs.db'}")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(engine.dialect, "do_execute", fail)
+    with engine.connect() as connection, pytest.raises(StoreError, match="neither disk nor memory") as caught:
+        connection.execute(sa.text("SELECT 1"))
+    assert not isinstance(caught.value, OutOfRoom)
