@@ -42,8 +42,8 @@ class Effort:
     counted: int
 
 
-FULL = Effort(explore=1_500, prove=40_000, classes=1_000_000, counted=20)
-QUICK = Effort(explore=250, prove=3_000, classes=60_000, counted=3)
+FULL = Effort(explore=800, prove=32_000, classes=1_000_000, counted=20)
+QUICK = Effort(explore=200, prove=3_000, classes=60_000, counted=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding
     """Which of two records of a class a released one is: of the class that tells most."""
     worst, most = None, -1.0
     for made in make_classes(policy):
-        _, found = choose_event(_watch_records(policy, made, draws=effort.classes // 12, purpose=f"explore {made.words}"))
+        _, found = choose_event(_watch_records(policy, made, draws=effort.classes // 20, purpose=f"explore {made.words}"))
         if found > most:
             worst, most = made, found
     assert worst is not None  # noqa: S101  there are classes for every policy

@@ -118,6 +118,8 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
 def _patterns(k: int, parts: int, people: int) -> Iterator[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
     """Numbers between 0 and 1, as shares of a domain's width, before and after the first `people` of them were replaced."""
     block = max(k, people) * parts
+    if block == 1:
+        yield "one record alone goes from end to end", np.zeros(1), np.ones(1)
     zeros, ones = np.zeros(block), np.ones(block)
     first = np.append(np.zeros(block - 1), 1.0) if block > people else zeros
     shapes = {
