@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import re
-from pathlib import Path
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KEPT = "Then try again: nothing that was stored or charged is lost."
@@ -121,7 +120,7 @@ def own_frame(error: BaseException) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         if "release_pipeline" in code.co_filename:
-            place = f"{Path(code.co_filename).name}:{trace.tb_lineno}"
+            place = f"{code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
 

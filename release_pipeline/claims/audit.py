@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from release_pipeline.claims.events import Both, Event, choose_event, left_to_prove
-from release_pipeline.claims.groups import count_intervals, count_smallest
+from release_pipeline.claims.events import Both, Event, choose_event, count_learnt, left_to_prove
+from release_pipeline.claims.groups import NOBODY, count_different, count_intervals, count_smallest
 from release_pipeline.claims.promises import Promise
 from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
 from release_pipeline.claims.trials import Floats, Noiseless, describe_noiseless, release_both, release_one
@@ -48,14 +48,14 @@ QUICK = Effort(explore=200, prove=3_000, classes=60_000, counted=3)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one promise found. `claimed` and `proved` are epsilons, or of what is counted the least number of records
-    that is promised, and the least that was seen."""
+    """What the audit of one promise found. `claimed` and `proved` are epsilons, or of what is counted the least number that is
+    promised, and the least that was seen; None where there was nothing to count."""
 
     promise: str
     definition: str
-    measure: Literal["epsilon", "records"]
+    measure: Literal["epsilon", "records", "values"]
     claimed: float
-    proved: float
+    proved: float | None
     draws: int
     tables: str
     view: str
@@ -63,7 +63,9 @@ class Finding:
     @property
     def holds(self) -> bool:
         """Whether nothing was found that breaks it."""
-        return self.proved >= self.claimed if self.measure == "records" else self.proved <= self.claimed
+        if self.proved is None:
+            return True
+        return self.proved <= self.claimed if self.measure == "epsilon" else self.proved >= self.claimed
 
 
 def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
@@ -73,6 +75,9 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
             classes = [made.table for made in make_classes(policy)] if policy.generalised_columns else []
             tables = [*make_crowds(policy), *classes]
             return _count(promise, count_smallest(policy, tables, promise.columns, draws=effort.counted))
+        case "values":
+            tables = [made.table for made in make_classes(policy)]
+            return _count(promise, count_different(policy, tables, *promise.columns, draws=effort.counted))
         case "intervals":
             tables = [made.table for made in make_classes(policy)]
             return _count(promise, count_intervals(policy, tables, draws=effort.counted))
@@ -100,13 +105,20 @@ def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding
     """Which of two records of a class a released one is: of the class that tells most."""
     worst, most = None, -1.0
     for made in make_classes(policy):
-        _, found = choose_event(_watch_records(policy, made, draws=effort.classes // 20, purpose=f"explore {made.words}"))
+        _, found = choose_event(
+            _watch_records(policy, made, draws=_count_classes(policy, effort) // 20, purpose=f"explore {made.words}")
+        )
         if found > most:
             worst, most = made, found
     assert worst is not None  # noqa: S101  there are classes for every policy
-    seen = _watch_records(policy, worst, draws=effort.classes, purpose="prove")
+    seen = _watch_records(policy, worst, draws=_count_classes(policy, effort), purpose="prove")
     event, _ = choose_event(seen)
     return _prove(promise, event, seen[event.view], f"a class of {worst.words}")
+
+
+def _count_classes(policy: Policy, effort: Effort) -> int:
+    """Fewer where parts are drawn, and so classes made, anew for every release."""
+    return effort.classes if policy.parts == 1 else effort.classes // 10
 
 
 def _prove(promise: Promise, event: Event, seen: Both, tables: str) -> Finding:
@@ -120,9 +132,9 @@ def _count(promise: Promise, counted: tuple[int, int]) -> Finding:
     return Finding(
         promise.words,
         promise.definition,
-        "records",
+        "values" if promise.covers == "values" else "records",
         promise.least or 0,
-        smallest,
+        None if smallest == NOBODY else smallest,
         releases,
         "made-up records of all declared values",
         "counted",
@@ -142,7 +154,8 @@ def _watch_records(policy: Policy, made: ClassTable, *, draws: int, purpose: str
     names = list(policy.noise_columns)
     size = len(made.units)
     values = np.stack([seen.values[name].reshape(-1, size) for name in names], axis=2)
-    marks = [_landmarks_of(policy, name, values[:, :, place]) for place, name in enumerate(names)]
+    learnt = values[: count_learnt(len(values))]
+    marks = [_landmarks_of(policy, name, learnt[:, :, place]) for place, name in enumerate(names)]
     kinds = np.unique(made.units, axis=0, return_index=True)[1]
     codes = {int(place): number_records(values[:, place], marks) for place in kinds}
     places = sorted(codes)

@@ -71,13 +71,18 @@ def choose_event(views: Mapping[str, Both]) -> tuple[Event, float]:
 
 def left_to_prove(seen: Both) -> Both:
     """The draws that neither ranked nor chose."""
-    first = _cut(seen)[1]
+    first = count_learnt(len(seen[0]))
     return seen[0][first:], seen[1][first:]
+
+
+def count_learnt(draws: int) -> int:
+    """How many of so many draws rank and choose: nothing may be learnt from the others."""
+    return int(draws * (RANKED + CHOSEN))
 
 
 def _cut(seen: Both) -> tuple[int, int]:
     draws = len(seen[0])
-    return int(draws * RANKED), int(draws * (RANKED + CHOSEN))
+    return int(draws * RANKED), count_learnt(draws)
 
 
 def _choose(view: str, seen: Both, *, of_other: bool) -> tuple[Event, float]:

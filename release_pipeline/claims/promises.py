@@ -10,8 +10,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import list_losses, release_loss, table_is_covered
 from release_pipeline.policy.model import ProtectAlike, ProtectClasses, Suppress, SuppressClasses
 
-Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "intervals"]
+Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals"]
 NANO = 1e9
+MOST_CLUSTERS = 4  # of the hostile tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
         return
     people = policy.records_per_person
     definition = policy.definition
-    records = 2 * (protect.k or 1) * policy.parts * people
+    records = (
+        MOST_CLUSTERS * (protect.k or 1) * policy.parts * people
+    )  # as many as the largest tables have: bounds grow with them
     own = {name: epsilon.nano * people / NANO for name, epsilon in policy.column_epsilon.items()}
     total = sum(own.values())
     if policy.publishes_parts:
@@ -95,6 +98,8 @@ def _of_groups(policy: Policy) -> Iterator[Promise]:
         yield Promise("records with the same masked values", "groups", policy.definition, names, least=protect.k)
     if isinstance(protect, ProtectClasses):
         yield Promise("records with the same generalised values", "groups", policy.definition, quasi, least=protect.k)
+        for name in policy.kept_columns if protect.l is not None else ():
+            yield Promise(f"different values of {name} in a class", "values", policy.definition, (name,), least=protect.l)
         if isinstance(policy.suppress, SuppressClasses) and policy.suppress.confidence is not None:
             words = "originals in the confidence box of a record, if any"
             yield Promise(words, "intervals", policy.definition, tuple(policy.noise_columns), least=protect.k)

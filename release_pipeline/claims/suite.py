@@ -8,7 +8,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.load import parse_policy
 
 WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale up costs hardly any of epsilon
-_NOISE = f"{{role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up}}"
+_NOISE = f"role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up"
+_ATOMS = ", atoms: [0, 500]"
+_ILL = "ill: {role: confidential, do: keep, values: [a, b, c, d], why: made up}"
 _GROUPED = f"g: {{role: quasi, do: generalise, hierarchy: {{groups: [{', '.join(f'g{number}' for number in range(64))}]}}}}"
 _AGES = "age: {role: quasi, do: generalise, hierarchy: {domain: [0, 100], grid: 1, outside: clamp}, why: made up}"
 _SITE = "site: {role: quasi, do: keep, values: [1, 2, 3, 4], why: made up}"
@@ -22,6 +24,7 @@ class _Case:
 
     protect: str
     noise: int = 1
+    atoms: str = ""
     other: str = ""
     suppress: str = ""
     person: str = "each-row"
@@ -37,12 +40,15 @@ _CASES = {
         "method: dp-um, epsilon: 1, k: 3", other=_WHO, person="{column: who, records_per_release: 2}"
     ),
     "dp-um, random parts": _Case("method: dp-um, epsilon: 2, k: 3, partitions: 2"),
+    "dp-um, atoms": _Case("method: dp-um, epsilon: 2, k: 3", atoms=_ATOMS),
     "idp-ls": _Case("method: idp-ls, epsilon: 2, k: 3"),
     "idp-ls, values anywhere": _Case("method: idp-ls, epsilon: 2, k: 3, clamp: no"),
     "idp-ls, centroid": _Case("method: idp-ls, epsilon: 2, k: 3, scope: centroid"),
     "idp-cbls": _Case("method: idp-cbls, epsilon: 2, k: 3"),
     "idp-cbls, order not restored": _Case("method: idp-cbls, epsilon: 2, k: 5, consistency: none"),
     "idp-cbls, values anywhere": _Case("method: idp-cbls, epsilon: 2, k: 5, clamp: no"),
+    "idp-cbls, atoms": _Case("method: idp-cbls, epsilon: 2, k: 3", atoms=_ATOMS),
+    "idp-cbls, random parts": _Case("method: idp-cbls, epsilon: 2, k: 3, partitions: 2"),
     "idp-cbls, centroid": _Case("method: idp-cbls, epsilon: 2, k: 3, scope: centroid"),
     "idp-cbls, two columns": _Case("method: idp-cbls, epsilon: 4, k: 3", noise=2),
     "idp-cbls, small groups": _Case(
@@ -68,6 +74,12 @@ _CASES = {
     "k-epsilon, two columns": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", noise=2, other=_GROUPED),
     "k-epsilon, mondrian": _Case("method: k-epsilon, grouping: mondrian, epsilon: 2, k: 7", other=_AGES),
     "k-epsilon, confidence": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", other=_GROUPED, suppress=_STANDS_OUT),
+    "k-epsilon, mondrian, confidence": _Case(
+        "method: k-epsilon, grouping: mondrian, epsilon: 2, k: 7", other=_AGES, suppress=_STANDS_OUT
+    ),
+    "k-epsilon, different values": _Case(
+        "method: k-epsilon, grouping: ola, epsilon: 2, k: 7, l: 3", other=f"{_GROUPED}\n  {_ILL}", suppress=_STANDS_OUT
+    ),
     "k-epsilon, random parts": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7, partitions: 2", other=_GROUPED),
 }
 
@@ -87,7 +99,7 @@ def _make(name: str, case: _Case) -> Policy:
         f"releases: {case.releases}",
         f"protect: {{{case.protect}}}",
         "columns:",
-        *(f"  {name}: {_NOISE}" for name in ("a", "b")[: case.noise]),
+        *(f"  {name}: {{{_NOISE}{case.atoms}}}" for name in ("a", "b")[: case.noise]),
     ]
     lines += [f"  {case.other}"] if case.other else []
     lines += [f"suppress: {case.suppress}"] if case.suppress else []

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.claims.promises import MOST_CLUSTERS
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Dates, Intervals, Listed, Prefixes
-from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn, ProtectClasses
 from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream
 
 Ints = npt.NDArray[np.int64]
-SPREAD_CLUSTERS = 4
 CROWDS = 3
 COPIES = 64  # of a class in one table, where the hierarchy has so many entries
 _TABLES = bytes(SECRET_BYTES)  # tables are made up: nothing about them is secret
@@ -80,11 +80,13 @@ def make_classes(policy: Policy) -> list[ClassTable]:
     """Classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, one in the middle, at an end of the domain and
     away from it."""
     k = policy.protect.k or 2
+    l = (policy.protect.l if isinstance(policy.protect, ProtectClasses) else None) or 1  # noqa: E741  the literature's name
     columns = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
     first, column = next(iter(policy.generalised_columns.items()))
     labels = _entries(column)[:COPIES]
     made: list[ClassTable] = []
-    for size in (k, k + 1, k + 2):
+    least = max(k, l + 2)  # the two records that differ most agree with another one in what is kept
+    for size in (least, least + 1, least + 2):
         for words, shape in _class_shapes(size):
             for where, low, reach in (("at the lower end", 0.0, 1.0), ("inside the domain", 0.375, 0.25)):
                 units = np.stack([np.rint((low + reach * shape) * width).astype(np.int64) for width in columns.values()], axis=1)
@@ -92,6 +94,10 @@ def make_classes(policy: Policy) -> list[ClassTable]:
                 table = make_table(policy, of_column)
                 entries = pa.array([label for label in labels for _ in range(size)])
                 table = table.set_column(table.column_names.index(first), first, entries)
+                for name, kept in policy.kept_columns.items() if l > 1 else ():
+                    places = np.append(np.arange(size - 2) % len(kept.values), [0, 0])
+                    values = pa.array(_entries(kept)).take(pa.array(np.tile(places, len(labels))))
+                    table = table.set_column(table.column_names.index(name), name, values)
                 made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels)))
     return made
 
@@ -126,7 +132,7 @@ def _patterns(k: int, parts: int, people: int) -> Iterator[tuple[str, npt.NDArra
         "one moves up in the first cluster": (np.concatenate([first, ones]), 1.0),
         "one moves down in the last cluster": (1 - np.concatenate([first, ones]), 0.0),
         "one moves up in a cluster between two": (np.concatenate([first, zeros, ones]), 1.0),
-        "one moves past all of an even spread": (np.linspace(0, 1, SPREAD_CLUSTERS * block), 1.0),
+        "one moves past all of an even spread": (np.linspace(0, 1, MOST_CLUSTERS * block), 1.0),
         "one leaves many that are equal": (np.full(2 * block, 0.5), 1.0),
         "one leaves many at the lower end": (np.zeros(2 * block), 1.0),
     }

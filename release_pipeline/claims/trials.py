@@ -21,7 +21,9 @@ from release_pipeline.stages.ways import RECORD, Series, find_way
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Tables = dict[str, pa.Table]
-GROUPED_ANEW = 25  # draws between two groupings: ties and random parts are drawn with them
+GROUPED_ANEW = (
+    25  # draws between two groupings: only the order of ties is drawn anew, and sums do not depend on it. Parts do matter
+)
 ROOT = bytes(SECRET_BYTES)  # of made-up secrets: every run of an audit draws the same
 
 
@@ -97,8 +99,9 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
     values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
     order = [np.full((draws, rows), -1, dtype=np.int64) for _ in tables]
     made: list[Tables] = []
+    every = 1 if policy.parts > 1 else GROUPED_ANEW
     for number in range(draws):
-        if number % GROUPED_ANEW == 0:
+        if number % every == 0:
             secret = _secret(purpose, "grouping", number)
             made = [_group(policy, table, secret) for table in tables]
             if policy.definition == "idp":

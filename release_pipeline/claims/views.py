@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.claims.events import Both, Codes
+from release_pipeline.claims.events import Both, Codes, count_learnt
 from release_pipeline.claims.trials import Floats, Ints, Noiseless, Seen
 
 BINS = 32
@@ -101,14 +101,16 @@ def number_looks(look: Look, seen: tuple[Seen, Seen]) -> Both | None:
     rows = [part if part.ndim == 2 else part[:, np.newaxis] for part in shown]
     if rows[0].shape[1] != rows[1].shape[1]:
         return None
+    learnt = [part[: count_learnt(len(part))] for part in rows]
     together = np.concatenate(rows)
     if together.shape[1] == 1 and together.dtype.kind == "f":
-        together = _bin(together)
+        cuts = _cut_figures(np.concatenate(learnt))
+        together = np.searchsorted(cuts, together) * 2 + np.isin(together, cuts)
     _, codes = np.unique(together, axis=0, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
-    if codes.max(initial=0) > MOST_CODES * len(codes):
-        return None
-    return codes[: len(rows[0])], codes[len(rows[0]) :]
+    both = codes[: len(rows[0])], codes[len(rows[0]) :]
+    known = np.concatenate([codes[: len(part)] for codes, part in zip(both, learnt, strict=True)])
+    return both if len(np.unique(known)) <= MOST_CODES * len(known) else None
 
 
 def number_records(values: Floats, landmarks: Sequence[Floats]) -> Codes:
@@ -166,10 +168,7 @@ def _log_ratio_of_vectors(seen: Seen, names: Sequence[str], one: Noiseless, othe
     return found
 
 
-def _bin(figures: Floats) -> Floats:
-    """Figures in about equally frequent groups; those that occur often are groups of their own."""
+def _cut_figures(figures: Floats) -> Floats:
+    """Places that cut figures into about equally frequent groups; where there are few figures, all of them."""
     distinct = np.unique(figures)
-    if len(distinct) <= BINS:
-        return figures
-    cuts = np.unique(np.quantile(figures, np.linspace(0, 1, BINS + 1)[1:-1]))
-    return np.searchsorted(cuts, figures).astype(np.float64)
+    return distinct if len(distinct) <= BINS else np.unique(np.quantile(figures, np.linspace(0, 1, BINS + 1)[1:-1]))

@@ -50,9 +50,9 @@ class ClaimView:
 
     promise: Annotated[str, "what is promised, in words"]
     definition: Annotated[Literal["dp", "idp", "k-epsilon", "k-anonymity"], "of the claim"]
-    measure: Annotated[Literal["epsilon", "records"], "what `claimed` and `proved` are: losses, or numbers of records"]
+    measure: Annotated[Literal["epsilon", "records", "values"], "what `claimed` and `proved` are: losses, or numbers"]
     claimed: Annotated[float, "the most that the loss may be, or the fewest records that a group may have"]
-    proved: Annotated[float, "a loss that the release has at the least, or the fewest records that were seen"]
+    proved: Annotated[float | None, "a loss that the release has at the least, or the fewest seen; null: nothing to count"]
     holds: Annotated[bool, "whether nothing was found that breaks the promise"]
     draws: Annotated[int, "the releases, or of classes the records, that the figure was counted on"]
     tables: Annotated[str, "the made-up tables that showed most, in words"]
@@ -103,7 +103,7 @@ def _view(finding: Finding) -> ClaimView:
         definition=cast(Any, finding.definition),
         measure=finding.measure,
         claimed=finding.claimed,
-        proved=round(finding.proved, 4),
+        proved=None if finding.proved is None else round(finding.proved, 4),
         holds=finding.holds,
         draws=finding.draws,
         tables=finding.tables,
@@ -165,8 +165,10 @@ def describe_audit(audited: Audited) -> str:
 
 
 def _figures(finding: Finding) -> tuple[str, str]:
-    if finding.measure == "records":
-        return f"{finding.claimed:,.0f} records or more", f"{finding.proved:,.0f} at the least"
+    if finding.proved is None:
+        return f"{finding.claimed:,.0f} {finding.measure} or more", "nothing to count"
+    if finding.measure != "epsilon":
+        return f"{finding.claimed:,.0f} {finding.measure} or more", f"{finding.proved:,.0f} at the least"
     return f"{finding.definition}, epsilon {finding.claimed:.4g}", f"at least {finding.proved:.3f}"
 
 

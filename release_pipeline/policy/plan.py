@@ -57,7 +57,8 @@ DEFINITION_NAME = {
     "k-anonymity": "k-anonymity on the masked columns; not differential privacy",
 }
 GROUPS = {
-    "dp": "; neighbours differ in one record; people with several records are covered with as many times epsilon",
+    "dp": "; neighbours differ in one record; epsilon is for all the records that a person may have, and for g people at most g "
+    "times that",
     "idp": "; neighbours differ in one record; groups are not covered",
     "k-anonymity": "; groups of people are not covered",
 }

@@ -82,9 +82,9 @@ MECHANISMS: Mapping[tuple[str, ...], Mechanism] = {  # method and scope; for dp-
     ("k-epsilon", "class"): Mechanism(
         "k-epsilon: scope class",
         "Every combination of labels in the table stands in k rows or more. Let two records of one class exchange their masked "
-        "numbers, with classes and noise scales as they are: the probability that one of them is released with the numbers y "
-        "changes by a factor of at most e^epsilon; that it is kept by suppression and released with y, by at most e^(2 epsilon). "
-        + _PSEUDORANDOM,
+        "numbers, with classes and noise scales as they are: the probability that the noise gives one of them the numbers y "
+        "changes by a factor of at most e^epsilon; that it is kept by suppression too, and released so, by at "
+        "most e^(2 epsilon). " + _PSEUDORANDOM,
     ),
 }
 

@@ -135,14 +135,21 @@ WITHOUT_NOISE = (
     "Under iDP a value whose cluster no change of one record would move may be released exactly, without noise. Such values are "
     "not marked and the noise scales are not published, but which scales are 0 can be guessed."
 )
-TOLD_BY_ROWS = "Most values that stand in 4k rows or more, and not at an end of their domain, are of this kind."
+TOLD_OFF_GRID = (
+    "Off the grid they can be picked out: a value without noise is a mean of equal numbers and lies on its declared grid, and one "
+    "with noise does about once in k."
+)
+TOLD_BY_ROWS = (
+    "Where many people share a value, most values that stand in 4k rows or more, and not at an end of their domain, are of this "
+    "kind."
+)
 TOLD_BY_HABIT = (
     "Restoring the order makes equal values too, so that many rows with one value do not show it; but most values that stand "
     "in 2k rows and are what many people are known to have, such as 0 or a declared atom, are of this kind."
 )
 COUNTED = (
     "Whoever guesses right has a count of people almost exactly: in most cases as many records have such a value as there are "
-    "rows with it, to within 2k."
+    "rows with it, to within 2k records."
 )
 ELSEWHERE = "privacy-card.html says what is protected and what is not, RELEASE_NOTE.md how to use the data."
 GIVEN_CLASS = (
@@ -425,7 +432,9 @@ def _caveats(view: PublicView) -> list[str]:
         return [NO_NOISE]
     if not is_individual(view):
         return [GIVEN]
-    told = TOLD_BY_HABIT if view.consistency == "isotonic" else TOLD_BY_ROWS
+    if view.method == "idp-ls" and view.scope == "centroid":  # half of the domain at the least, in every cluster
+        return [INDIVIDUAL, GIVEN]
+    told = TOLD_OFF_GRID if view.grid != "on" else TOLD_BY_HABIT if view.consistency == "isotonic" else TOLD_BY_ROWS
     return [INDIVIDUAL, WITHOUT_NOISE, told, COUNTED, GIVEN]
 
 

@@ -496,7 +496,7 @@ def test_a_full_disk_leaves_neither_output_nor_evidence(run: Runner, monkeypatch
         run.write("out.csv", "what was there\n")
         run.write("out.json", "{}\n")
     outcome = run(f"{MASK} -o out.csv --evidence out.json --overwrite")
-    assert_refused(outcome, code=1, phrase="out.csv: the file cannot be written: No space left on device")
+    assert_refused(outcome, code=1, phrase="out.csv: the disk is full, or this account may write no more to it. Make room.")
 
 
 def changed_policy(*changes: tuple[str, str]) -> bytes:

@@ -48,7 +48,10 @@ from release_pipeline.stages.ways.parts import UNITED
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
-COVERED = {"dp": ". People with several records are covered with as many times epsilon", "idp": ""}
+COVERED = {
+    "dp": ". Epsilon is for all the records that one person may have; g such people together lose at most g times as much",
+    "idp": "",
+}
 NO_NEIGHBOURS = "the claim compares no two tables: it counts how many records share their masked values"
 WITHIN = "the claim compares the records of one class, as what one masked record could come from. It compares no two tables"
 NONE = "none: a record without a value would have stopped the release"

@@ -207,10 +207,9 @@ class ClassWay:
         return find_small_classes(group, kept, k=self.protect.k, sensitive=sensitive, l=self.protect.l or 1)
 
     def _narrow(self, read: Read, table: pa.Table) -> pa.Table:
-        """Ranges of mondrian as those of the records that are left: none ends at the number of somebody who was dropped.
-
-        But classes of different parts that would come to have the same labels keep theirs: records with equal labels have one
-        class, and noise of one scale.
+        """Ranges of mondrian as those of the records that are left, so that none ends at the number of somebody who was dropped;
+        but classes of different parts that would come to have the same labels keep theirs, which may: records with equal labels
+        have one class, and noise of one scale.
         """
         if not self.policy.cut_columns or not table.num_rows:
             return table

@@ -42,7 +42,7 @@ from tests.unit.report.views import HOSTILE, TEXTS, public_views, sample_view
 HERE = Path(public.__file__).parent
 TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
 HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
-SAID = (public.WITHOUT_NOISE, public.TOLD_BY_ROWS, public.TOLD_BY_HABIT, public.COUNTED)
+SAID = (public.WITHOUT_NOISE, public.TOLD_OFF_GRID, public.TOLD_BY_ROWS, public.TOLD_BY_HABIT, public.COUNTED)
 VALIDATOR = jsonschema.Draft202012Validator(CARD_SCHEMA)
 VOID = {"meta", "link", "br", "hr", "img"}
 
@@ -226,11 +226,20 @@ def test_a_card_of_an_earlier_version_is_still_read() -> None:
 
 
 def test_how_values_without_noise_can_be_told_is_said_where_there_are_any() -> None:
-    """By their rows, or where the order was restored by what people are known to have; and what a right guess gives."""
-    for consistency, told in {"none": public.TOLD_BY_ROWS, "isotonic": public.TOLD_BY_HABIT}.items():
-        for renderer in (render_card_json, render_card_html, render_note):
+    """By their rows, or where the order was restored by what people are known to have, or off the grid by being on it; and what a
+    right guess gives. idp-ls at scope centroid has none."""
+    ways = {
+        ("none", "on"): public.TOLD_BY_ROWS,
+        ("isotonic", "on"): public.TOLD_BY_HABIT,
+        ("none", "off"): public.TOLD_OFF_GRID,
+        ("isotonic", "off"): public.TOLD_OFF_GRID,
+    }
+    for renderer in (render_card_json, render_card_html, render_note):
+        has_none = sample_view(method="idp-ls", scope="centroid", consistency="none")
+        assert not [said for said in SAID if said in html.unescape(" ".join(renderer(has_none).split()))]
+        for (consistency, grid), told in ways.items():
             text, dp = (
-                html.unescape(" ".join(renderer(sample_view(consistency=consistency, definition=name)).split()))
+                html.unescape(" ".join(renderer(sample_view(consistency=consistency, grid=grid, definition=name)).split()))
                 for name in ("idp", "dp")
             )
             assert {told, public.COUNTED, public.WITHOUT_NOISE} <= {said for said in SAID if said in text}
