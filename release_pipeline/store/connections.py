@@ -35,7 +35,7 @@ from release_pipeline.store.folders import locked
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
 _NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large|max_temp_directory_size", re.IGNORECASE)
-_THEIRS = (duckdb.Error, pa.ArrowException, UnicodeDecodeError)
+_THEIRS = (duckdb.Error, pa.ArrowException, UnicodeDecodeError, RecursionError)  # the last of what is nested beyond measure
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",

@@ -213,7 +213,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keep
             told = json.loads(body)
             event = _read_event(place, body)
             right = (number, told["number"], told["previous"], digest) == (place, place, previous, event.hash)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise _changed(path, f"event {place} was changed") from None
         if not right:
             raise _changed(path, f"event {place} was changed, or one before it is missing")
