@@ -547,7 +547,9 @@ class PlanView:
     wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
     not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]
     rows: Annotated[int | None, "the records that this is planned for: --rows, or the policy's min_rows; null without either"]
-    warnings: Annotated[tuple[str, ...], "what noise will not leave as it is, a sentence each"]
+    warnings: Annotated[tuple[str, ...] | None, "what noise will not leave as it is, a sentence each"] = field(
+        default=None, metadata=OPTIONAL
+    )
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
     kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
     generalised: Annotated[tuple[str, ...], "the columns that are released coarser"]
@@ -579,7 +581,7 @@ def view_plan(plan: Plan) -> PlanView:
         wider={scope: _view_bound(plan, scope) for scope in ("column", "table")},
         not_covered=tuple(not_covered_words(policy)),
         rows=plan.rows,
-        warnings=tuple(warn_of_atoms(policy, plan.rows)),
+        warnings=tuple(warn_of_atoms(policy, plan.rows)) or None,
         columns=tuple(
             ColumnView(
                 name=part.name,

@@ -136,8 +136,8 @@ WITHOUT_NOISE = (
     "not marked and the noise scales are not published, but which scales are 0 can be guessed."
 )
 TOLD_OFF_GRID = (
-    "Off the grid they can be picked out: a value without noise is a mean of equal numbers and lies on its declared grid, and one "
-    "with noise does about once in k."
+    "Off the grid they can be picked out: a value without noise is a mean of equal numbers and lies on its declared grid, and "
+    "one with noise does about once in k."
 )
 TOLD_BY_ROWS = (
     "Where many people share a value, most values that stand in 4k rows or more, and not at an end of their domain, are of this "
