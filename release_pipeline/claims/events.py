@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from release_pipeline.privacy.shares import bound_share
 
 DOUBT = 0.0005  # of each of the two bounds
 RANKED, CHOSEN = 0.15, 0.35  # shares of the draws that rank what can be seen, and that choose; the rest proves
@@ -47,14 +49,10 @@ def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.i
     >>> [round(float(loss), 2) for loss in prove(np.array([500, 0]), 1000, np.array([100, 0]))]
     [1.22, 0.0]
     """
-    import scipy.special
-
-    special: Any = scipy.special
-    seen, other = happened.astype(np.float64), against.astype(np.float64)
-    lower = np.where(seen > 0, special.betaincinv(np.maximum(seen, 1), draws - seen + 1, DOUBT), 0.0)
-    upper = np.where(other < draws, special.betaincinv(other + 1, np.maximum(draws - other, 1), 1 - DOUBT), 1.0)
+    lower, _ = bound_share(happened, draws, DOUBT)
+    _, upper = bound_share(against, draws, DOUBT)
     with np.errstate(divide="ignore"):
-        return cast("npt.NDArray[np.float64]", np.maximum(np.log(lower / upper), 0.0))
+        return np.maximum(np.log(lower / upper), 0.0)
 
 
 def choose_event(views: Mapping[str, Both]) -> tuple[Event, float]:

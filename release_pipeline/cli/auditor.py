@@ -49,7 +49,11 @@ def add_commands(commands: Any) -> None:
         epilog="Exit code 1 if a claim is broken. Of a policy of a site the findings are kept for its dossiers.",
     )
     claims.add_argument("policy", type=Path, nargs="?", metavar="POLICY", help="the policy file")
-    claims.add_argument("--all-methods", action="store_true", help="every method, scope and option, with made-up policies")
+    claims.add_argument(
+        "--all-methods",
+        action="store_true",
+        help="every method and scope, and what is most often chosen with them, with made-up policies",
+    )
     claims.add_argument("--quick", action="store_true", help="fewer draws, under a minute")
     add_json(claims, "the findings")
     claims.add_argument("--home", type=Path, help="the site that keeps the findings (default: the one that the policy lies in)")

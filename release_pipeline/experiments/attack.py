@@ -33,7 +33,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
-from math import exp, inf, lgamma, log, log1p
+from math import inf, log
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -43,6 +43,7 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.privacy import Epsilon, Grid, noise_stream
 from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
 from release_pipeline.privacy.noise import SECRET_BYTES, shuffled_positions
+from release_pipeline.privacy.shares import bound_share
 from release_pipeline.privacy.vectors import Insensitive, Order, Statistic, VectorScope, compute_vectors
 
 SECRETS = 4000
@@ -257,38 +258,12 @@ def shows_pattern(released: Floats, k: int) -> bool:
     return not np.any(counts % k)
 
 
-def bound_share(found: int, of: int, doubt: float) -> tuple[float, float]:
-    """Clopper and Pearson: bounds on a probability, each wrong with probability `doubt` at the most."""
-
-    def at_most(count: int, share: float) -> float:
-        if share in (0, 1):
-            return 1.0 if share == 0 else float(count == of)
-        terms = (
-            lgamma(of + 1) - lgamma(i + 1) - lgamma(of - i + 1) + i * log(share) + (of - i) * log1p(-share)
-            for i in range(count + 1)
-        )
-        return sum(exp(term) for term in terms)
-
-    lower = 0.0 if found == 0 else _bisect(lambda share: 1 - at_most(found - 1, share) >= doubt)
-    upper = 1.0 if found == of else _bisect(lambda share: at_most(found, share) <= doubt)
-    return lower, upper
-
-
-def _bisect(holds: Callable[[float], bool]) -> float:
-    """Where in 0..1 something begins to hold."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return (low + high) / 2
-
-
 def _prove(happened: npt.NDArray[np.bool_]) -> float:
     """An epsilon that the release must have at the least, for an event that happened so often under both tables."""
     of = happened.shape[1]
-    lower, _ = bound_share(int(happened[0].sum()), of, DOUBT / 2)
-    _, upper = bound_share(int(happened[1].sum()), of, DOUBT / 2)
-    return log(lower / upper) if lower > upper else 0.0
+    lower, _ = bound_share(happened[0].sum(), of, DOUBT / 2)
+    _, upper = bound_share(happened[1].sum(), of, DOUBT / 2)
+    return log(float(lower) / float(upper)) if lower > upper else 0.0
 
 
 def _pair_of(table: Ints, other: Ints, compute: Callable[[Ints], list[Statistics]], *, anew: bool = False) -> Pair:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.grid import as_numbers
+from release_pipeline.privacy.grid import FloatArray, as_numbers
 
 Z = 1.959963984540054  # the normal law's 97.5% quantile
 _ROUNDING = 1e-9
@@ -65,6 +66,23 @@ def wilson_interval(value: float, tried: int) -> tuple[float, float]:
     centre = (value + square / 2) / (1 + square)
     half = math.sqrt(square * value * (1 - value) + square * square / 4) / (1 + square)
     return max(centre - half, 0.0), min(centre + half, 1.0)
+
+
+def bound_share(found: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray, FloatArray]:
+    """Bounds on the probability of an event that happened so often in so many tries (CP34), each wrong with probability `doubt` at
+    the most. Exact, whatever the probability is.
+
+    >>> lower, upper = bound_share([0, 50], 100, 0.025)
+    >>> lower.round(3).tolist(), upper.round(3).tolist()
+    ([0.0, 0.398], [0.036, 0.602])
+    """
+    import scipy.special  # pyright: ignore[reportMissingTypeStubs]  # 0.1 s to import: only where it is used
+
+    special: Any = scipy.special
+    count = np.asarray(found, dtype=np.float64)
+    lower = np.where(count > 0, special.betaincinv(np.maximum(count, 1), of - count + 1, doubt), 0.0)
+    upper = np.where(count < of, special.betaincinv(count + 1, np.maximum(of - count, 1), 1 - doubt), 1.0)
+    return lower, upper
 
 
 def difference_beyond(attack: Share, control: Share) -> Share:

@@ -34,7 +34,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
     "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager"},
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
-    "claims": {"numpy", "scipy", "pyarrow"},
+    "claims": {"numpy", "pyarrow"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
     "dagster_app": {"dagster", "sqlalchemy"},
     "experiments": {"numpy", "scipy", "pyarrow", "matplotlib"},

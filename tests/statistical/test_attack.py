@@ -20,7 +20,6 @@ from release_pipeline.experiments.attack import (
     attack_patterns,
     attack_scales,
     attack_vectors,
-    bound_share,
     describe,
     find_pair,
     log_likelihood,
@@ -29,6 +28,7 @@ from release_pipeline.experiments.attack import (
     release,
     shows_pattern,
 )
+from release_pipeline.privacy.shares import bound_share
 from release_pipeline.privacy.vectors import Order, Statistic
 
 pytestmark = pytest.mark.statistical
@@ -128,7 +128,8 @@ def test_patterns_are_counted_by_pairs_of_values() -> None:
 def test_bounds_are_clopper_and_pearsons(found: int, of: int) -> None:
     doubt = 0.0005
     wanted = stats.binomtest(found, of).proportion_ci(1 - 2 * doubt, "exact")
-    assert bound_share(found, of, doubt) == pytest.approx((wanted.low, wanted.high), rel=1e-6, abs=1e-12)
+    lower, upper = bound_share(found, of, doubt)
+    assert (float(lower), float(upper)) == pytest.approx((wanted.low, wanted.high), rel=1e-6, abs=1e-12)
 
 
 def test_the_table_has_a_row_for_each_attack() -> None:
