@@ -69,8 +69,8 @@ def wilson_interval(value: float, tried: int) -> tuple[float, float]:
 
 
 def bound_share(found: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds on the probability of an event that happened so often in so many tries (CP34), each wrong with probability `doubt` at
-    the most. Exact, whatever the probability is.
+    """Bounds on the probability of an event that happened so often in so many tries (CP34), each wrong with a probability of
+    `doubt` at the most, whatever the event's is.
 
     >>> lower, upper = bound_share([0, 50], 100, 0.025)
     >>> lower.round(3).tolist(), upper.round(3).tolist()
