@@ -296,7 +296,7 @@ def _atom_words(policy: Policy) -> str:
     if policy.consistency == "none":
         return ": no order is restored that could move them"
     if keeps_atoms(policy):
-        return ": clusters that are exactly there stay there when order is restored; noise can bring others, most at a domain's end"
+        return ": clusters that are exactly there stay there when order is restored; noise can bring others"
     return ": blocks that the noise does not let tell from them are put there when order is restored"
 
 

@@ -253,8 +253,8 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
         for name, column in policy.noise_columns.items():
             if column.atoms and keeps_atoms(policy):
                 yield (
-                    f"Of {name} records at {list_atoms(column)} were left there, and can be counted. Noise may have brought others, "
-                    "above all to an end of the domain: where records are few the count can be too large."
+                    f"Of {name} records at {list_atoms(column)} were left there, and can be counted. Noise may have brought "
+                    "others, above all to an end of the domain: where records are few the count can be too large."
                 )
         yield (
             f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
