@@ -132,9 +132,8 @@ def test_card_package_and_kit_tell_of_atoms_and_grid(tmp_path: Path, keys: Keys)
     with pytest.raises(NoHonestAnswer, match="declared atoms were left where they are"):
         release.mean("income")
     assert any("Of income it declines the mean" in sentence for sentence in release.explain())
-    made = simulate(
-        {"income": np.repeat([0.0, 7.0, 900.0], [160, 20, 20]), "rent": np.linspace(0, 100, 200)}, card, secret=bytes(32)
-    )
+    made_up = {"income": np.append(np.zeros(160), np.arange(20.0, 1000, 24.5)), "rent": np.linspace(0, 100, 200)}
+    made = simulate(made_up, card, secret=bytes(32))
     assert np.mean(made.data["income"] == 0) > 0.7
     assert np.array_equal(made.data["rent"] * 2, np.rint(made.data["rent"] * 2))
 
