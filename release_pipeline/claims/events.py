@@ -47,7 +47,7 @@ def prove(happened: npt.NDArray[np.int64], draws: int, against: npt.NDArray[np.i
     """For events that happened so often in so many draws of each table: the loss that is proved, 0 where none is.
 
     >>> [round(float(loss), 2) for loss in prove(np.array([500, 0]), 1000, np.array([100, 0]))]
-    [1.22, 0.0]
+    [1.2, 0.0]
     """
     lower, _ = bound_share(happened, draws, DOUBT)
     _, upper = bound_share(against, draws, DOUBT)

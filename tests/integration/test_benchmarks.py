@@ -49,6 +49,7 @@ def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, 
 
 def test_masking_covers_every_cluster_method_and_scope(quick_run: tuple[str, dict[str, Any]]) -> None:
     wanted = {f"{method}, {scope}" for method in METHODS for scope in ("centroid", "column")}
+    wanted |= {f"{method}, column, 20 atoms" for method in ("dp-um", "idp-cbls")}
     figures = _figures(quick_run, "masking")
     assert {figure["case"] for figure in figures if figure["measure"] == "CPU time"} == wanted
     if sys.platform == "linux":

@@ -23,6 +23,7 @@ from release_pipeline.errors import NotPassed, ReleasePipelineError
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.telling.overview import tell_status
+from release_pipeline.flow.timetable import note_policies
 from release_pipeline.policy.documents import to_json
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import CORRECTION, RELEASE, copy_site
@@ -31,7 +32,7 @@ from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, m
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
-NAMES = ("status", "ledger", "check", "run", "verify", "error")
+NAMES = ("status", "ledger", "check", "run", "verify", "audit-claims", "error")
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
 Document = dict[str, Any]
 
@@ -247,16 +248,15 @@ def test_status_says_why_a_release_is_blocked(way: str, code: str, tmp_path: Pat
 def test_status_says_what_is_late(tmp_path: Path) -> None:
     """When it was due, and whether the ledger has room for it; one that is not due yet is no late one."""
     tiny = make_site(tmp_path / "site", releases=MONTHLY)
-    with tiny.site.open_registry() as registry:
-        registry.add("policy", policy="people", hash="0" * 64, population="folk", text="{}", yaml="")
+    note_policies(tiny.site)
     now = datetime.now(UTC)
     [waiting] = validate(to_json(tell_status(tiny.site, now=now)))["releases"]
     due = datetime.fromisoformat(waiting["due"])
     assert (waiting["state"], waiting["late"], waiting["has_room"], due > now) == ("waiting", False, None, True)
-    [late] = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
+    late, _coming = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
     assert (late["state"], late["late"], late["has_room"], late["due"]) == ("late", True, True, waiting["due"])
     tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    [refused] = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
+    refused, _coming = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
     assert (refused["late"], refused["has_room"]) == (True, False)
     assert "the ledger would refuse it" in refused["reason"]
 
@@ -401,7 +401,8 @@ def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.slow
 def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A candidate, the same served again, data that are refused, and a revision without room: with where, what and the remedy."""
-    tiny = make_site(tmp_path / "site", cap="epsilon: 3, definition: idp, scope: column")
+    gates = "{min_rows: 20, clamped_at_most: 2%}"
+    tiny = make_site(tmp_path / "site", cap="epsilon: 3, definition: idp, scope: column", gates=gates)
     arguments = ("run", "people", "--release", "1", "--home", tiny.home)
     spoil(tiny, "out of domain")
     refused = tell(capsys, *arguments, code=1)
@@ -414,14 +415,14 @@ def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.
         "details": [SPOILED["out of domain"].reason],
     }
     rows = make_rows()
-    tiny.write_rows([{**rows[0], "rent": "4000"}, *rows[1:]])
+    tiny.write_rows([{**rows[0], "rent": "101"}, *rows[1:]])
     made = tell(capsys, *arguments)
     assert (made["release"], made["state"], made["served"]) == ("people/1/r1", "candidate", False)
     assert made["candidate_hash"] == tiny.standing().candidate_hash
     assert (made["epsilon"]["total"], made["k"]) == ("2", 5)
     assert Path(made["report"]).is_file()
     assert Path(made["report"]).parent == Path(made["candidate"]) == tiny.folder()
-    assert made["warnings"] == ["column rent: 1 record outside the declared domain, clamped to it."]
+    assert made["warnings"] == ["column rent: 1 record outside the declared domain, clamped to it: 1.67% of all."]
     again = tell(capsys, *arguments)
     assert again == {**made, "served": True}
     over = tell(capsys, *arguments, "--revise", "a correction", code=1)
@@ -531,10 +532,11 @@ def test_a_failure_is_told_with_the_same_exit_code(
     ("fault", "code", "exit_code"),
     [
         (KeyboardInterrupt(), "stopped", 130),
-        (OSError(28, "No space left on device"), "system", 1),
+        (OSError(28, "No space left on device"), "out-of-room", 1),
+        (OSError(5, "Input/output error"), "system", 1),
         (ValueError("CellCanary-3Kd"), "internal", 1),
     ],
-    ids=["stopped", "system", "internal"],
+    ids=["stopped", "out-of-room", "system", "internal"],
 )
 def test_what_is_no_error_of_ours_is_told_too(
     fault: BaseException,
