@@ -42,8 +42,8 @@ class Effort:
     counted: int
 
 
-FULL = Effort(explore=800, prove=32_000, classes=1_000_000, counted=20)
-QUICK = Effort(explore=200, prove=3_000, classes=60_000, counted=3)
+FULL = Effort(explore=600, prove=25_000, classes=800_000, counted=20)
+QUICK = Effort(explore=120, prove=2_000, classes=40_000, counted=2)
 
 
 @dataclass(frozen=True, slots=True)
