@@ -144,7 +144,9 @@ def _count(promise: Promise, counted: tuple[int, int]) -> Finding:
 def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int, purpose: str) -> dict[str, Both]:
     seen = release_both(policy, pair.one, pair.other, draws=draws, purpose=purpose)
     numbered = {view: number_looks(look, seen) for view, look in looks.items()}
-    return {view: both for view, both in numbered.items() if both is not None}
+    found = {view: both for view, both in numbered.items() if both is not None}
+    nothing = np.zeros(draws, dtype=np.int64)
+    return found or {"nothing that is seen often enough": (nothing, nothing)}
 
 
 def _watch_records(policy: Policy, made: ClassTable, *, draws: int, purpose: str) -> dict[str, Both]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from release_pipeline.claims.events import Both, Codes, count_learnt
 from release_pipeline.claims.trials import Floats, Ints, Noiseless, Seen
 
-BINS = 32
+BINS, FEW = 32, 10  # groups of figures at the most, and how many figures a group has at the least
 MOST_CLUSTERS = 4  # that vectors are given to in every way
 _NO_NOISE = 1e-9  # the scale of a centroid without noise, as a number that one may divide by
 MOST_CODES = 0.25  # of the draws: where nearly every draw shows something else, nothing can be learnt from how often
@@ -171,4 +171,5 @@ def _log_ratio_of_vectors(seen: Seen, names: Sequence[str], one: Noiseless, othe
 def _cut_figures(figures: Floats) -> Floats:
     """Places that cut figures into about equally frequent groups; where there are few figures, all of them."""
     distinct = np.unique(figures)
-    return distinct if len(distinct) <= BINS else np.unique(np.quantile(figures, np.linspace(0, 1, BINS + 1)[1:-1]))
+    bins = min(BINS, max(len(figures) // FEW, 2))
+    return distinct if len(distinct) <= bins else np.unique(np.quantile(figures, np.linspace(0, 1, bins + 1)[1:-1]))

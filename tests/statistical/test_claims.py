@@ -186,3 +186,11 @@ def test_tables_are_made_of_declared_facts_alone() -> None:
             assert isinstance(pair.one, pa.Table)
             assert min(one.min(), other.min()) >= 0
             assert max(one.max(), other.max()) <= 1000
+
+
+def test_few_draws_prove_little_and_break_nothing() -> None:
+    """So few that nearly every draw shows something else: nothing is broken by that, and nothing fails."""
+    few = Effort(explore=4, prove=8, classes=64, counted=1)
+    for name in ("laplace, two columns", "idp-cbls, two columns", "dp-mdav, centroid, plain", "k-epsilon, two columns"):
+        for promise in list_promises(SUITE[name]):
+            assert audit_promise(SUITE[name], promise, few).holds
