@@ -88,14 +88,13 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
 
 
 def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    worst, most = None, -1.0
-    for number, pair in enumerate(make_pairs(policy, promise.columns)):
-        looks = _looks(policy, promise, pair)
-        _, found = choose_event(_watch(policy, pair, looks, draws=effort.explore, purpose=f"explore {number}"))
-        if found > most:
-            worst, most = (pair, looks), found
-    assert worst is not None  # noqa: S101  there are pairs for every method
-    pair, looks = worst
+    tried = [(number, pair, _looks(policy, promise, pair)) for number, pair in enumerate(make_pairs(policy, promise.columns))]
+
+    def explore(one: tuple[int, Pair, Mapping[str, Look]]) -> float:
+        number, pair, looks = one
+        return choose_event(_watch(policy, pair, looks, draws=effort.explore, purpose=f"explore {number}"))[1]
+
+    _, pair, looks = max(tried, key=explore)
     seen = _watch(policy, pair, looks, draws=effort.prove, purpose="prove")
     event, _ = choose_event(seen)
     return _prove(promise, event, seen[event.view], pair.words)
@@ -103,15 +102,13 @@ def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
 
 def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding:
     """Which of two records of a class a released one is: of the class that tells most."""
-    worst, most = None, -1.0
-    for made in make_classes(policy):
-        _, found = choose_event(
-            _watch_records(policy, made, draws=_count_classes(policy, effort) // 20, purpose=f"explore {made.words}")
-        )
-        if found > most:
-            worst, most = made, found
-    assert worst is not None  # noqa: S101  there are classes for every policy
-    seen = _watch_records(policy, worst, draws=_count_classes(policy, effort), purpose="prove")
+    draws = _count_classes(policy, effort)
+
+    def explore(made: ClassTable) -> float:
+        return choose_event(_watch_records(policy, made, draws=draws // 20, purpose=f"explore {made.words}"))[1]
+
+    worst = max(make_classes(policy), key=explore)
+    seen = _watch_records(policy, worst, draws=draws, purpose="prove")
     event, _ = choose_event(seen)
     return _prove(promise, event, seen[event.view], f"a class of {worst.words}")
 

@@ -42,9 +42,7 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
         return
     people = policy.records_per_person
     definition = policy.definition
-    records = (
-        MOST_CLUSTERS * (protect.k or 1) * policy.parts * people
-    )  # as many as the largest tables have: bounds grow with them
+    records = MOST_CLUSTERS * (protect.k or 1) * policy.parts * people  # of the largest tables: bounds grow with them
     own = {name: epsilon.nano * people / NANO for name, epsilon in policy.column_epsilon.items()}
     total = sum(own.values())
     if policy.publishes_parts:
