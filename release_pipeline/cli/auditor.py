@@ -45,7 +45,7 @@ def add_commands(commands: Any) -> None:
         help="attack every claim of a policy, or of every method, and say what that proves; touches no data",
         description="Every claim is attacked: hostile neighbouring tables are made from the declared domains, released thousands "
         "of times by the real stages, and told apart by the best event that can be found. What is printed beside the claimed "
-        "epsilon is one that the release has at the least, with a confidence of 99.9%%. Touches no data.",
+        "epsilon is one that the release has at the least, with a confidence of 99.9%. Touches no data.",
         epilog="Exit code 1 if a claim is broken. Of a policy of a site the findings are kept for its dossiers.",
     )
     claims.add_argument("policy", type=Path, nargs="?", metavar="POLICY", help="the policy file")
