@@ -17,8 +17,10 @@ import numpy as np
 
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.privacy.budget import Epsilon
+from release_pipeline.privacy.catalogue import find_method
 from release_pipeline.privacy.grid import Grid
-from release_pipeline.privacy.sensitivity import moves_reach, scales_for
+from release_pipeline.privacy.scales import PLAIN
+from release_pipeline.privacy.sensitivity import scales_for
 
 Kind: TypeAlias = Literal["exact", "drawn", "bound", "no noise", "none"]
 LEAST_DRAWS = 50  # from which on the sum of draws that were moved back is taken as normal; shown by simulation
@@ -269,7 +271,7 @@ def reach_of(facts: Facts, name: str) -> Reach:
     idp-ls, scope centroid. t_j = ceil(max(W - x_1, x_n)/eps) <= ceil(W/eps).
 
     Otherwise the scales follow from moves A_j with sum A_j <= B W, B being 2, and 3 for idp-cbls with k = 3 (derived at
-    `moves_reach`).
+    `scales.Sums`).
 
     Scope centroid (idp-cbls): t_j = ceil(D_j/eps) <= D_j/eps + 1 where D_j > 0, and sum D_j^2 <= (sum D_j)^2.
 
@@ -292,8 +294,9 @@ def reach_of(facts: Facts, name: str) -> Reach:
     if facts.method in KNOWN or (facts.method == "idp-ls" and facts.scope == "centroid"):
         t = common_scale(column)
         return Reach(p, t, float(p) * t, math.sqrt(p) * t, 0, facts.method in KNOWN)
-    bias = grid.width if facts.method == "idp-cbls" else 0
-    reach = float(moves_reach(facts.method, facts.k or 1) * grid.width / epsilon.fraction)
+    sums = find_method(facts.method).sums or PLAIN
+    bias = sums.bias * grid.width
+    reach = float(sums.reach(facts.k or 1) * grid.width / epsilon.fraction)
     if facts.scope == "centroid":
         return Reach(p, None, reach + p, reach + math.sqrt(p), bias, False)
     _check_rounding(p, float(epsilon), name)

@@ -50,11 +50,10 @@ from release_pipeline.policy.scalars import (
     unique,
 )
 from release_pipeline.privacy import Epsilon, Grid
+from release_pipeline.privacy.catalogue import ClaimSpec, MethodSpec, find_claim, find_method
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.lattice import Metric
-from release_pipeline.privacy.methods import DEFINITION
 from release_pipeline.privacy.vectors import (
-    VECTOR_DEFINITION,
     Alike,
     Insensitive,
     Order,
@@ -574,20 +573,24 @@ class Policy(Frozen):
     @property
     def definition(self) -> str:
         """What is claimed: dp, idp, k-epsilon or k-anonymity."""
-        match self.protect:
-            case ProtectClasses():
-                return "k-epsilon"
-            case ProtectAlike():
-                return "k-anonymity"
-            case ProtectVectors():
-                return VECTOR_DEFINITION[self.protect.statistic]
-            case Protect():
-                return DEFINITION[self.protect.method]
+        return self.claim.definition.key
+
+    @property
+    def method(self) -> MethodSpec:
+        """What the catalogue says of the method."""
+        return find_method(self.protect.method)
+
+    @property
+    def claim(self) -> ClaimSpec:
+        """What the catalogue says of the method, at the scope and with the options of the policy."""
+        protect = self.protect
+        options = {"statistic": protect.statistic, "order": protect.order} if isinstance(protect, ProtectVectors) else {}
+        return find_claim(protect.method, protect.scope, **options)
 
     @property
     def adds_up(self) -> bool:
         """Whether the epsilons of releases about the same people add up to a bound, so that a cap can name one."""
-        return self.definition in ("dp", "idp")
+        return self.claim.definition.composes
 
     @property
     def epsilon(self) -> int | None:

@@ -45,9 +45,11 @@ from release_pipeline.policy.statements import SCALES_FIXED
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue import find_method
 from release_pipeline.privacy.class_noise import KEPT, epsilon_for
 from release_pipeline.privacy.methods import check_sizes
-from release_pipeline.privacy.sensitivity import calibrated_reach, moves_reach, scales_for
+from release_pipeline.privacy.scales import PLAIN, mean_magnitude
+from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.privacy.vectors import Insensitive, check_vector_sizes, public_scales, worst_scales
 
 DEFINITION_NAME = {
@@ -398,7 +400,7 @@ def _epsilon_for_noise(diameter: int, wanted: float) -> float:
     """The epsilon at which E|Z| = 1/sinh(1/t) with t = ceil(diameter/epsilon) is at most `wanted` grid units."""
     if diameter < 1 or wanted <= 0:
         return math.inf if diameter else 0.0
-    found = epsilon_for(lambda epsilon: _mean_magnitude(int(scales_for(np.array([diameter]), epsilon)[0])), wanted)
+    found = epsilon_for(lambda epsilon: mean_magnitude(int(scales_for(np.array([diameter]), epsilon)[0])), wanted)
     return math.inf if found is None else float(found)
 
 
@@ -620,20 +622,14 @@ def _plan_column(policy: Policy, name: str, column: NoiseColumn, epsilon: Epsilo
     k = protect.k or 1
     step = float(grid.step)
     if isinstance(protect, ProtectClasses):  # a class as wide as the domain; every record has noise of its own
-        noise = _mean_magnitude(int(scales_for(np.array([grid.width]), epsilon)[0])) * step
+        noise = mean_magnitude(int(scales_for(np.array([grid.width]), epsilon)[0])) * step
         return ColumnPlan(name, epsilon, noise, noise / (grid.width * step), True)
-    worst_case = policy.definition == "idp"
-    if not worst_case or (protect.scope == "centroid" and protect.method == "idp-ls"):
-        scale = int(scales_for(np.array([grid.width]), epsilon)[0])
-        noise = _mean_magnitude(scale) * step / k
-    elif protect.scope == "centroid":
-        noise = (moves_reach(protect.method, k) * grid.width / float(epsilon) + 1) * step / k
-    elif clusters is None:
-        noise = None
-    else:
-        noise = (calibrated_reach(protect.method, k, clusters) * grid.width / float(epsilon) + 1) * step / k
+    spec, rule = find_method(protect.method), policy.claim.rule
+    assert rule is not None  # noqa: S101  for the type checker
+    magnitude = rule.mean_noise(spec.sums or PLAIN, k=k, clusters=clusters, width=grid.width, epsilon=epsilon)
+    noise = None if magnitude is None else magnitude * step / k
     share = None if noise is None else noise / (grid.width * step)
-    return ColumnPlan(name, epsilon, noise, share, worst_case)
+    return ColumnPlan(name, epsilon, noise, share, not rule.is_public)
 
 
 def _plan_vectors(policy: Policy, protect: ProtectVectors, clusters: int | None) -> Iterator[ColumnPlan]:
@@ -646,17 +642,12 @@ def _plan_vectors(policy: Policy, protect: ProtectVectors, clusters: int | None)
         return
     widths = [grid.width for grid in grids]
     if exact or protect.scope == "centroid":
-        noise = [_mean_magnitude(t) / protect.k for t in public_scales(widths, spec, clusters=clusters or 1)]
+        noise = [mean_magnitude(t) / protect.k for t in public_scales(widths, spec, clusters=clusters or 1)]
     else:
         sizes = 2 * protect.k - 1  # what the bound is for; the mean noise of a centroid is the scale over the size
         noise = [t / sizes for t in worst_scales(widths, spec, clusters=clusters or 1)]
     for (name, part), grid, amount in zip(policy.column_epsilon.items(), grids, noise, strict=True):
         yield ColumnPlan(name, part, amount * float(grid.step), amount / grid.width, not exact)
-
-
-def _mean_magnitude(scale: int) -> float:
-    """E|Z| = 1 / sinh(1/t) of the discrete Laplace."""
-    return 1 / math.sinh(1 / scale)
 
 
 def _release_words(policy: Policy) -> str:

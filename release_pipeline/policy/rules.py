@@ -37,12 +37,13 @@ from release_pipeline.policy.model import (
 from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.text import Path
 from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.catalogue.together import STATISTICS
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.curve import MAX_COLUMNS
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
 from release_pipeline.privacy.methods import check_sizes
 from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.privacy.vectors import LEAST_VECTOR_K, Alike, Insensitive, check_vector_sizes
+from release_pipeline.privacy.vectors import Alike, Insensitive, check_vector_sizes
 
 MAX_NODES = 1_000_000  # of the lattice of levels
 MOST_ATOMS = 100  # of one column
@@ -203,7 +204,7 @@ def _protect_together(parts: Parts, protect: ProtectVectors | ProtectAlike) -> I
         yield ("columns", name, "do"), what, "Keep, mask or drop the column, or use k-epsilon."
     if not isinstance(protect, ProtectVectors):
         return
-    least = LEAST_VECTOR_K[protect.statistic]
+    least = STATISTICS[protect.statistic][0].least_k
     if protect.k < least:
         what = f"{protect.statistic} sums need clusters of at least {least} records."
         yield ("protect", "k"), what, f"Raise k to {least} or more, or use plain sums."
@@ -391,7 +392,7 @@ def _sizes(parts: Parts, spec: Insensitive | Alike) -> Iterator[Problem]:
         widths = [column.exact_grid.width for column in parts.noise.values()]
     except ReleasePipelineError:
         return  # reported by _columns
-    if not widths or spec.k < (LEAST_VECTOR_K[spec.statistic] if isinstance(spec, Insensitive) else 1):
+    if not widths or spec.k < (STATISTICS[spec.statistic][0].least_k if isinstance(spec, Insensitive) else 1):
         return
     try:
         check_vector_sizes(widths, spec, clusters=max(_least_rows(parts, spec.k) // spec.k, 1))

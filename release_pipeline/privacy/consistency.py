@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.catalogue import find_claim
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
 NEAR = 2.0  # standard deviations within which a mean of `dp-um` cannot be told from an atom; measured in docs/policy.md
@@ -28,11 +29,7 @@ def choose_consistency(wanted: str | None, *, method: str, scope: str) -> str:
     in tests/oracles: with scope `centroid` of the iDP methods one isotonic value depends on all noisy centroids, and its loss
     tends to the number of clusters times epsilon; with `laplace` the order would be that of the confidential records.
     """
-    forbidden = ""
-    if method == "laplace":
-        forbidden = "isotonic consistency over records would use their true order, which laplace does not protect"
-    elif method != "dp-um" and scope == "centroid":
-        forbidden = "an isotonic value depends on all noisy centroids, so a claim for each centroid on its own would not hold"
+    forbidden = find_claim(method, scope).restores_order
     if wanted is None:
         return "none" if forbidden else "isotonic"
     if wanted not in ("isotonic", "none"):

@@ -1,12 +1,7 @@
 """The rank-based methods, end to end for one column: the masking kernel.
 
 `mask_column` is one pure function of (values, specification, secret, context): no I/O and no global state, so another engine
-can run it unchanged. The methods, each one line of the table in methods.md section 1:
-
-    laplace    every record on its own                  eps-DP     scale W / eps
-    dp-um      plain cluster sums                       eps-DP     scale W / eps                IR16, IDP24 Alg. 1
-    idp-ls     plain sums, local sensitivity            eps-iDP    IDP24 Prop. 8, or the column calibration
-    idp-cbls   trimmed sums, cluster-based sensitivity  eps-iDP    IDP24 Prop. 9, or the column calibration
+can run it unchanged. What a method is stands in `catalogue`: which sums it takes of its clusters, and the rule of its scales.
 """
 
 from __future__ import annotations
@@ -14,38 +9,21 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
-from release_pipeline.privacy.clusters import RankClusters, rank_clusters
+from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
+from release_pipeline.privacy.clusters import rank_clusters
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
 from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, discrete_laplace, noise_stream
-from release_pipeline.privacy.sensitivity import (
-    Moves,
-    calibrate_column,
-    centroid_loss,
-    column_loss,
-    plain_moves,
-    prop8_sensitivity,
-    refuse_scale,
-    scales_for,
-    trimmed_moves,
-    trimmed_sums,
-    worst_scale,
-)
+from release_pipeline.privacy.scales import PLAIN, ScaleRule, domain_scale
+from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
 
-Method: TypeAlias = Literal["laplace", "dp-um", "idp-ls", "idp-cbls"]
-Scope: TypeAlias = Literal["centroid", "column"]
-Consistency: TypeAlias = Literal["isotonic", "none"]
-
-DEFINITION: dict[str, str] = {"laplace": "dp", "dp-um": "dp", "idp-ls": "idp", "idp-cbls": "idp"}
-LEAST_K = {"dp-um": 1, "idp-ls": 1, "idp-cbls": 3}  # laplace has no k
-SCOPES = ("centroid", "column")
 SUM_LIMIT = 2**61
 
 
@@ -148,7 +126,7 @@ def mask_column(
     )
     released = add_noise(exact, clamp=clamp, on_grid=on_grid, secret=secret, context=context)
     return MaskedColumn(
-        values=released if method == "laplace" else released[exact.cluster],
+        values=released[exact.cluster],
         cluster=exact.cluster,
         size=exact.size,
         statistic=exact.statistic,
@@ -174,6 +152,7 @@ def compute_statistics(
 ) -> Statistics:
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
     are in grid units, ascending."""
+    spec, promised = find_method(method, family="columns"), find_claim(method, scope)
     claim = _claim(method, epsilon, scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
@@ -182,27 +161,24 @@ def compute_statistics(
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
     q = grid.quantise(numbers)
-    if k is None or method == "laplace":
+    if spec.sums is None or k is None:
         return _statistics_per_record(q, grid, claim, consistency, atoms)
 
     clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
-    trimmed = method == "idp-cbls"
-    moves = trimmed_moves(clusters) if trimmed else plain_moves(clusters, grid.width)
-    statistic = trimmed_sums(clusters) if trimmed else clusters.sums()
-    scale = _scales(method, clusters, moves, grid, claim)
-    loss = _losses(centroid_loss(moves, scale), column_loss(moves, scale))
+    moves = spec.sums.moves(clusters, grid.width)
+    scale = _rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
     return Statistics(
         grid=grid,
         claim=claim,
         consistency=consistency,
         cluster=clusters.cluster,
         size=clusters.size,
-        statistic=statistic,
+        statistic=spec.sums.take(clusters),
         scale=scale,
-        loss=loss,
+        loss=_losses(centroid_loss(moves, scale), column_loss(moves, scale)),
         atoms=atoms,
-        public_scale=find_public_scale(method, scale),
+        public_scale=find_public_scale(promised, scale),
     )
 
 
@@ -236,20 +212,25 @@ def add_noise(
     return exact.grid.restore(released)
 
 
-def find_public_scale(method: str, scale: IntArray) -> int | None:
-    """The scale of every sum where anybody can compute it from declared facts, as consistency may use it: of `dp-um`."""
-    return int(scale[0]) if method == "dp-um" else None
+def find_public_scale(promised: ClaimSpec, scale: IntArray) -> int | None:
+    """The scale of every sum where anybody can compute it from declared facts, as consistency may use it."""
+    return int(scale[0]) if promised.rule is not None and promised.rule.is_public else None
+
+
+def _rule_of(promised: ClaimSpec) -> ScaleRule:
+    """How the scales of a claim are found; every method that works column by column says it."""
+    if promised.rule is None:
+        raise InvalidArgument("the method has no noise of single columns.", where="method")
+    return promised.rule
 
 
 def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
-    if method not in DEFINITION:
-        raise InvalidArgument(f"the method is none of {', '.join(DEFINITION)}.", where="method")
-    if scope not in SCOPES:
-        raise InvalidArgument("the scope is neither 'centroid' nor 'column'.", where="scope")
+    find_method(method, family="columns")
+    promised = find_claim(method, scope)
     budget = Epsilon.of(epsilon)
     if budget.nano == 0:
         raise InvalidArgument("epsilon must be above 0 (at least 0.000000001).", where="epsilon")
-    return Claim(DEFINITION[method], budget, scope)
+    return Claim(promised.definition.key, budget, scope)
 
 
 def as_whole(k: object) -> int:
@@ -262,16 +243,18 @@ def as_whole(k: object) -> int:
 def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, scope: str, records: int) -> None:
     """Refuse what might not be exact: a k that the method does not take, sums or noise beyond 64 bits.
 
-    A function of public facts alone, the number of records among them: what passes here is refused for no data (`worst_scale`).
-    With more records in more clusters scales can be larger, so that what is refused for some is refused for more.
+    A function of public facts alone, the number of records among them: what passes here is refused for no data
+    (`ScaleRule.worst`). With more records in more clusters scales can be larger, so that what is refused for some is refused for
+    more.
     """
-    if method == "laplace":
+    spec, rule = find_method(method, family="columns"), _rule_of(find_claim(method, scope))
+    if spec.sums is None:
         if k not in (None, 1):
-            raise InvalidArgument("laplace masks every record on its own and has no k.", where="k", remedy="Leave k out.")
+            raise InvalidArgument(f"{method} masks every record on its own and has no k.", where="k", remedy="Leave k out.")
     elif k is None:
         raise InvalidArgument(f"{method} needs k, the number of records per cluster.", where="k")
-    elif k < LEAST_K[method]:
-        raise InvalidArgument(f"{method} needs k of at least {LEAST_K[method]}.", where="k")
+    elif k < spec.least_k:
+        raise InvalidArgument(f"{method} needs k of at least {spec.least_k}.", where="k")
     size = k or 1
     if (2 * size - 1) * grid.width >= SUM_LIMIT:
         raise InvalidArgument(
@@ -279,13 +262,13 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, sco
             remedy="Use a smaller k, a coarser grid or a narrower domain.",
         )
     clusters = max(records // size, 1)
-    if worst_scale(method, scope, k=size, clusters=clusters, width=grid.width, epsilon=epsilon) > MAX_SCALE:
-        raise refuse_scale(clusters if DEFINITION[method] == "idp" and scope == "column" else None)
+    if rule.worst(spec.sums or PLAIN, k=size, clusters=clusters, width=grid.width, epsilon=epsilon) > MAX_SCALE:
+        raise refuse_scale(clusters if rule.grows else None)
 
 
 def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str, atoms: tuple[int, ...]) -> Statistics:
     """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
-    scale = scales_for(np.array([grid.width]), claim.epsilon)
+    scale = np.array([domain_scale(grid.width, claim.epsilon)])
     reach = max(grid.width - int(q.min()), int(q.max()))
     worst = Moves(np.array([reach]), np.array([0]))
     return Statistics(
@@ -299,15 +282,6 @@ def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: s
         loss=_losses(column_loss(worst, scale), column_loss(worst, scale)),
         atoms=atoms,
     )
-
-
-def _scales(method: str, clusters: RankClusters, moves: Moves, grid: Grid, claim: Claim) -> IntArray:
-    if method == "dp-um":
-        return np.full(clusters.count, scales_for(np.array([grid.width]), claim.epsilon)[0])
-    if claim.scope == "column":
-        return calibrate_column(moves, clusters.size, claim.epsilon)
-    sensitivity = moves.worst if method == "idp-cbls" else prop8_sensitivity(clusters, grid.width)
-    return scales_for(sensitivity, claim.epsilon)
 
 
 def _losses(centroid: object, column: object) -> dict[str, float]:

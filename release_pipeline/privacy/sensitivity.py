@@ -6,7 +6,6 @@ least-error calibration are this project's (methods.md section 2), checked again
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -84,19 +83,9 @@ def refuse_scale(clusters: int | None = None) -> InvalidArgument:
     return InvalidArgument(what, remedy="Use a larger epsilon, a larger k, a coarser grid or a narrower domain.")
 
 
-def moves_reach(method: str, k: int) -> int:
-    """B: the most that the moves A_j = max(up_j, down_j) of all clusters can add up to, in widths W of the domain.
-
-    idp-ls: the ups add up to at most W, so do the downs: 2. idp-cbls: in the gaps g_1 .. g_{c-1} between the sorted values of a
-    cluster, up = (g_2 + .. + g_{c-1}) + g_2 + g_{c-1} and down = (g_1 + .. + g_{c-2}) + g_{c-2} + g_1: for c >= 4 both are at
-    most twice the cluster's range, for c = 3 they are 3 g_2 and 3 g_1. The ranges of clusters of consecutive ranks add up to at
-    most W.
-    """
-    return 3 if method == "idp-cbls" and k == 3 else 2
-
-
-def calibrated_reach(method: str, k: int, clusters: int, *, stretch: float = 1.0) -> float:
+def calibrated_reach(reach: int, clusters: int, *, stretch: float = 1.0) -> float:
     """The largest t_j eps / W that `calibrate_column` can take for p clusters, over all data, for a cluster of k records.
+    `reach` is B, which the moves of all clusters add up to at the most, in widths W (`scales.Sums`).
 
     Before it rounds up it takes t_j = (A_j c_j)^(1/3) sum_i A_i^(2/3) c_i^(-1/3) / eps, c being the sizes, times the factor
     loss / eps, which is at most 1: the loss is at most sum A_i / t_i = eps. All sizes are at least k. Let A_j = x B W. The other
@@ -109,22 +98,7 @@ def calibrated_reach(method: str, k: int, clusters: int, *, stretch: float = 1.0
     calibration and every rounding too (`HEADROOM` is 10^-9); `ceil` adds at most 1 to a scale.
     """
     x = np.linspace(0, 1, 2001)
-    return moves_reach(method, k) * float(np.max(x + stretch * np.cbrt(x * (1 - x) ** 2 * (clusters - 1)))) * 1.001
-
-
-def worst_scale(method: str, scope: str, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
-    """The largest noise scale that these methods can give a sum, over all data: the one public bound.
-
-    It needs nothing but declared facts and the number of clusters, which follows from that of the records. laplace, dp-um:
-    ceil(W / eps), and no more for idp-ls at scope centroid (Prop. 8 is at most W). idp-cbls at scope centroid: one cluster may
-    have all of B W. Scope column: `calibrated_reach`, for a last cluster of up to 2k - 1 records.
-    """
-    if method in ("laplace", "dp-um") or (scope == "centroid" and method == "idp-ls"):
-        return math.ceil(width / epsilon.fraction)
-    if scope == "centroid":
-        return math.ceil(moves_reach(method, k) * width / epsilon.fraction)
-    reach = calibrated_reach(method, k, clusters, stretch=(2 - 1 / k) ** (1 / 3))
-    return math.ceil(Fraction(reach) * width / epsilon.fraction) + 1
+    return reach * float(np.max(x + stretch * np.cbrt(x * (1 - x) ** 2 * (clusters - 1)))) * 1.001
 
 
 def scales_for(sensitivity: IntArray, epsilon: Epsilon) -> IntArray:
@@ -179,7 +153,7 @@ def calibrate_column(moves: Moves, sizes: IntArray, epsilon: Epsilon) -> IntArra
 
     where the last step uses up what max(ups, downs) leaves, the loss being homogeneous of degree -1. The real numbers aim at
     epsilon (1 - 2^-30), are rounded up, and the sum of the integer ratios is verified to stay at or under epsilon. No scale is
-    above `worst_scale`, whatever the data: where that fits, nothing is refused here.
+    above the rule's `worst` (`scales.Calibrated`), whatever the data: where that fits, nothing is refused here.
     """
     worst = moves.worst
     moving = worst > 0

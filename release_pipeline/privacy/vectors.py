@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
+from release_pipeline.privacy.catalogue.together import STATISTICS
 from release_pipeline.privacy.chains import (
     Extremes,
     Neighbours,
@@ -42,15 +43,14 @@ from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as
 from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.methods import SUM_LIMIT, Claim, Statistics, add_noise, as_whole
 from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, noise_stream
+from release_pipeline.privacy.scales import TRIMMED
 from release_pipeline.privacy.sensitivity import refuse_scale, scales_for
 
 Order: TypeAlias = Literal["corner", "hilbert"]
 Transform: TypeAlias = Literal["linear", "log"]
 Statistic: TypeAlias = Literal["plain", "trimmed"]
 VectorScope: TypeAlias = Literal["centroid", "table"]
-VECTOR_DEFINITION: dict[str, str] = {"plain": "dp", "trimmed": "idp"}
 VECTOR_SCOPES: tuple[VectorScope, ...] = get_args(VectorScope)
-LEAST_VECTOR_K = {"plain": 1, "trimmed": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Insensitive:
     @property
     def definition(self) -> str:
         """dp or idp."""
-        return VECTOR_DEFINITION[self.statistic]
+        return STATISTICS[self.statistic][1].key
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def mask_vectors(
     if weights is not None and len(weights) != len(domains):
         raise InvalidArgument("there must be one weight for each column.", where="weights")
     secret = secrets.token_bytes(SECRET_BYTES) if secret is None else secret
-    for name, value, allowed in (("statistic", statistic, VECTOR_DEFINITION), ("scope", scope, VECTOR_SCOPES)):
+    for name, value, allowed in (("statistic", statistic, STATISTICS), ("scope", scope, VECTOR_SCOPES)):
         if value not in allowed:
             raise InvalidArgument(f"the {name} is none of {', '.join(allowed)}.", where=name)
     spec = Insensitive(
@@ -236,8 +236,9 @@ def check_vector_sizes(widths: Sequence[int], spec: Insensitive | Alike, *, clus
         return
     if any(part.nano == 0 for part in spec.epsilons):
         raise InvalidArgument("epsilon must be above 0 (at least 0.000000001) for every column.", where="epsilon")
-    if spec.k < LEAST_VECTOR_K[spec.statistic]:
-        raise InvalidArgument(f"{spec.statistic} sums need k of at least {LEAST_VECTOR_K[spec.statistic]}.", where="k")
+    least = STATISTICS[spec.statistic][0].least_k
+    if spec.k < least:
+        raise InvalidArgument(f"{spec.statistic} sums need k of at least {least}.", where="k")
     public_scales(widths, spec, clusters=clusters)
     if spec.statistic == "trimmed" and spec.scope == "table" and max(worst_scales(widths, spec, clusters=clusters)) > MAX_SCALE:
         raise refuse_scale(clusters)  # now, by public facts, and not later by what the data are
@@ -252,7 +253,7 @@ def worst_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) -> 
     """
     weights = np.array([float(weight) for weight in spec.weights])
     parts = np.cbrt(weights * weights)
-    reach = (3 if spec.k == 3 else 2) * clusters * float(np.sum(parts)) / float(spec.epsilon)
+    reach = TRIMMED.reach(spec.k) * clusters * float(np.sum(parts)) / float(spec.epsilon)
     return [
         1.001 * (2 * spec.k - 1) / spec.k * reach * width / float(part) + 1 for width, part in zip(widths, parts, strict=True)
     ]
@@ -263,7 +264,7 @@ def public_scales(widths: Sequence[int], spec: Insensitive, *, clusters: int) ->
     of the largest D (twice the width, three times for k = 3) would be at scope centroid."""
     if spec.statistic == "plain" and spec.scope == "table":
         return reach_scales(widths, spec.weights, find_reach(widths, spec, clusters=clusters), spec.epsilon)
-    reach = 1 if spec.statistic == "plain" else 3 if spec.k == 3 else 2
+    reach = 1 if spec.statistic == "plain" else TRIMMED.reach(spec.k)
     return [int(scales_for(np.array([width * reach]), part)[0]) for width, part in zip(widths, spec.epsilons, strict=True)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,9 +13,8 @@ from typing import get_args
 import pytest
 
 from release_pipeline.policy.model import Protect, ProtectAlike, ProtectClasses, ProtectVectors
-from release_pipeline.policy.statements import MECHANISMS
-from release_pipeline.privacy.methods import DEFINITION, SCOPES
-from release_pipeline.privacy.vectors import VECTOR_DEFINITION, VECTOR_SCOPES, Order
+from release_pipeline.privacy.catalogue import METHODS, ClaimSpec
+from release_pipeline.privacy.vectors import VECTOR_SCOPES, Order, Statistic
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -47,31 +45,26 @@ def sections(name: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-def list_mechanisms() -> Iterator[tuple[str, ...]]:
-    """Every method that a policy may name, at every scope, with every statistic and order."""
-    yield from ((method, scope) for method in DEFINITION for scope in SCOPES)
-    for scope in VECTOR_SCOPES:
-        yield from (("dp-mdav", scope, statistic, order) for statistic in VECTOR_DEFINITION for order in get_args(Order))
-    yield ("mdav", "cluster")
-    yield ("k-epsilon", "class")
+CLAIMS = {
+    " ".join((spec.name, claim.scope, *claim.options.values())): claim for spec in METHODS.values() for claim in spec.claims
+}
 
 
-def test_every_mechanism_has_a_statement_and_nothing_else_has() -> None:
-    """Those of the policy's model, too: its methods are those of the list."""
-    assert set(MECHANISMS) == set(list_mechanisms())
+def test_the_catalogue_has_every_method_that_a_policy_may_name_and_no_other() -> None:
+    """At every scope, and for dp-mdav with every statistic and order."""
     models = (Protect, ProtectVectors, ProtectAlike, ProtectClasses)
-    assert {key[0] for key in MECHANISMS} == {
-        name for model in models for name in get_args(model.model_fields["method"].annotation)
-    }
+    assert set(METHODS) == {name for model in models for name in get_args(model.model_fields["method"].annotation)}
+    assert set(METHODS["dp-mdav"].scopes) == set(VECTOR_SCOPES)
+    assert len(METHODS["dp-mdav"].claims) == len(VECTOR_SCOPES) * len(get_args(Statistic)) * len(get_args(Order))
 
 
-@pytest.mark.parametrize("key", list(list_mechanisms()), ids=" ".join)
-def test_every_mechanism_has_its_section(key: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_every_mechanism_has_its_section(claim: ClaimSpec) -> None:
     """With the statement that the card has, word for word, and all that belongs to it."""
-    section = sections("mechanisms.md").get(MECHANISMS[key].section)
-    assert section is not None, f"docs/mechanisms.md has no section '{MECHANISMS[key].section}'"
+    section = sections("mechanisms.md").get(claim.section)
+    assert section is not None, f"docs/mechanisms.md has no section '{claim.section}'"
     quoted = in_a_line(" ".join(line.removeprefix(">") for line in section.splitlines() if line.startswith(">")))
-    assert quoted == in_a_line(MECHANISMS[key].statement)
+    assert quoted == in_a_line(claim.statement)
     for label in LABELS:
         assert f"**{label}**" in section, label
     assert re.search(r"\*\*Function\*\*: `[a-z_.]+:\w+`", section)

@@ -14,14 +14,22 @@ from release_pipeline.policy import parse_policy
 from release_pipeline.policy.plan import check_rows, make_plan
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.budget import MAX_NANO
+from release_pipeline.privacy.catalogue import find_claim, find_method
 from release_pipeline.privacy.methods import Statistics, check_sizes, compute_statistics
 from release_pipeline.privacy.noise import MAX_SCALE
-from release_pipeline.privacy.sensitivity import worst_scale
+from release_pipeline.privacy.scales import PLAIN
 from release_pipeline.privacy.vectors import Insensitive, check_vector_sizes, compute_vectors
 
 SECRET = bytes(range(32))
 METHODS = [("idp-cbls", "column"), ("idp-cbls", "centroid"), ("idp-ls", "column"), ("idp-ls", "centroid"), ("dp-um", "column")]
 WIDE = 2**50
+
+
+def worst_scale(method: str, scope: str, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
+    """The public bound, as the rule of the claim has it."""
+    rule = find_claim(method, scope).rule
+    assert rule is not None
+    return rule.worst(find_method(method).sums or PLAIN, k=k, clusters=clusters, width=width, epsilon=epsilon)
 
 
 def statistics_of(values: np.ndarray, width: int, method: str, scope: str, k: int, epsilon: Epsilon) -> Statistics:

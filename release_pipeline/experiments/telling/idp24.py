@@ -10,7 +10,7 @@ import numpy as np
 from release_pipeline.experiments.runs import Results
 from release_pipeline.experiments.telling.claims import DEFINITIONS, Cases, Chapter, Finding, Loss, list_names, show, table
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
-from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.privacy.catalogue import find_claim
 
 WORDS = """\
 Mean SSE as the paper defines it, (1/n) sum over records of (1/m^2) sum over columns of ((x - y) / variance)^2, literally
@@ -41,7 +41,7 @@ def tell(results: Results) -> Chapter:
 def _list_losses(results: Results) -> Iterator[Loss]:
     for one in results.of("error", alpha="1.5"):
         name, method, epsilon = (one.setting.text(field) for field in ("table", "method", "epsilon"))
-        definition = DEFINITION[method]
+        definition = find_claim(method, "column").definition.key
         scope = "column" if definition == "dp" else "centroid"  # what dp-um claims of one centroid holds for the list
         yield Loss(name, method, definition, scope, one.setting.number("k"), epsilon, float(one.runs("loss")[0]))
 
@@ -52,7 +52,7 @@ def _series(results: Results, kind: str, measure: str, **fields: str | int) -> l
         ks = results.values(kind, "k", method=method, **fields)
         made.append(
             Series(
-                f"{method} ({DEFINITIONS[DEFINITION[method]]})",
+                f"{method} ({DEFINITIONS[find_claim(method, 'column').definition.key]})",
                 ks,
                 [results.runs(kind, measure, method=method, k=k, **fields) for k in ks],
             )
@@ -331,6 +331,17 @@ def _tell_best(results: Results) -> str:
             row.append(f"{means[k]:.2g}" if method == "laplace" else f"{means[k]:.2g} (k {k})")
         rows.append(row)
     return table(
-        ["table", "epsilon", *(f"{method} ({DEFINITIONS[DEFINITION[method]]})" for method in results.values("error", "method"))],
+        [
+            "table",
+            "epsilon",
+            *(
+                f"{method} ({DEFINITIONS[find_claim(method, 'column').definition.key]})"
+                for method in results.values("error", "method")
+            ),
+        ],
         rows,
     )
+
+
+def _definition_of(method: str) -> str:
+    return DEFINITIONS[find_claim(method, "column").definition.key]

@@ -21,9 +21,9 @@ from release_pipeline.experiments.telling.claims import (
     table,
 )
 from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
-from release_pipeline.privacy.methods import DEFINITION
+from release_pipeline.privacy.catalogue import METHODS
 
-DEFINED = DEFINITION | {"dp-mdav": "dp"}
+DEFINED = {name: spec.claims[0].definition.key for name, spec in METHODS.items()}
 LISTED_PARTS = (1, 10, 100)
 EXACT = 1e-9  # of a sum of fractions as a floating-point number
 ROUNDED = 2e-9  # a charge is rounded up to nano-epsilon

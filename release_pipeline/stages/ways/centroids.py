@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import NoiseColumn, ProtectAlike, Suppress
+from release_pipeline.policy.model import NoiseColumn, Suppress
 from release_pipeline.policy.plan import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
@@ -94,8 +94,8 @@ class CentroidWay:
             scale=scale,
             loss={},
             atoms=column.exact_atoms,
-            public_scale=find_public_scale(self.policy.protect.method, scale),
-            is_noisy=not isinstance(self.policy.protect, ProtectAlike),
+            public_scale=find_public_scale(self.policy.claim, scale),
+            is_noisy=self.policy.method.is_noisy,
         )
 
 

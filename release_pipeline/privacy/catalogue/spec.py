@@ -1,0 +1,113 @@
+"""What is written down of a definition, a method, and each of its claims. The entries stand beside this module, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+from release_pipeline.privacy.scales import ScaleRule, Sums
+
+Family: TypeAlias = Literal["columns", "vectors", "mdav", "classes"]
+OnGrid: TypeAlias = Literal["moved", "always", "no"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A privacy definition: its name at three lengths, and what follows from it alone.
+
+    `strength`: a smaller one implies no less. `composes`: epsilons of releases about the same people add up to a bound, so that a
+    cap can name one. `covers_groups`: g people lose at most g epsilon. `groups`: what is said of groups beside the name.
+    """
+
+    key: str
+    name: str
+    short: str
+    tag: str
+    strength: int
+    composes: bool
+    covers_groups: bool
+    groups: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListLoss:
+    """What the whole list of a column's values can lose, in multiples of the epsilon of one centroid. `factor` takes the number
+    of clusters; None where widths and order of the columns decide, too. `words`: that in a sentence; `counts`: whether clusters
+    count."""
+
+    factor: Callable[[int], Fraction | int] | None
+    words: str
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSpec:
+    """What a method promises at one scope: never wider than proved in the `section` of docs/mechanisms.md.
+
+    `options`: those of the method that this claim is for, by name. `statement`: the formal one, word for word that of the
+    section. `rule`: how noise scales are found, of methods that work column by column. `lists`: what a column's whole list can
+    lose. `covers_table`: where no other column is released, a bound holds for all that a reader sees. `restores_order`: empty
+    where that is free, else why it would break the claim. `keeps_atoms`: clusters of equal values have no noise.
+    """
+
+    scope: str
+    definition: Definition
+    section: str
+    statement: str
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    rule: ScaleRule | None = None
+    lists: ListLoss
+    covers_table: bool = False
+    restores_order: str = ""
+    keeps_atoms: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kit:
+    """Why the analyst's kit declines, each empty where it answers. `means`: of means, and whether there is a law of the noise;
+    `slopes`: of links between columns; `simulation`: of making a release like it."""
+
+    means: str = ""
+    slopes: str = ""
+    simulation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodSpec:
+    """A method, in one place.
+
+    `summary`: what it does, in a line. `paper`: where it is from; `key`: that in docs/bibliography.md. `claims`: every
+    combination of scope and options that is proved. `sums`: what is published of a cluster, of methods that work column by
+    column; None for one that masks every record on its own. `takes_k`: whether it has clusters or classes, and `is_noisy`
+    whether it has noise. `on_grid`: whether released values are on the declared grid as they are (always), or moved there
+    (moved).
+    """
+
+    name: str
+    family: Family
+    summary: str
+    paper: str
+    key: str
+    claims: tuple[ClaimSpec, ...]
+    sums: Sums | None = None
+    takes_k: bool = True
+    is_noisy: bool = True
+    on_grid: OnGrid = "moved"
+    kit: Kit = Kit()
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Those of its claims."""
+        return tuple(dict.fromkeys(claim.scope for claim in self.claims))
+
+    @property
+    def least_k(self) -> int:
+        """The smallest cluster that its sums are defined for; 1 where it has none."""
+        return 1 if self.sums is None else self.sums.least_k
+
+    @property
+    def by_record(self) -> bool:
+        """Whether every record is masked on its own."""
+        return self.family == "columns" and self.sums is None

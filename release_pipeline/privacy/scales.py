@@ -1,0 +1,185 @@
+"""How a method that works column by column gets its sums, and the rule that gives each of them its noise scale.
+
+A rule holds everything that is known of the scales before and after the data are seen: the scales themselves, the one public
+bound on them, and how large the noise of a cluster can be. Each derivation stands at its rule. `Sums` says which sums are
+published, and how far one changed record can move them (`sensitivity`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from release_pipeline.privacy.budget import Epsilon
+from release_pipeline.privacy.clusters import RankClusters
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.sensitivity import (
+    Moves,
+    calibrate_column,
+    calibrated_reach,
+    plain_moves,
+    prop8_sensitivity,
+    scales_for,
+    trimmed_moves,
+    trimmed_sums,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Which sum of each cluster is published, and what one changed record does to all of them.
+
+    `reach(k)`: B, the most that the moves max(up_j, down_j) of all clusters can add up to, in widths W of the domain, for
+    clusters of k records or more. `bias`: what taking this sum in place of the plain one can move a column's total by, in widths.
+    """
+
+    name: str
+    least_k: int
+    take: Callable[[RankClusters], IntArray]
+    moves: Callable[[RankClusters, int], Moves]
+    reach: Callable[[int], int]
+    bias: int
+
+
+def _plain_reach(k: int) -> int:
+    """B = 2: the ups of plain sums add up to at most W, and so do the downs."""
+    return 2
+
+
+def _trimmed_reach(k: int) -> int:
+    """B = 2, and 3 for clusters of three.
+
+    In the gaps g_1 .. g_{c-1} between the sorted values of a cluster, up = (g_2 + .. + g_{c-1}) + g_2 + g_{c-1} and down = (g_1 +
+    .. + g_{c-2}) + g_{c-2} + g_1: for c >= 4 both are at most twice the cluster's range, for c = 3 they are 3 g_2 and 3 g_1. The
+    ranges of clusters of consecutive ranks add up to at most W.
+    """
+    return 3 if k == 3 else 2
+
+
+def _trimmed_moves(clusters: RankClusters, width: int) -> Moves:
+    return trimmed_moves(clusters)  # which no end of the domain is part of
+
+
+PLAIN = Sums("plain", 1, RankClusters.sums, plain_moves, _plain_reach, bias=0)
+TRIMMED = Sums("trimmed", 3, trimmed_sums, _trimmed_moves, _trimmed_reach, bias=1)
+
+
+class ScaleRule(Protocol):
+    """How the noise scale of each cluster's sum is found, and what is known of it from declared facts alone.
+
+    `is_public`: every sum has the same scale, which anybody can compute. `grows`: the bound grows with the number of clusters.
+    """
+
+    @property
+    def is_public(self) -> bool: ...
+
+    @property
+    def grows(self) -> bool: ...
+
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+        """The scale of each sum."""
+        ...
+
+    def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
+        """The one public bound: no scale is larger, over all data. It needs declared facts and the number of clusters, which
+        follows from that of the records."""
+        ...
+
+    def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
+        """E|Z| on the sum of a cluster of k records, in grid units: the figure itself where the scale is public, or else the most
+        over all data. None where that needs the number of clusters, which is not known."""
+        ...
+
+
+def mean_magnitude(scale: int) -> float:
+    """E|Z| = 1 / sinh(1/t) of the discrete Laplace.
+
+    >>> round(mean_magnitude(1), 4), round(mean_magnitude(1000), 1)
+    (0.8509, 1000.0)
+    """
+    return 1 / math.sinh(1 / scale)
+
+
+def domain_scale(width: int, epsilon: Epsilon) -> int:
+    """t = ceil(W / eps): noise for a change as wide as the whole domain."""
+    return int(scales_for(np.array([width]), epsilon)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class OfDomain:
+    """t = ceil(W / eps) for every sum: all moves of one change add up to at most W (methods.md section 1)."""
+
+    is_public: bool = True
+    grows: bool = False
+
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+        """The same for each."""
+        return np.full(clusters.count, domain_scale(width, epsilon))
+
+    def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
+        """What each has."""
+        return math.ceil(width / epsilon.fraction)
+
+    def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
+        """Of the scale that each has."""
+        return mean_magnitude(domain_scale(width, epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSensitivity(OfDomain):
+    """IDP24 Prop. 8: t_j = ceil(max(W - x_1, x_n) / eps), which is at most ceil(W / eps), and at least half of it."""
+
+    is_public: bool = False
+
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+        """By the values of each cluster."""
+        return scales_for(prop8_sensitivity(clusters, width), epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class OfMoves:
+    """IDP24 Prop. 9: t_j = ceil(D_j / eps) with D_j = max(up_j, down_j). One cluster may have all of B W."""
+
+    is_public: bool = False
+    grows: bool = False
+
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+        """By how far each sum can move."""
+        return scales_for(moves.worst, epsilon)
+
+    def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
+        """ceil(B W / eps)."""
+        return math.ceil(sums.reach(k) * width / epsilon.fraction)
+
+    def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
+        """E|Z| is below t, and ceil adds less than 1."""
+        return sums.reach(k) * width / float(epsilon) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """The least-error scales whose joint loss is at most epsilon (`calibrate_column`), bounded by `calibrated_reach`."""
+
+    is_public: bool = False
+    grows: bool = True
+
+    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+        """By all moves together."""
+        return calibrate_column(moves, clusters.size, epsilon)
+
+    def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
+        """For a last cluster of up to 2k - 1 records."""
+        reach = calibrated_reach(sums.reach(k), clusters, stretch=(2 - 1 / k) ** (1 / 3))
+        return math.ceil(Fraction(reach) * width / epsilon.fraction) + 1
+
+    def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
+        """Of a cluster of k records."""
+        return None if clusters is None else calibrated_reach(sums.reach(k), clusters) * width / float(epsilon) + 1
+
+
+OF_DOMAIN, LOCAL_SENSITIVITY, OF_MOVES, CALIBRATED = OfDomain(), LocalSensitivity(), OfMoves(), Calibrated()
