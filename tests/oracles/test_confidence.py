@@ -214,7 +214,7 @@ def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     least = None if least is None else min(least, k)  # a policy with more is refused
     policy = make_policy(columns, k, least, confidence)
     assert isinstance(policy.protect, ProtectClasses)
-    way = ClassWay(policy, policy.protect)
+    way = ClassWay(policy)
 
     def read(name: str, wanted: Sequence[str] | None) -> pa.Table:
         return tables[name] if wanted is None else tables[name].select(list(wanted))

@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,8 @@ from release_pipeline.stages.audit import Compared, Streams, audit_table
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.suppress import suppress_table
-from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Progress, Read, Suppressed, describe_scales
+from release_pipeline.stages.ways.merging import Ints, Numbers, merge_evidence, merge_expected
+from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed, describe_scales
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -37,6 +39,26 @@ class CentroidWay:
     @abstractmethod
     def cluster_column(self, name: str) -> str:
         """The column of `membership` that says in which cluster of a noise column a record is."""
+
+    @abstractmethod
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+
+    @abstractmethod
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """`membership` and `statistics`."""
+
+    def merge_expected(self, of_parts: Sequence[Figures], records: Sequence[Ints], read: Read) -> Figures:
+        """What to expect of all records, by what to expect of random parts of them."""
+
+        def numbers(name: str) -> Numbers:
+            return self.policy.noise_columns[name].exact_grid.snap(read("records", [name]).column(name).to_numpy())
+
+        return merge_expected(of_parts, records, numbers)
+
+    def merge_evidence(self, of_parts: Sequence[Figures]) -> Figures:
+        """The evidence of all records, by that of random parts of them."""
+        return merge_evidence(of_parts)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """Nothing beyond the gates on errors: what small groups cost does not depend on noise."""

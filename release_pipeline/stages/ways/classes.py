@@ -58,9 +58,14 @@ class ClassWay:
     """k-epsilon."""
 
     policy: Policy
-    protect: ProtectClasses
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
+
+    @property
+    def protect(self) -> ProtectClasses:
+        """The options of the method."""
+        assert isinstance(self.policy.protect, ProtectClasses)  # noqa: S101  for the type checker
+        return self.policy.protect
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """In closed form, from the classes and scales that these data get; no noise is simulated. Of numbers as the method sees

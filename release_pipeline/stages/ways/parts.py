@@ -16,14 +16,12 @@ from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.ways.centroids import CentroidWay
 from release_pipeline.stages.ways.classes import ClassWay
-from release_pipeline.stages.ways.columns import ColumnWay
 from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, unite_classes
-from release_pipeline.stages.ways.vectors import VectorWay
 from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
 UNITED = "of equal labels, over all parts"
-ERRORS = ("error", "error_low", "error_high")
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
 
 
@@ -159,7 +157,7 @@ class PartedWay:
     other, and `parts` has the part of each record. `series` is needed to make the one part of a release of a series."""
 
     policy: Policy
-    way: ColumnWay | VectorWay
+    way: CentroidWay
     series: Series | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("parts",)
@@ -167,11 +165,9 @@ class PartedWay:
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Of random parts like those of the release, and not those themselves: of one where the release has one."""
         parts = self._parts.expected(read, secret)
-        found: list[tuple[Figures, Ints]] = []
-        cached = _Cache(read)
-        for rows in _rows_of(parts):
-            found.append((self.way.expect(cached.within(rows, {}), secret=secret, progress=progress), rows))
-        return self._merge(found, cached)
+        cached, everybody = _Cache(read), _rows_of(parts)
+        of_parts = [self.way.expect(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
+        return self.way.merge_expected(of_parts, everybody, cached.read)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does."""
@@ -195,7 +191,7 @@ class PartedWay:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        return Grouped(tables, _collect(evidence), self._parts.facts(parts, facts))
+        return Grouped(tables, self.way.merge_evidence(evidence), self._parts.facts(parts, facts))
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
@@ -232,26 +228,6 @@ class PartedWay:
                 begin, end = np.searchsorted(first[name], [number, number + 1]).tolist()
                 tables[name] = table.slice(begin, end - begin).drop_columns([PART])
             yield _Part(number, rows, cached.within(rows, tables))
-
-    def _merge(self, found: Sequence[tuple[Figures, Ints]], cached: _Cache) -> Figures:
-        """The figures of all records: counts added up, shares and means by the records of each part, and mean squares over the
-        variance of all of them, as the method sees them."""
-        merged: Figures = {}
-        total = sum(len(rows) for _, rows in found)
-        weights = [len(rows) / total for _, rows in found]
-        for name in found[0][0]:
-            of_parts = {key: [figures[name][key] for figures, _ in found] for key in found[0][0][name]}
-            merged[name] = {key: _combine(values, weights) for key, values in of_parts.items() if key not in ERRORS}
-            errors = [key for key in ERRORS if key in of_parts]
-            if not errors:
-                continue
-            numbers = self.policy.noise_columns[name].exact_grid.snap(cached.read("records", [name]).column(name).to_numpy())
-            spread = np.multiply([float(np.var(numbers[rows])) for _, rows in found], weights)
-            whole = float(np.var(np.concatenate([numbers[rows] for _, rows in found])))
-            for key in errors:  # the range of the whole is at most as wide as those of the parts together
-                known = None not in of_parts[key]
-                merged[name][key] = (float(np.dot(of_parts[key], spread)) / whole if whole > 0 else 0.0) if known else None
-        return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,29 +286,3 @@ def _renumber_back(table: pa.Table, rows: Ints) -> pa.Table:
 
 def _put_records(table: pa.Table, numbers: Ints) -> pa.Table:
     return table.set_column(table.column_names.index(RECORD), RECORD, pa.array(numbers))
-
-
-def _combine(values: Sequence[Any], weights: Sequence[float]) -> Any:
-    if any(value is None for value in values):
-        return None
-    if all(isinstance(value, int) for value in values):
-        return sum(values)
-    if all(isinstance(value, list) for value in values):  # shares at atoms: those of all records are the mean by their number
-        return np.dot(weights, values).tolist()
-    return float(np.dot(values, weights))
-
-
-def _collect(evidence: Sequence[Figures]) -> Figures:
-    """The evidence of all parts: counts added up; of the rest, the largest number or the text that all have."""
-    merged: Figures = {}
-    for name in evidence[0]:
-        merged[name] = {"parts": len(evidence)}
-        for key in evidence[0][name]:
-            values: list[Any] = [part[name].get(key) for part in evidence]
-            if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-                merged[name][key] = sum(values)
-            elif all(isinstance(value, int | float) for value in values):
-                merged[name][key] = min(values) if key == "scale_smallest" else max(values)
-            elif all(value == values[0] for value in values):
-                merged[name][key] = values[0]
-    return merged

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.policy.model import ProtectAlike, Suppress
+from release_pipeline.policy.model import Suppress
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.methods import Statistics
 from release_pipeline.stages.gates import Gate
@@ -22,7 +23,7 @@ CLUSTER = f"{OURS}_cluster"  # the cluster of a record, never released
 
 @dataclass(frozen=True, slots=True)
 class VectorWay(CentroidWay):
-    """mdav, dp-mdav."""
+    """Clusters of all noise columns together, with noise: dp-mdav."""
 
     def cluster_column(self, name: str) -> str:
         """All noise columns have the same clusters."""
@@ -31,25 +32,15 @@ class VectorWay(CentroidWay):
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
         progress("expecting the errors")
+        return self._expect(self._cluster(read, secret=secret, context=(), progress=progress), read, secret)
+
+    def _expect(self, made: Mapping[str, Statistics], read: Read, secret: bytes) -> Figures:
         expected: Figures = {}
-        made = self._cluster(read, secret=secret, context=(), progress=progress)
         for name, exact in made.items():
             numbers = read("records", [name]).column(name).to_numpy()
             expected[name] = expect_error(exact, numbers, secret=secret, context=(name,)).to_json()
             expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,)).to_json()
-        if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, ProtectAlike):
-            values = {name: pa.array(mask(exact, secret=secret, context=(name,))) for name, exact in made.items()}
-            kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}
-            masked = pa.table(values | kept)
-            expected[SUPPRESSION] = {"share": self.suppress(read, masked).share}
         return expected
-
-    def judge(self, expected: Figures) -> list[Gate]:
-        """The limit on suppression, where nothing is drawn: what will be suppressed is known before the charge."""
-        rule, told = self.policy.suppress, expected.get(SUPPRESSION)
-        if told is None or not isinstance(rule, Suppress):
-            return []
-        return [Gate("suppression of small groups", told["share"], float(rule.at_most))]
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """`membership`, the cluster of each record, and `statistics`: exact sums and scales of every cluster and column."""
@@ -67,3 +58,26 @@ class VectorWay(CentroidWay):
             return read("records", [name]).column(name).to_numpy()
 
         return microaggregate_together(self.policy, numbers, secret=secret, context=context, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class AlikeWay(VectorWay):
+    """The same without noise: mdav. What will be suppressed is known before the charge, for nothing is drawn."""
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """As with noise, and the share of records in small groups."""
+        progress("expecting the errors")
+        made = self._cluster(read, secret=secret, context=(), progress=progress)
+        expected = self._expect(made, read, secret)
+        if isinstance(self.policy.suppress, Suppress):
+            values = {name: pa.array(mask(exact, secret=secret, context=(name,))) for name, exact in made.items()}
+            kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}
+            expected[SUPPRESSION] = {"share": self.suppress(read, pa.table(values | kept)).share}
+        return expected
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """The limit on suppression."""
+        rule, forecast = self.policy.suppress, expected.get(SUPPRESSION)
+        if forecast is None or not isinstance(rule, Suppress):
+            return []
+        return [Gate("suppression of small groups", forecast["share"], float(rule.at_most))]
