@@ -17,10 +17,10 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
-from release_pipeline.privacy.clusters import rank_clusters
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
 from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, discrete_laplace, noise_stream
+from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.privacy.scales import PLAIN, ScaleRule, domain_scale
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
 
@@ -126,7 +126,7 @@ def mask_column(
     )
     released = add_noise(exact, clamp=clamp, on_grid=on_grid, secret=secret, context=context)
     return MaskedColumn(
-        values=released[exact.cluster],
+        values=ARRAYS.spread(released, exact.cluster),
         cluster=exact.cluster,
         size=exact.size,
         statistic=exact.statistic,
@@ -149,6 +149,7 @@ def compute_statistics(
     secret: bytes,
     context: Sequence[Context],
     atoms: tuple[int, ...] = (),
+    records: Records = ARRAYS,
 ) -> Statistics:
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
     are in grid units, ascending."""
@@ -164,7 +165,7 @@ def compute_statistics(
     if spec.sums is None or k is None:
         return _statistics_per_record(q, grid, claim, consistency, atoms)
 
-    clusters = rank_clusters(q, k, ties=noise_stream(secret, *context, "ties"))
+    clusters = records.rank(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
     moves = spec.sums.moves(clusters, grid.width)
     scale = _rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)

@@ -11,14 +11,14 @@ All are computed against confidential data or tell about them: figures for a rev
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import IntArray, as_matrix, as_numbers
+from release_pipeline.privacy.groups import as_integers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
@@ -44,7 +44,7 @@ def record_linkage(
     x, y = as_matrix(original), as_matrix(released)
     if x.shape[1] != y.shape[1]:
         raise InvalidArgument("the released table has other columns than the original one.")
-    mine, tried = _as_integers(own, "own"), _as_integers(positions, "positions")
+    mine, tried = as_integers(own, "own"), as_integers(positions, "positions")
     if len(mine) != len(y):
         raise InvalidArgument("there is not one original for each released record.", where="own")
     if not _all_within(tried, len(y)) or not _all_within(mine, len(x)):
@@ -78,28 +78,6 @@ def record_linkage(
         found = near.member == neighbours.place[mine[block]][who]
         linked[block] = near.total(found.astype(np.int64)) / number
     return measure_share(linked, among=among)
-
-
-def group_by(columns: Sequence[npt.ArrayLike]) -> IntArray:
-    """The group of each record, from 0: two records share one if all their columns (integer codes) are equal.
-
-    >>> group_by([[1, 1, 2, 1], [5, 6, 5, 5]]).tolist()
-    [0, 1, 2, 0]
-    """
-    if not columns:
-        raise InvalidArgument("there is no column to group by.", where="columns")
-    codes = [_as_groups(column) for column in columns]
-    records = len(codes[0])
-    if any(len(code) != records for code in codes):
-        raise InvalidArgument("the columns do not have equally many records.", where="columns")
-    key, span = np.zeros(records, dtype=np.int64), 1  # equal records have equal keys, in 0..span-1
-    for code in codes if records else ():
-        digits, width = _compact(code, most=records)
-        key, span = key * width + digits, span * width
-        if span > records:
-            key, span = _compact(key, most=records)
-    used = np.bincount(key, minlength=span) > 0
-    return (np.cumsum(used) - 1)[key]
 
 
 def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
@@ -163,33 +141,15 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, I
     return group, value
 
 
-def _compact(column: IntArray, *, most: int) -> tuple[IntArray, int]:
-    """Equal numbers for equal entries, in their order, in 0..width-1, and the width: at most `most`, so that products stay within
-    64 bits."""
-    lowest = int(column.min())
-    width = int(column.max()) - lowest + 1
-    if width <= most:
-        return column - lowest, width
-    values, digits = np.unique(column, return_inverse=True)
-    return digits, len(values)
-
-
 def _number(column: npt.NDArray[Any]) -> IntArray:
     return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False)
 
 
 def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:
-    array = _as_integers(groups, "groups")
+    array = as_integers(groups, "groups")
     if n is not None and len(array) != n:
         raise InvalidArgument("there is not one group for each original.", where="groups")
     return array
-
-
-def _as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
-    array = as_numbers(numbers, name=name) if np.size(numbers) else np.empty(0, dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise InvalidType(f"{name} must be integers.")
-    return array.astype(np.int64, copy=False)
 
 
 def _all_within(rows: IntArray, n: int) -> bool:

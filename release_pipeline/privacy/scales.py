@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 
 from release_pipeline.privacy.budget import Epsilon
-from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.records import ClusterFacts
 from release_pipeline.privacy.sensitivity import (
     Moves,
     calibrate_column,
@@ -40,10 +40,14 @@ class Sums:
 
     name: str
     least_k: int
-    take: Callable[[RankClusters], IntArray]
-    moves: Callable[[RankClusters, int], Moves]
+    take: Callable[[ClusterFacts], IntArray]
+    moves: Callable[[ClusterFacts, int], Moves]
     reach: Callable[[int], int]
     bias: int
+
+
+def _plain_sums(clusters: ClusterFacts) -> IntArray:
+    return clusters.sums()
 
 
 def _plain_reach(k: int) -> int:
@@ -61,11 +65,11 @@ def _trimmed_reach(k: int) -> int:
     return 3 if k == 3 else 2
 
 
-def _trimmed_moves(clusters: RankClusters, width: int) -> Moves:
+def _trimmed_moves(clusters: ClusterFacts, width: int) -> Moves:
     return trimmed_moves(clusters)  # which no end of the domain is part of
 
 
-PLAIN = Sums("plain", 1, RankClusters.sums, plain_moves, _plain_reach, bias=0)
+PLAIN = Sums("plain", 1, _plain_sums, plain_moves, _plain_reach, bias=0)
 TRIMMED = Sums("trimmed", 3, trimmed_sums, _trimmed_moves, _trimmed_reach, bias=1)
 
 
@@ -81,7 +85,7 @@ class ScaleRule(Protocol):
     @property
     def grows(self) -> bool: ...
 
-    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The scale of each sum."""
         ...
 
@@ -117,7 +121,7 @@ class OfDomain:
     is_public: bool = True
     grows: bool = False
 
-    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The same for each."""
         return np.full(clusters.count, domain_scale(width, epsilon))
 
@@ -136,7 +140,7 @@ class LocalSensitivity(OfDomain):
 
     is_public: bool = False
 
-    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By the values of each cluster."""
         return scales_for(prop8_sensitivity(clusters, width), epsilon)
 
@@ -148,7 +152,7 @@ class OfMoves:
     is_public: bool = False
     grows: bool = False
 
-    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By how far each sum can move."""
         return scales_for(moves.worst, epsilon)
 
@@ -168,7 +172,7 @@ class Calibrated:
     is_public: bool = False
     grows: bool = True
 
-    def scales(self, clusters: RankClusters, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
+    def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By all moves together."""
         return calibrate_column(moves, clusters.size, epsilon)
 

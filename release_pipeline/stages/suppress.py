@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.privacy.risk import group_by
+from release_pipeline.privacy.records import ARRAYS
 
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -64,8 +64,7 @@ def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
     """For each row, how many rows equal it; all of them where there is no column."""
     if not codes.shape[1]:
         return np.full(len(codes), len(codes))
-    group = group_by(list(codes.T))
-    return np.bincount(group)[group]
+    return ARRAYS.count_equal(list(codes.T))
 
 
 def encode(columns: list[Any]) -> Codes:

@@ -23,10 +23,11 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import parse_policy
 from release_pipeline.privacy import neighbours as module
 from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
+from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.neighbours import Neighbours, merge_rows
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import closeness, distinct_diversity, group_by, record_linkage
+from release_pipeline.privacy.risk import closeness, distinct_diversity, record_linkage
 from release_pipeline.stages.measures.groups import Groups, journalist_risk, measure_groups
 
 SECRET = bytes(range(32))

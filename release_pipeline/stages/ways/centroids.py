@@ -16,7 +16,8 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.model import NoiseColumn, Suppress
 from release_pipeline.policy.plan import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale
-from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Compared, Streams, audit_table
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
@@ -67,7 +68,7 @@ class CentroidWay:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Noise on the stored statistics, spread over the records of each cluster."""
         statistics, membership = read("statistics", None), read("membership", None)
-        order = shuffled_positions(membership.num_rows, noise_stream(secret, *context, "shuffle"))
+        order = ARRAYS.shuffle(membership.num_rows, noise_stream(secret, *context, "shuffle"))
         columns: dict[str, Any] = {RECORD: pa.array(order)}
         for name, column in self.policy.released_columns.items():
             if isinstance(column, NoiseColumn):

@@ -29,7 +29,8 @@ from release_pipeline.privacy.class_noise import (
     find_small_classes,
     mean_inverses,
 )
-from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import Compared, Streams, audit_table, link_within, round_figures
 from release_pipeline.stages.gates import Gate
@@ -154,7 +155,7 @@ class ClassWay:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Each record of a class with the labels of its class and noise on its own numbers."""
         group = self._groups(read)
-        order = shuffled_positions(len(group), noise_stream(secret, *context, "shuffle"))
+        order = ARRAYS.shuffle(len(group), noise_stream(secret, *context, "shuffle"))
         order = order[group[order] >= 0]
         labels, places = read("labels", None), pa.array(group[order])
         columns: dict[str, Any] = {RECORD: pa.array(order), CLASS: places}

@@ -12,8 +12,9 @@ import pyarrow as pa
 from release_pipeline.errors import Blocked
 from release_pipeline.policy import Policy
 from release_pipeline.policy.scalars import OURS
-from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.partition import draw_parts
+from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.ways.centroids import CentroidWay
@@ -200,7 +201,7 @@ class PartedWay:
             done = self.way.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
             tables.append(_renumber(done, part.rows))
         table = pa.concat_tables(tables).combine_chunks()
-        order = shuffled_positions(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
+        order = ARRAYS.shuffle(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
         return table.take(pa.array(order))
 
     def suppress(self, read: Read, masked: pa.Table) -> Suppressed:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.risk import (
     closeness,
     distinct_diversity,
-    group_by,
     record_linkage,
 )
 
