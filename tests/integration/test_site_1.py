@@ -1,10 +1,11 @@
-"""A site as the first version of the stored formats left it (tests/fixtures/site_1): every later version opens it, and goes on."""
+"""A site as the first version of the stored formats left it (tests/fixtures/site_1): later ones open it, and go on."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import tarfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.flow.telling.overview import list_releases
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey, read_key
+from release_pipeline.policy import Policy
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from tests.fixtures.site_1.make import HERE, PASSPHRASE, PEOPLE
@@ -42,7 +44,8 @@ STATES = {
     "waves/4/r1": "candidate",
     "waves/5/r1": "rejected",
 }
-PUBLIC = [ReleaseId(*name.split("/")[:2], int(name[-1])) for name, state in STATES.items() if state in ("published", "superseded")]
+OUT = [name.split("/") for name, state in STATES.items() if state in ("published", "superseded")]
+PUBLIC = [ReleaseId(policy, release, int(revision[1:])) for policy, release, revision in OUT]
 APPROVED, WAITING, UNDRAWN = ReleaseId("waves", "3"), ReleaseId("waves", "4"), ReleaseId("parts", "2")
 
 
@@ -119,6 +122,36 @@ def test_a_candidate_that_waited_is_served_and_published(old: Site) -> None:
     assert failures_of(verify(package, [EXPECTED["officer"]])) == []
     assert failures_of(verify(old.home, [EXPECTED["officer"]])) == []
     check_dossier(old, APPROVED)
+
+
+def refuse_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that became stricter: no policy file meets it."""
+    broken = [(("protect",), "the method is not allowed any more.", "")]
+    monkeypatch.setattr("release_pipeline.policy.load.find_contradictions", lambda _: broken)
+
+
+def write_another_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A canonical form that is written otherwise: every policy file has another hash than before."""
+    form = Policy.canonical_json
+    monkeypatch.setattr(Policy, "canonical_json", lambda self: form(self) + " ")
+
+
+@pytest.mark.parametrize("change", [refuse_every_file, write_another_form], ids=lambda change: change.__name__)
+def test_the_past_is_read_as_it_was_written(
+    old: Site, monkeypatch: pytest.MonkeyPatch, change: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """What changes in the rules or in the form of policies changes nothing of what was noted: hashes, approvals, retention."""
+    change(monkeypatch)
+    noted = {tuple(pair) for pair in EXPECTED["policies"]}
+    check_dossier(old, ReleaseId("waves", "1"))
+    given = approve_candidate(old, WAITING, key=keys_of(old)["cleo"])
+    assert given.count == 2
+    package = publish(old, WAITING, key=keys_of(old)["robot"])
+    card = json.loads((package / "privacy-card.json").read_text())
+    assert ("waves", card["hashes"]["policy"]) in noted
+    assert failures_of(verify(old.home, [EXPECTED["officer"]])) == []
+    assert [pruned.population for pruned in prune(old, now=datetime(2999, 1, 1, tzinfo=UTC))] == ["folk"]
+    check_dossier(old, WAITING)
 
 
 def test_a_half_approved_candidate_is_approved(old: Site) -> None:

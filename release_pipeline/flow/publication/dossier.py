@@ -21,14 +21,14 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
 from release_pipeline.flow.files import check_output, write_bytes
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
 from release_pipeline.flow.reviewing.surroundings import EVIDENCE
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import APPROVED, POLICY, Standing, read_standings
+from release_pipeline.flow.states import APPROVED, Standing, read_standings
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
 from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.trust.keys import write_statement
@@ -89,7 +89,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         if standing.package_hash is None:
             raise Blocked(f"it is {standing.state}: a dossier is of a published release.", where=str(release))
         policy = policy_of(registry, standing.policy_hash)
-        policies = {event.content["hash"]: policy_of(registry, event.content["hash"]) for event in events if event.kind == POLICY}
+        policies = {noted.hash: noted for noted in list_policies(events)}
         populations = _populations_text(registry, release)
     package, candidate = site.package(str(release)), site.candidate(str(release))
     if not package_is_whole(package, standing) or not is_whole(candidate, standing.candidate_hash):
@@ -113,7 +113,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         KEYS: trust.text,
         KEYS_SIGNATURE: write_statement(trust.signed),
         "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
-        **{f"policies/{known.policy}.{digest[:12]}.json": known.canonical_json() for digest, known in policies.items()},
+        **{f"policies/{noted.name}.{digest[:12]}.json": noted.text for digest, noted in policies.items()},
         "ledger.json": _json(ledger_to_json(ledger)),
         "checks.json": _json(_tell_checks(evidence, standing, policy, trust)),
         "lineage.svg": _draw(standing, policy, evidence, events),
@@ -140,14 +140,14 @@ def _populations_text(registry: Registry, release: ReleaseId) -> str:
     return text
 
 
-def _describe_diffs(policies: Sequence[Policy]) -> Iterator[str]:
+def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
     """What changed from version to version of each policy."""
-    for name in sorted({policy.policy for policy in policies}):
-        versions = [policy for policy in policies if policy.policy == name]
+    for name in sorted({noted.name for noted in policies}):
+        versions = [noted for noted in policies if noted.name == name]
         yield f"{name}: {len(versions)} versions" if len(versions) > 1 else f"{name}: one version"
         for old, new in pairwise(versions):
-            yield f"  from {old.canonical_hash()[:12]} to {new.canonical_hash()[:12]}:"
-            yield from (f"    {line}" for line in describe_diff(old, new))
+            yield f"  from {old.hash[:12]} to {new.hash[:12]}:"
+            yield from (f"    {line}" for line in describe_diff(old.policy, new.policy))
 
 
 def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:

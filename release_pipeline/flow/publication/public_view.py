@@ -116,7 +116,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         how_to_use=tuple(_how_to_use(policy)),
         columns=tuple(_column(policy, name, plan, facts) for name in policy.released_columns),
         formats=tuple(policy.publish.formats),
-        policy_hash=policy.canonical_hash(),
+        policy_hash=standing.policy_hash,
         candidate_hash=str(standing.candidate_hash),
         head_event=intent.number,
         head_hash=intent.hash,

@@ -173,8 +173,8 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
         yield "The candidate's folder is not what was frozen."
         return
     yield from _judge_candidate(candidate, policy, standing)
-    told, digest = {"what": "policy", "subject": policy.policy}, policy.canonical_hash()
-    if find_approval(registry, trust, **told, digest=digest, before=charge.number) is None:
+    about = {"what": "policy", "subject": policy.policy, "digest": standing.policy_hash}
+    if find_approval(registry, trust, **about, before=charge.number) is None:
         yield "Its policy was not approved by the privacy officer before the charge."
     if find_approval(registry, trust, what="populations", subject="populations", digest=caps.hash) is None:
         yield "populations.yaml is not approved by the privacy officer as it is now."
