@@ -52,8 +52,8 @@ class Format:
         return content
 
     def read(self, document: Content, *, where: str) -> Content:
-        """A document that names its own version, as this one reads it."""
-        return self.upgrade(document, document.get(KEY, 1), where=where)
+        """A document that names its own version (as a number, or NAME/NUMBER), as this one reads it."""
+        return self.upgrade(document, int(str(document.get(KEY, 1)).rpartition("/")[2]), where=where)
 
     def mark(self, document: Content) -> dict[str, Any]:
         """A document as it is written: with its version, but for the first."""

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from release_pipeline import __version__
 from release_pipeline.analyst import read_release
+from release_pipeline.cli import main
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.dossier import write_dossier
@@ -26,6 +28,7 @@ from release_pipeline.flow.telling.overview import list_releases
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.policy import Policy
+from release_pipeline.store.formats import SITE, Format, FormatNewer
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 from tests.fixtures.site_1.make import HERE, PASSPHRASE, PEOPLE
@@ -191,3 +194,53 @@ def test_old_rooms_are_pruned(old: Site) -> None:
 def _charges(site: Site) -> list[Any]:
     with site.open_registry(read_only=True) as registry:
         return list_charges(registry)
+
+
+# --- Up and down ----------------------------------------------------------------------------------------------------------------
+
+
+def write_in(site: Site, monkeypatch: pytest.MonkeyPatch, format: Format) -> None:
+    """An event by a version of the software with this format of the registry."""
+    with monkeypatch.context() as later:
+        later.setattr("release_pipeline.store.registry.SITE", format)
+        with site.open_registry() as registry:
+            registry.add("failed", APPROVED, reason="it broke", run="a run", told_elsewhere=False)
+
+
+def test_the_format_is_noted_with_what_is_first_written_in_it(old: Site, tmp_path: Path) -> None:
+    """Once, and not by reading; a new site begins with it."""
+    known = len(EXPECTED["events"])
+    list_standings(old)
+    for _ in range(2):
+        with old.open_registry() as registry:
+            assert registry.format == (1 if len(registry.events) == known else SITE.version)
+            registry.add("failed", APPROVED, reason="it broke", run="a run", told_elsewhere=False)
+    with old.open_registry(read_only=True) as registry:
+        assert [event.kind for event in registry.events[known:]] == ["format", "failed", "failed"]
+        assert dict(registry.events[known].content) == {"version": SITE.version, "tool": f"release-pipeline {__version__}"}
+        assert [event.format for event in registry.events[known - 1 :]] == [1] + [SITE.version] * 3
+    assert failures_of(verify(old.home, [EXPECTED["officer"]])) == []
+    (tmp_path / "new" / "policies").mkdir(parents=True)
+    with Site(tmp_path / "new", {}).open_registry() as registry:
+        registry.add("opened", APPROVED, why="by hand")
+        assert [event.kind for event in registry.events] == ["format", "opened"]
+
+
+def test_what_a_later_version_wrote_is_refused_before_anything_is_written(
+    old: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By every command, in words: what, where, what to do."""
+    later = Format(SITE.name, (*SITE.migrations, dict))
+    write_in(old, monkeypatch, later)
+    before = {file: file.read_bytes() for file in old.home.rglob("*") if file.is_file()}
+    words = f"the registry of the site here has the format {later.version}, and this version of release-pipeline knows it up to"
+    with pytest.raises(FormatNewer, match=words), old.open_registry() as registry:
+        registry.add("opened", APPROVED.next, why="by hand")
+    with pytest.raises(FormatNewer, match="Install the version that wrote it"):
+        open_release(old, "waves", "3").run()
+    for command in ("status", "ledger", "prune"):
+        assert main([command, "--home", str(old.home)]) == 1
+        shown = capsys.readouterr().err
+        assert f"{old.registry}: {words} {SITE.version}." in shown
+    assert any(words in failure for failure in failures_of(verify(old.home, [EXPECTED["officer"]])))
+    assert {file: file.read_bytes() for file in old.home.rglob("*") if file.is_file()} == before
