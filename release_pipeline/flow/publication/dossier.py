@@ -20,13 +20,13 @@ from typing import Any
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
+from release_pipeline.flow.evidence import EVIDENCE, Evidence, load_evidence
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
-from release_pipeline.flow.reviewing.surroundings import EVIDENCE
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, Standing, read_standings
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
@@ -96,7 +96,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         raise Blocked(
             "its package or candidate is not what was published.", where=str(release), remedy="See `verify` of the site."
         )
-    evidence = json.loads((candidate / EVIDENCE).read_text(encoding="utf-8"))
+    evidence = load_evidence(candidate)
     made = datetime.now(UTC).isoformat(timespec="seconds")
     series = [str(name) for name in sorted(standings) if name.policy == release.policy]
     tool = f"release-pipeline {__version__}"
@@ -150,11 +150,11 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
             yield from (f"    {line}" for line in describe_diff(old.policy, new.policy))
 
 
-def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
+def _tell_checks(evidence: Evidence, standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
     return {
-        "checks_passed": evidence["checks_passed"],
-        "gates": evidence["gates"],
-        "warnings": evidence["warnings"],
+        "checks_passed": evidence.checks_passed,
+        "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
+        "warnings": list(evidence.warnings),
         "approved_by": standing.approvers,
         "reviewers_needed": policy.review.reviewers,
         "steward": policy.steward,
@@ -162,7 +162,7 @@ def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy
     }
 
 
-def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], events: Sequence[Event]) -> str:
+def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequence[Event]) -> str:
     facts, protect = standing.facts, policy.protect
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
@@ -173,14 +173,14 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
     stages = (
         Step("source", (policy.source.words,)),
         Step("ingested", (_records_words(policy, facts, standing.id.release),)),
-        Step("validated", (f"{sum(evidence['checks_passed'].values())} checks passed",)),
+        Step("validated", (f"{sum(evidence.checks_passed.values())} checks passed",)),
         Step("microaggregated", (*parts, f"{protect.method}{k}: {name_some(policy.noise_columns)}{together}", *classes)),
         Step("masked", (describe_claim(policy),)),
         Step(
             "suppressed",
             (describe_suppression(policy), f"{facts['cells_blanked']} cells blanked, {facts['rows_out']:,} records left"),
         ),
-        Step("audited", (f"{len(evidence['gates'])} gates passed",)),
+        Step("audited", (f"{len(evidence.gates)} gates passed",)),
         Step("candidate", (f"hash {standing.candidate_hash}",)),
         Step(f"package: {standing.state}", (f"hash {standing.package_hash}",)),
     )

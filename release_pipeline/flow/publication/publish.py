@@ -7,15 +7,16 @@ was noted, nothing is public, and a rerun begins anew; stopped after that, a rer
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.candidate import noted_facts
+from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.files import read_table
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, package_is_whole, place_package
@@ -198,8 +199,8 @@ def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Ite
         table = read_table(candidate / f"data.{form}", format=form, policy=policy)
         yield from check_released(table, policy, rows=rows, on_grid=standing.facts.get("values") == ON_GRID)
         gates += judge_groups(measure_groups(table, policy), policy.gates)
-    evidence = json.loads((candidate / "evidence.json").read_text(encoding="utf-8"))
-    if noted_facts(evidence["facts"], str(standing.candidate_hash)) != standing.facts:
+    evidence = load_evidence(candidate)
+    if noted_facts(evidence.facts, str(standing.candidate_hash)) != standing.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
-    gates += judge_gates(evidence["columns"], policy.gates)
+    gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
     yield from (gate.words for gate in gates if not gate.passed)
