@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
 from release_pipeline.flow.evidence import EVIDENCE, Evidence, load_evidence
+from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
 from release_pipeline.flow.publication.package import package_is_whole
@@ -163,11 +164,11 @@ def _tell_checks(evidence: Evidence, standing: Standing, policy: Policy, trust: 
 
 
 def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequence[Event]) -> str:
-    facts, protect = standing.facts, policy.protect
+    facts, protect = read_facts(standing.facts, where=str(standing.id)), policy.protect
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
     together = ", together" if policy.vectors is not None and len(policy.noise_columns) > 1 else ""
-    parts = [f"part {facts['part']} of the records"] if "part" in facts else []
+    parts = [f"part {facts.part} of the records"] if facts.part else []
     if policy.parts > 1 and not parts:
         parts = [f"{policy.parts} random parts of the records, each {'grouped ' if classes else ''}on its own"]
     stages = (
@@ -178,7 +179,7 @@ def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequen
         Step("masked", (describe_claim(policy),)),
         Step(
             "suppressed",
-            (describe_suppression(policy), f"{facts['cells_blanked']} cells blanked, {facts['rows_out']:,} records left"),
+            (describe_suppression(policy), f"{facts.cells_blanked} cells blanked, {facts.rows_out:,} records left"),
         ),
         Step("audited", (f"{len(evidence.gates)} gates passed",)),
         Step("candidate", (f"hash {standing.candidate_hash}",)),
@@ -188,10 +189,10 @@ def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequen
     return draw_lineage(f"Where {standing.id} came from", stages, told)
 
 
-def _records_words(policy: Policy, facts: Mapping[str, Any], release: str) -> str:
+def _records_words(policy: Policy, facts: PublicFacts, release: str) -> str:
     if policy.publishes_parts:
         return "the records of the whole series"
-    return f"{facts['rows_in']:,} records of release {release}"
+    return f"{facts.rows_in:,} records of release {release}"
 
 
 def _words_of(event: Event) -> tuple[str, ...]:

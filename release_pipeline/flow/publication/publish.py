@@ -15,8 +15,8 @@ from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.candidate import noted_facts
 from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.facts import note_facts, read_facts
 from release_pipeline.flow.files import read_table
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, package_is_whole, place_package
@@ -118,11 +118,8 @@ def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Pol
     with site.open_registry(read_only=True) as registry:
         standing = standing_of(registry, release)
         policy = policy_of(registry, standing.policy_hash)
-    facts = dict(standing.facts)
-    for name in ("epsilon", "series_epsilon"):
-        facts[name] = None if facts[name] is None else float(facts[name])
-    digest = str(standing.package_hash)
-    told = {**facts, "candidate_hash": standing.candidate_hash, "package_hash": digest}
+    facts, digest = read_facts(standing.facts, where=str(release)), str(standing.package_hash)
+    told = {**facts.to_json(), "candidate_hash": standing.candidate_hash, "package_hash": digest}
     return StageResult("published", digest, told), policy
 
 
@@ -193,14 +190,14 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
 
 def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Iterator[str]:
     """The checks of the data, the gates of the evidence as the policy has them, and that the card's facts are what was signed."""
-    rows = int(standing.facts["rows_out"])
+    facts = read_facts(standing.facts, where=str(standing.id))
     gates: list[Gate] = []
     for form in policy.publish.formats:
         table = read_table(candidate / f"data.{form}", format=form, policy=policy)
-        yield from check_released(table, policy, rows=rows, on_grid=standing.facts.get("values") == ON_GRID)
+        yield from check_released(table, policy, rows=facts.rows_out, on_grid=facts.values == ON_GRID)
         gates += judge_groups(measure_groups(table, policy), policy.gates)
     evidence = load_evidence(candidate)
-    if noted_facts(evidence.facts, str(standing.candidate_hash)) != standing.facts:
+    if note_facts(evidence.facts, str(standing.candidate_hash)) != standing.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
     gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
     yield from (gate.words for gate in gates if not gate.passed)
