@@ -18,12 +18,6 @@ from release_pipeline.store.folders import make_private_folder, sync
 _NO_PICTURES: Mapping[str, str] = {}
 
 
-def noted_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    """The facts of a candidate's evidence as the registry notes them, where no float can stand, with the candidate's hash."""
-    told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
-    return {**told, "candidate_hash": digest}
-
-
 def freeze(
     folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any], pictures: Mapping[str, str] = _NO_PICTURES
 ) -> str:

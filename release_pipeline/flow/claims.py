@@ -24,6 +24,7 @@ from release_pipeline.flow.files import write_private_json
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Hash, Moment, to_json
+from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
 
 CONFIDENCE = "99.9%"
@@ -180,10 +181,10 @@ def keep_audit(site: Site, policy: Policy, audited: Audited) -> Path:
     return file
 
 
-def read_audit(site: Site, policy_hash: str) -> dict[str, Any] | None:
+def read_audit(site: Site, policy_hash: str) -> Mapping[str, Any] | None:
     """What was found last of the policy with this hash, if anything was looked for."""
     file = audit_file(site, policy_hash)
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+    return formats.AUDITED.read(json.loads(file.read_text(encoding="utf-8")), where=str(file)) if file.is_file() else None
 
 
 def audit_file(site: Site, policy_hash: str) -> Path:

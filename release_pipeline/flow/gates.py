@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, GateFailed
+from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.files import write_private_json, write_text
 from release_pipeline.flow.notes import ReleaseNotes
 from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
@@ -15,6 +16,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing
 from release_pipeline.stages.gates import judge_gates
 from release_pipeline.stages.ways import Figures, find_way
+from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import ReleaseRoom
@@ -75,7 +77,7 @@ def keep_refusal(flow: ReleaseNotes, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
     file = _refusal_file(flow.site, flow.id)
     make_private_folder(file.parent)
-    write_private_json(file, {"release": str(flow.id), **figures})
+    write_private_json(file, formats.REFUSAL.mark({"release": str(flow.id), **figures}))
 
 
 def show_refusal(flow: ReleaseNotes, page: str) -> str:
@@ -108,7 +110,8 @@ def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figure
     if words:
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}
         keep_refusal(flow, figures)
-        shown = show_refusal(flow, render_report(flow.policy, {"release": str(flow.id), **figures}, stopped_at=BEFORE_CHARGE))
+        evidence = read_evidence({"release": str(flow.id), **figures}, where=str(flow.id))
+        shown = show_refusal(flow, render_report(flow.policy, evidence, stopped_at=BEFORE_CHARGE))
         file = _refusal_file(flow.site, flow.id).relative_to(flow.site.home)
         remedy = f"No noise was drawn, and nothing is charged. The figures: {file}. {shown}"
         raise GateFailed(" ".join(words), findings=words, where=str(flow.id), remedy=remedy)

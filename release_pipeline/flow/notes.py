@@ -14,6 +14,7 @@ from release_pipeline.flow.content import content_of
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
 from release_pipeline.privacy.noise import Context
+from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseRoom, open_room
 
@@ -45,8 +46,8 @@ class ReleaseNotes(ReleaseRecord):
     def _write_note(self, room: ReleaseRoom, stage: str, version: str, tables: Sequence[str], **content: Any) -> dict[str, Any]:
         """The note of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key changes
         one or the other unseen."""
-        note = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(room, name) for name in tables}}
-        note = json.loads(json.dumps({**note, **content}))  # as it will be read
+        header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(room, name) for name in tables}}
+        note = json.loads(json.dumps(formats.NOTE.mark({**header, **content})))  # as it will be read
         room.write_note(stage, {**note, "seal": self._seal(stage, note)})
         return note
 
@@ -58,7 +59,7 @@ class ReleaseNotes(ReleaseRecord):
         seal = note.pop("seal", "")
         if not hmac.compare_digest(str(seal).encode(), self._seal(stage, note).encode()):
             raise self._changed(f"the note of the stage '{stage}'")
-        return note
+        return dict(formats.NOTE.read(note, where=f"{self.id}, the note of the stage '{stage}'"))
 
     def _check_tables(self, room: ReleaseRoom, note: Mapping[str, Any]) -> None:
         """Refuse unless the tables that a note vouches for are what they were when it was written."""

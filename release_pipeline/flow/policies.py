@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.errors import Blocked
+from release_pipeline.errors import Blocked, InvalidArgument
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY
 from release_pipeline.policy import Policy
+from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.load import list_files, parse_policy, read_text, reader_beside
 from release_pipeline.policy.populations import Population, find_population, load_populations
-from release_pipeline.store.registry import Registry, canonical_json
+from release_pipeline.store import formats
+from release_pipeline.store.registry import Event, Registry, canonical_json
+
+
+@dataclass(frozen=True, slots=True)
+class NotedPolicy:
+    """A policy as its event has it. `text`: its canonical form then, which `hash` is of, whatever its form would be today."""
+
+    name: str
+    hash: str
+    text: str
+    policy: Policy
 
 
 def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
     """Note the policy with its text, when it is new or another than before: so that it can be read, and approved, for ever."""
-    seen = [event.content for event in registry.events if event.kind == POLICY]
-    known = [told["hash"] for told in seen if told["policy"] == policy.policy]
+    known = [event.content["hash"] for event in _policy_events(registry.events) if event.content["policy"] == policy.policy]
     if known and known[-1] == policy.canonical_hash():
         return
     file = site.policy_file(policy.policy)
@@ -34,20 +46,42 @@ def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
         hash=policy.canonical_hash(),
         population=policy.population,
         text=policy.canonical_json(),
+        text_format=formats.POLICY.version,
+        columns=list(policy.columns),
         yaml=yaml,
         **dict[str, Any]({"files": files} if files else {}),
     )
 
 
 def policy_of(registry: Registry, digest: str) -> Policy:
-    """The policy of that hash, as its event has it."""
-    for event in registry.events:
-        if event.kind == POLICY and event.content["hash"] == digest:
-            files: Mapping[str, str] = event.content.get("files", {})
-            policy = parse_policy(event.content["yaml"], name=event.content["policy"], read=files.__getitem__)
-            if policy.canonical_hash() == digest:
-                return policy
+    """The policy of that hash, as its event has it. Where its hash is needed take `digest`: the form that it is of may have
+    been another then."""
+    for event in _policy_events(registry.events):
+        if event.content["hash"] == digest:
+            return _read_noted(event).policy
     raise Blocked("the registry does not have the policy that this was made under.", where=digest[:12])
+
+
+def list_policies(events: Iterable[Event]) -> list[NotedPolicy]:
+    """Every version of every policy that was ever noted, in order."""
+    return [_read_noted(event) for event in _policy_events(events)]
+
+
+def _policy_events(events: Iterable[Event]) -> Iterator[Event]:
+    return (event for event in events if event.kind == POLICY)
+
+
+def _read_noted(event: Event) -> NotedPolicy:
+    """The policy of an event, by what its canonical form says and by no rule of today."""
+    noted = event.current
+    name, digest, text = str(noted["policy"]), str(noted["hash"]), str(noted["text"])
+    if hashlib.sha256(text.encode()).hexdigest() != digest:
+        raise Blocked("the hash of the policy in the registry is not that of its text.", where=f"event {event.number}")
+    form = formats.POLICY.upgrade(json.loads(text), noted.get("text_format", 1), where=f"policy {name}, event {event.number}")
+    try:
+        return NotedPolicy(name, digest, text, read_canonical(form, noted["columns"]))
+    except InvalidArgument as error:
+        raise Blocked(error.what, where=f"policy {name}, event {event.number}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.admission import admit, open_account
-from release_pipeline.flow.candidate import noted_facts
+from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts
 from release_pipeline.flow.policies import note_policy, read_caps
 from release_pipeline.flow.reservation import forget_secret, next_revision
 from release_pipeline.flow.secret_files import PLAIN, Probe
@@ -29,9 +29,8 @@ from release_pipeline.flow.states import (
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import Loss, release_loss, sum_series
+from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.plan import describe_claim
-from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 
@@ -110,38 +109,37 @@ class ReleaseRecord:
                 if standing.failed:
                     registry.add(SERVED, self.id)
             else:
-                told = {"candidate_hash": digest, "policy_hash": self._hash, "facts": noted_facts(facts, digest)}
+                told = {"candidate_hash": digest, "policy_hash": self._hash, "facts": note_facts(facts, digest)}
                 move(registry, self.id, CANDIDATE, **told)
 
     def public_facts(self, *, records: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
-        loss = release_loss(policy, records=records)
         with self.site.open_registry(read_only=True) as registry:
             charges = list_charges(registry)
         charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == self.id)]
         account = open_account(
             read_caps(self.site), policy, charges
         )  # as it stood when this release was charged: a retry says the same
-        series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
-        return {
-            "release": str(self.id),
-            "claim": describe_claim(policy),
-            "definition": policy.definition,
-            "scope": policy.protect.scope,
-            "method": policy.protect.method,
-            "epsilon": None if policy.epsilon is None else policy.epsilon / NANO,
-            "k": policy.protect.k,
-            "anonymity_k": suppressed["anonymity_k"],
-            "column_bound": _bound_words(loss, policy.definition, "column"),
-            "table_bound": _bound_words(loss, policy.definition, "table"),
-            "series_epsilon": None if series is None else series / NANO,
-            "population_spent": f"{account.spent} of {account.limit} ({account.unit})",
-            "policy_hash": self._hash,
-            "rows_in": records,
-            "rows_out": rows_out,
-            "cells_blanked": suppressed["cells_blanked"],
-        }
+        facts = PublicFacts(
+            release=str(self.id),
+            claim=describe_claim(policy),
+            definition=policy.definition,
+            scope=policy.protect.scope,
+            method=policy.protect.method,
+            epsilon=claimed_nano(policy, charges[-1]),
+            k=policy.protect.k,
+            anonymity_k=suppressed["anonymity_k"],
+            column_bound=describe_bound(policy, charges[-1], "column"),
+            table_bound=describe_bound(policy, charges[-1], "table"),
+            series_epsilon=sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy]),
+            population_spent=f"{account.spent} of {account.limit} ({account.unit})",
+            policy_hash=self._hash,
+            rows_in=records,
+            rows_out=rows_out,
+            cells_blanked=suppressed["cells_blanked"],
+        )
+        return facts.to_json()
 
     def check_frozen(self) -> None:
         """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
@@ -163,8 +161,3 @@ class ReleaseRecord:
     @property
     def _hash(self) -> str:
         return self.policy.canonical_hash()
-
-
-def _bound_words(loss: Loss, definition: str, scope: str) -> str:
-    nano = loss.of(definition, scope) if definition in ("dp", "idp") else None
-    return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"

@@ -20,6 +20,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.content import content_of
+from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exposure import person_key
 from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.notes import ReleaseNotes
@@ -59,6 +60,7 @@ from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.stages.ways import RECORD, Series, Way, find_way
+from release_pipeline.store import formats
 from release_pipeline.store.vault import ReleaseRoom
 
 AUDIT = "audit 3"  # changes when the figures do: what was measured otherwise is measured anew
@@ -316,7 +318,8 @@ class ReleaseFlow(ReleaseNotes):
             facts |= grid_facts(table, policy)
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
-                shown = show_refusal(self, render_report(policy, evidence, stopped_at=AFTER_CHARGE))
+                page = render_report(policy, read_evidence(evidence, where=str(self.id)), stopped_at=AFTER_CHARGE)
+                shown = show_refusal(self, page)
                 going_on = "The release is charged; another try is a revision, charged anew."
                 self.block(f"{' '.join(failed)} {shown} {going_on}", code=GateFailed.code)
             self.check_frozen()
@@ -325,7 +328,7 @@ class ReleaseFlow(ReleaseNotes):
                 table,
                 policy.publish.formats,
                 evidence,
-                {REPORT: render_report(policy, evidence)},
+                {REPORT: render_report(policy, read_evidence(evidence, where=str(self.id)))},
             )  # in the room: one at a time
         self.probe.passed("the candidate's folder is in its place")
         facts["candidate_hash"] = digest
@@ -355,7 +358,7 @@ class ReleaseFlow(ReleaseNotes):
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
         noisy = "single values" if isinstance(policy.protect, ProtectClasses) else "the cluster sums"
-        return {
+        evidence = {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at
             "tool": f"release-pipeline {__version__}",
@@ -376,6 +379,7 @@ class ReleaseFlow(ReleaseNotes):
             "checks_passed": validated["checks"],
             "warnings": validated["warnings"],
         }
+        return formats.EVIDENCE.mark(evidence)
 
     def _serve(self, room: ReleaseRoom, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
@@ -21,6 +22,7 @@ from release_pipeline.store.registry import Registry, RegistryChanged, open_regi
 from release_pipeline.store.vault import make_vault
 
 HOME = "RELEASE_PIPELINE_HOME"
+TOOL = f"release-pipeline {__version__}"
 _KEY_BYTES = 32
 
 
@@ -49,7 +51,7 @@ class Site:
     @contextmanager
     def open_registry(self, *, read_only: bool = False) -> Iterator[Registry]:
         """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
-        with open_registry(self.registry, keeper=_Keeper(self), read_only=read_only) as registry:
+        with open_registry(self.registry, keeper=_Keeper(self), read_only=read_only, tool=TOOL) as registry:
             yield registry
 
     @property

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StrictStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StrictStr, ValidationInfo
 
 from release_pipeline.policy.cron import Cron
 from release_pipeline.privacy import Epsilon
 
 OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
+CANONICAL: dict[str, bool] = {"canonical": True}  # the context in which values are read as the canonical form writes them
 
 
 def canonical_name(name: str) -> str:
@@ -32,22 +33,35 @@ def _not_ours(name: str) -> str:
     return name
 
 
-def _number(value: Any) -> Decimal:
+def _as_written(value: Any, info: ValidationInfo) -> Any:
+    """A number of a policy file as it is; one of the canonical form, where numbers are texts, as the number."""
+    if info.context != CANONICAL or not isinstance(value, str):
+        return value
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        raise ValueError("must be a number") from None
+
+
+def _number(value: Any, info: ValidationInfo) -> Decimal:
+    value = _as_written(value, info)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise ValueError("must be a number")
     return Decimal(value)
 
 
-def _epsilon(value: Any) -> Epsilon:
+def _epsilon(value: Any, info: ValidationInfo) -> Epsilon:
     if isinstance(value, Epsilon):
         return value
-    epsilon = Epsilon.of(_number(value))
+    epsilon = Epsilon.of(_number(value, info))
     if epsilon.nano == 0:
         raise ValueError("must be above 0")
     return epsilon
 
 
-def _percent(value: Any) -> Decimal:
+def _percent(value: Any, info: ValidationInfo) -> Decimal:
+    if info.context == CANONICAL:
+        return _number(value, info)
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*%", value) if isinstance(value, str) else None
     if match is None or Decimal(match[1]) > 100:
         raise ValueError("must be a percentage from 0% to 100%, like 5%")
@@ -58,7 +72,9 @@ def _yes_no(value: Any) -> Any:
     return ("yes" if value else "no") if isinstance(value, bool) else value
 
 
-def _days(value: Any) -> int:
+def _days(value: Any, info: ValidationInfo) -> int:
+    if info.context == CANONICAL and isinstance(value, int):
+        return value
     match = re.fullmatch(r"([1-9][0-9]{0,4})\s+days?", value) if isinstance(value, str) else None
     if match is None:
         raise ValueError("must be a number of days, like 90 days")

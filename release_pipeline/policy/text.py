@@ -73,6 +73,21 @@ def read_yaml(text: str) -> Document:
     return document
 
 
+def list_columns(text: str) -> list[str]:
+    """The names under `columns` in the order of the file, whatever else is asked of a policy; none where nobody can tell."""
+    try:
+        node = cast(yaml.Node | None, _yaml.compose(text, Loader=yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError):
+        return []
+    names = [name for key, part in _pairs_of(node) if key == "columns" for name, _ in _pairs_of(part)]
+    return [unicodedata.normalize("NFC", name) for name in names]
+
+
+def _pairs_of(node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:
+    pairs: list[tuple[yaml.Node, yaml.Node]] = node.value if isinstance(node, yaml.MappingNode) else []
+    return [(str(key.value), part) for key, part in pairs]
+
+
 def _find_anchors(text: str, document: Document) -> None:
     for event in cast(Iterator[yaml.Event], _yaml.parse(text, Loader=yaml.SafeLoader)):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):

@@ -23,11 +23,13 @@ import duckdb
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import is_unfinished, open_database, transaction
+from release_pipeline.store.formats import SITE
 from release_pipeline.store.sql import statement
 
 _TABLES = ("events", "head", "budgets")
 CLOCK_SLACK = 60.0  # seconds that the clocks of two machines may differ
 BEGIN = ""  # what the first event names as the hash before it
+FORMAT = "format"  # from here on events are in the format that it names; before any, in the first
 
 
 class RegistryChanged(StoreError):
@@ -72,6 +74,13 @@ class Event:
     content: Mapping[str, Any]
     hash: str
     body: str = ""  # the canonical JSON that the hash is of
+    format: int = 1
+
+    @property
+    def current(self) -> Mapping[str, Any]:
+        """What belongs to it, as this version would have noted it."""
+        told = {"kind": self.kind, "content": self.content}
+        return SITE.upgrade(told, self.format, where=f"event {self.number}")["content"]
 
     @property
     def moment(self) -> datetime:
@@ -105,10 +114,13 @@ _ONE_AT_A_TIME = RLock()
 class Registry:
     """An open registry: its events, verified, and a way to add to them inside the one transaction that it is opened with."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None, events: list[Event], keeper: Keeper) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection | None, events: list[Event], keeper: Keeper, tool: str | None = None
+    ) -> None:
         self._connection = connection
         self._events = events
         self._keeper = keeper
+        self._tool = tool
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -122,15 +134,22 @@ class Registry:
             raise StoreError("the registry was opened for reading.")
         return self._connection
 
+    @property
+    def format(self) -> int:
+        """The format that its last events are in."""
+        return _format_of(self._events)
+
     def add(self, kind: str, release: ReleaseId | None = None, **content: Any) -> Event:
-        """Append an event."""
+        """Append an event; before the first in a later format than the last, one that says so."""
+        if self._tool is not None and self.format < SITE.version and kind != FORMAT:
+            self.add(FORMAT, version=SITE.version, tool=self._tool)
         number, previous = len(self._events) + 1, self._events[-1].hash if self._events else BEGIN
         noted = datetime.now(UTC).isoformat(timespec="seconds")
         named = None if release is None else [release.policy, release.release, release.revision]
         body = canonical_json(
             {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
-        event = _read_event(number, body)
+        event = _read_event(number, body, self.format)
         values = {"number": number, "body": body, "hash": event.hash, "seal": self._keeper.seal(event.hash)}
         self.connection.execute(statement("ledger/insert_event"), values)
         self.connection.execute(statement("ledger/move_head"), {"number": number, "previous": number - 1, "hash": event.hash})
@@ -139,8 +158,9 @@ class Registry:
 
 
 @contextmanager
-def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Iterator[Registry]:
-    """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written.
+def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False, tool: str | None = None) -> Iterator[Registry]:
+    """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written, and
+    `FormatNewer` when a later version wrote to it. With `tool`, what writes to it is noted with the format, where that is new.
 
     It is made when it does not exist, or for reading is empty. One at a time: between processes DuckDB's lock sees to it, between
     the threads of one a lock of ours, for there two transactions would both see the cap not reached.
@@ -163,7 +183,7 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False) -> Ite
             with transaction(connection):
                 events = _load_events(path, connection, keeper) if begun or not read_only else []
                 _check_head(path, events, keeper)
-                registry = Registry(None if read_only else connection, events, keeper)
+                registry = Registry(None if read_only else connection, events, keeper, tool)
                 known = len(events)
                 yield registry
             if read_only:
@@ -211,7 +231,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keep
         previous = events[-1].hash if events else BEGIN
         try:
             told = json.loads(body)
-            event = _read_event(place, body)
+            event = _read_event(place, body, _format_of(events))
             right = (number, told["number"], told["previous"], digest) == (place, place, previous, event.hash)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _changed(path, f"event {place} was changed") from None
@@ -219,10 +239,17 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keep
             raise _changed(path, f"event {place} was changed, or one before it is missing")
         if not hmac.compare_digest(str(seal).encode(), keeper.seal(digest).encode()):
             raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
+        if event.kind == FORMAT:
+            SITE.check(event.format, where=str(path))  # what comes after it may be anything
         events.append(event)
     if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
     return events
+
+
+def _format_of(events: Sequence[Event]) -> int:
+    """The format that an event after these is in."""
+    return events[-1].format if events else 1
 
 
 def _last_hash(events: Sequence[Event]) -> str:
@@ -255,8 +282,10 @@ def _changed(path: Path, what: str) -> RegistryChanged:
     )
 
 
-def _read_event(number: int, body: str) -> Event:
+def _read_event(number: int, body: str, format: int) -> Event:
+    """The event with this body; `format`: that of the event before it."""
     told = json.loads(body)
     release = None if told["release"] is None else ReleaseId(*told["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
-    return Event(number, told["kind"], told["noted"], release, told["content"], digest, body)
+    format = told["content"]["version"] if told["kind"] == FORMAT else format
+    return Event(number, told["kind"], told["noted"], release, told["content"], digest, body, format)

@@ -11,6 +11,7 @@ import pytest
 
 from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
 from release_pipeline.errors import GateFailed
+from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.reviewing.page import build_internal_view
 from release_pipeline.stages.shape import lie_on_grid
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
@@ -85,7 +86,7 @@ def test_reviewers_are_asked_about_the_shares(tmp_path: Path) -> None:
     """Before and after, with what was expected, in what to decide and in the table of the column."""
     tiny = make(tmp_path / "site")
     tiny.flow().run()
-    view = build_internal_view(tiny.site.policy("people"), evidence_of(tiny))
+    view = build_internal_view(tiny.site.policy("people"), read_evidence(evidence_of(tiny), where="here"))
     asked = next(question for question in view.decide if "income be counted on" in question)
     assert "At 0 80% before, " in asked
     assert " after (" in asked
@@ -103,7 +104,7 @@ def test_old_evidence_still_makes_a_page(tmp_path: Path) -> None:
     for figures in evidence["columns"].values():
         for name in ("ks", "atom_share", "at_atoms"):
             figures.pop(name, None)
-    view = build_internal_view(tiny.site.policy("people"), evidence)
+    view = build_internal_view(tiny.site.policy("people"), read_evidence(evidence, where="here"))
     assert all(column.expected_ks is None and column.atoms == () for column in view.columns)
 
 

@@ -15,6 +15,7 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.dagster_app.launch import run_release
 from release_pipeline.errors import DataRefused
+from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.mask import mask_table
 from release_pipeline.flow.reviewing.page import build_internal_view, render_report
 from release_pipeline.policy import load_policy
@@ -186,7 +187,7 @@ def test_the_reviewers_page_has_both_figures(tmp_path: Path) -> None:
     tiny = make_site(tmp_path / "site", rows=rows_with(2), columns=COLUMNS)
     tiny.flow().run()
     policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
-    view = build_internal_view(policy, evidence)
+    view = build_internal_view(policy, read_evidence(evidence, where="here"))
     [gate] = [gate for gate in view.gates if gate.name == "share of records of income clamped"]
     assert (gate.value, gate.limit, gate.passed) == (2 / 300, 0.01, True)
     income, rent = view.columns
@@ -196,7 +197,7 @@ def test_the_reviewers_page_has_both_figures(tmp_path: Path) -> None:
     assert (rent.clamped, rent.clamped_variance) == (0, 0)
     assert any("May income be published as it was clamped? 0.67% of its records" in question for question in view.decide)
     assert not any("May rent be" in question for question in view.decide)
-    page = render_report(policy, evidence)
+    page = render_report(policy, read_evidence(evidence, where="here"))
     for words in ("Records clamped", "Variance clamping took", "0.667%", "Clamping moved 0.667% of the records of "):
         assert words in page
 
@@ -208,17 +209,18 @@ def test_what_an_earlier_version_left_is_told_as_it_was(tmp_path: Path) -> None:
     tiny.flow().run()
     policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
     mixed = {name: value for name, value in evidence.items() if name not in ("errors_against", "clamping")}
-    assert [(column.expected_error, column.parted) for column in build_internal_view(policy, mixed).columns] == [
-        (None, False)
-    ] * 2
+    assert [
+        (column.expected_error, column.parted)
+        for column in build_internal_view(policy, read_evidence(mixed, where="here")).columns
+    ] == [(None, False)] * 2
     old = {**mixed, "audit": {name: value for name, value in evidence["audit"].items() if name != "errors_against"}}
-    view = build_internal_view(policy, old)
+    view = build_internal_view(policy, read_evidence(old, where="here"))
     assert [column.expected_error for column in view.columns] == [
         evidence["columns"][name]["error"] for name in ("income", "rent")
     ]
     assert [(column.clamped, column.clamped_variance) for column in view.columns] == [(None, None)] * 2
     assert not any("clamped" in gate.name for gate in view.gates)
-    assert "Variance clamping took" in render_report(policy, old)
+    assert "Variance clamping took" in render_report(policy, read_evidence(old, where="here"))
     assert not any("clamped?" in question for question in view.decide)
 
 

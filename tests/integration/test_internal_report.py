@@ -12,6 +12,7 @@ import dagster as dg
 import pytest
 
 from release_pipeline.errors import Blocked, GateFailed
+from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.reviewing.page import build_internal_view, render_report
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.policy import load_policy
@@ -36,7 +37,7 @@ def policy_of(tiny: TinySite) -> Policy:
 
 def view_of(tiny: TinySite, release: str = "1") -> InternalView:
     """What the page of a candidate says."""
-    return build_internal_view(policy_of(tiny), evidence_of(tiny, release))
+    return build_internal_view(policy_of(tiny), read_evidence(evidence_of(tiny, release), where="here"))
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def test_the_page_needs_nothing_else(released: TinySite) -> None:
 def test_the_same_evidence_gives_the_same_page(released: TinySite) -> None:
     """So that an auditor, who has the evidence, can make the page again."""
     page = (released.folder() / "report.html").read_text(encoding="utf-8")
-    assert render_report(policy_of(released), evidence_of(released)) == page
+    assert render_report(policy_of(released), read_evidence(evidence_of(released), where="here")) == page
 
 
 def test_the_view_has_what_was_measured(released: TinySite) -> None:
@@ -122,11 +123,11 @@ def test_a_page_says_when_the_error_is_not_what_was_expected(released: TinySite)
     """Far above the range, and inside of it: the reviewers are asked, or not."""
     evidence = evidence_of(released)
     evidence["audit"]["error"]["income"] = evidence["columns"]["income"]["error_high"] * 1.5
-    view = build_internal_view(policy_of(released), evidence)
+    view = build_internal_view(policy_of(released), read_evidence(evidence, where="here"))
     assert [column.parted for column in view.columns if column.name == "income"] == [True]
     assert any("Why does the error of income" in sentence for sentence in view.decide)
     evidence["audit"]["error"] = {name: noted["error"] for name, noted in evidence["columns"].items()}
-    view = build_internal_view(policy_of(released), evidence)
+    view = build_internal_view(policy_of(released), read_evidence(evidence, where="here"))
     assert not any(column.parted for column in view.columns)
     assert not any("outside of the range" in sentence for sentence in view.decide)
 

@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -20,15 +20,16 @@ from typing import Any
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
+from release_pipeline.flow.evidence import EVIDENCE, Evidence, load_evidence
+from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
-from release_pipeline.flow.reviewing.surroundings import EVIDENCE
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import APPROVED, POLICY, Standing, read_standings
+from release_pipeline.flow.states import APPROVED, Standing, read_standings
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
 from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.trust.keys import write_statement
@@ -89,14 +90,14 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         if standing.package_hash is None:
             raise Blocked(f"it is {standing.state}: a dossier is of a published release.", where=str(release))
         policy = policy_of(registry, standing.policy_hash)
-        policies = {event.content["hash"]: policy_of(registry, event.content["hash"]) for event in events if event.kind == POLICY}
+        policies = {noted.hash: noted for noted in list_policies(events)}
         populations = _populations_text(registry, release)
     package, candidate = site.package(str(release)), site.candidate(str(release))
     if not package_is_whole(package, standing) or not is_whole(candidate, standing.candidate_hash):
         raise Blocked(
             "its package or candidate is not what was published.", where=str(release), remedy="See `verify` of the site."
         )
-    evidence = json.loads((candidate / EVIDENCE).read_text(encoding="utf-8"))
+    evidence = load_evidence(candidate)
     made = datetime.now(UTC).isoformat(timespec="seconds")
     series = [str(name) for name in sorted(standings) if name.policy == release.policy]
     tool = f"release-pipeline {__version__}"
@@ -113,7 +114,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         KEYS: trust.text,
         KEYS_SIGNATURE: write_statement(trust.signed),
         "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
-        **{f"policies/{known.policy}.{digest[:12]}.json": known.canonical_json() for digest, known in policies.items()},
+        **{f"policies/{noted.name}.{digest[:12]}.json": noted.text for digest, noted in policies.items()},
         "ledger.json": _json(ledger_to_json(ledger)),
         "checks.json": _json(_tell_checks(evidence, standing, policy, trust)),
         "lineage.svg": _draw(standing, policy, evidence, events),
@@ -140,21 +141,21 @@ def _populations_text(registry: Registry, release: ReleaseId) -> str:
     return text
 
 
-def _describe_diffs(policies: Sequence[Policy]) -> Iterator[str]:
+def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
     """What changed from version to version of each policy."""
-    for name in sorted({policy.policy for policy in policies}):
-        versions = [policy for policy in policies if policy.policy == name]
+    for name in sorted({noted.name for noted in policies}):
+        versions = [noted for noted in policies if noted.name == name]
         yield f"{name}: {len(versions)} versions" if len(versions) > 1 else f"{name}: one version"
         for old, new in pairwise(versions):
-            yield f"  from {old.canonical_hash()[:12]} to {new.canonical_hash()[:12]}:"
-            yield from (f"    {line}" for line in describe_diff(old, new))
+            yield f"  from {old.hash[:12]} to {new.hash[:12]}:"
+            yield from (f"    {line}" for line in describe_diff(old.policy, new.policy))
 
 
-def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
+def _tell_checks(evidence: Evidence, standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
     return {
-        "checks_passed": evidence["checks_passed"],
-        "gates": evidence["gates"],
-        "warnings": evidence["warnings"],
+        "checks_passed": evidence.checks_passed,
+        "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
+        "warnings": list(evidence.warnings),
         "approved_by": standing.approvers,
         "reviewers_needed": policy.review.reviewers,
         "steward": policy.steward,
@@ -162,25 +163,25 @@ def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy
     }
 
 
-def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], events: Sequence[Event]) -> str:
-    facts, protect = standing.facts, policy.protect
+def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequence[Event]) -> str:
+    facts, protect = read_facts(standing.facts, where=str(standing.id)), policy.protect
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
     together = ", together" if policy.vectors is not None and len(policy.noise_columns) > 1 else ""
-    parts = [f"part {facts['part']} of the records"] if "part" in facts else []
+    parts = [f"part {facts.part} of the records"] if facts.part else []
     if policy.parts > 1 and not parts:
         parts = [f"{policy.parts} random parts of the records, each {'grouped ' if classes else ''}on its own"]
     stages = (
         Step("source", (policy.source.words,)),
         Step("ingested", (_records_words(policy, facts, standing.id.release),)),
-        Step("validated", (f"{sum(evidence['checks_passed'].values())} checks passed",)),
+        Step("validated", (f"{sum(evidence.checks_passed.values())} checks passed",)),
         Step("microaggregated", (*parts, f"{protect.method}{k}: {name_some(policy.noise_columns)}{together}", *classes)),
         Step("masked", (describe_claim(policy),)),
         Step(
             "suppressed",
-            (describe_suppression(policy), f"{facts['cells_blanked']} cells blanked, {facts['rows_out']:,} records left"),
+            (describe_suppression(policy), f"{facts.cells_blanked} cells blanked, {facts.rows_out:,} records left"),
         ),
-        Step("audited", (f"{len(evidence['gates'])} gates passed",)),
+        Step("audited", (f"{len(evidence.gates)} gates passed",)),
         Step("candidate", (f"hash {standing.candidate_hash}",)),
         Step(f"package: {standing.state}", (f"hash {standing.package_hash}",)),
     )
@@ -188,10 +189,10 @@ def _draw(standing: Standing, policy: Policy, evidence: Mapping[str, Any], event
     return draw_lineage(f"Where {standing.id} came from", stages, told)
 
 
-def _records_words(policy: Policy, facts: Mapping[str, Any], release: str) -> str:
+def _records_words(policy: Policy, facts: PublicFacts, release: str) -> str:
     if policy.publishes_parts:
         return "the records of the whole series"
-    return f"{facts['rows_in']:,} records of release {release}"
+    return f"{facts.rows_in:,} records of release {release}"
 
 
 def _words_of(event: Event) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
 from release_pipeline.analyst.facts import ANYWHERE, INSIDE, ColumnFacts
 from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
@@ -75,12 +75,12 @@ PAPERS = {
 def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: Policy) -> PublicView:
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
     intent = events[-1]
-    protect, facts = policy.protect, standing.facts
-    rows_in = int(facts["rows_in"])
-    plan = make_plan(policy, rows=rows_in)
+    protect, facts = policy.protect, read_facts(standing.facts, where=str(standing.id))
+    plan = make_plan(policy, rows=facts.rows_in)
     charges = charges_of(events)
     account = open_account(read_caps(site), policy, charges)
     series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
+    claimed = claimed_nano(policy, standing.charge)
     return PublicView(
         release=str(standing.id),
         policy=policy.policy,
@@ -96,27 +96,27 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         neighbours=_neighbours(policy),
         claim=describe_claim(policy),
         statement=state_claim(policy),
-        epsilon=None if policy.epsilon is None else format_nano(policy.epsilon),
+        epsilon=None if claimed is None else format_nano(claimed),
         records_per_person=policy.records_per_person,
         scope=protect.scope,
         wider=tuple(describe_scopes(plan)),
         k=protect.k,
         k_words=_k_words(policy),
-        anonymity_k=facts["anonymity_k"],
+        anonymity_k=facts.anonymity_k,
         consistency=policy.consistency,
         series_epsilon=_series_epsilon(policy, series),
         cap=account.limit,
         cap_unit=account.unit,
         population_spent=account.spent,
-        rows_in=rows_in,
-        rows_out=int(facts["rows_out"]),
-        cells_blanked=int(facts["cells_blanked"]),
+        rows_in=facts.rows_in,
+        rows_out=facts.rows_out,
+        cells_blanked=facts.cells_blanked,
         suppression=_suppression_words(policy),
         not_protected=tuple(not_covered_words(policy)),
         how_to_use=tuple(_how_to_use(policy)),
         columns=tuple(_column(policy, name, plan, facts) for name in policy.released_columns),
         formats=tuple(policy.publish.formats),
-        policy_hash=policy.canonical_hash(),
+        policy_hash=standing.policy_hash,
         candidate_hash=str(standing.candidate_hash),
         head_event=intent.number,
         head_hash=intent.hash,
@@ -130,7 +130,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
     )
 
 
-def _facts_of(policy: Policy, facts: Mapping[str, Any]) -> Facts:
+def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
     """What the card says, as the analyst's kit reads it: the words about the noise are its own."""
     epsilons = policy.column_epsilon
     return Facts(
@@ -139,8 +139,8 @@ def _facts_of(policy: Policy, facts: Mapping[str, Any]) -> Facts:
         k=policy.protect.k,
         consistency=policy.consistency,
         clamped=policy.clamps,
-        rows_in=int(facts["rows_in"]),
-        rows_out=int(facts["rows_out"]),
+        rows_in=facts.rows_in,
+        rows_out=facts.rows_out,
         in_parts=policy.parts > 1,
         columns={
             name: ColumnFacts(
@@ -157,9 +157,9 @@ def _facts_of(policy: Policy, facts: Mapping[str, Any]) -> Facts:
     )
 
 
-def _lies_on_grid(policy: Policy, facts: Mapping[str, Any]) -> bool:
+def _lies_on_grid(policy: Policy, facts: PublicFacts) -> bool:
     """Whether every masked value is a point of its grid: by the method, or as it was seen of the candidate."""
-    return policy.protect.method in ALWAYS_ON_GRID or facts.get("values") == ON_GRID
+    return policy.protect.method in ALWAYS_ON_GRID or facts.values == ON_GRID
 
 
 def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
@@ -174,14 +174,14 @@ def _neighbours(policy: Policy) -> str:
     return "two tables are neighbours when one record is replaced; their number of records is public" + COVERED[policy.definition]
 
 
-def _part_words(policy: Policy, facts: Mapping[str, Any], standing: Standing) -> Iterator[str]:
+def _part_words(policy: Policy, facts: PublicFacts, standing: Standing) -> Iterator[str]:
     """What random parts mean for a reader, the two bounds of amplification side by side."""
     if policy.parts == 1:
         return
     if not policy.publishes_parts:
         yield from _whole_part_words(policy, facts)
     else:
-        yield f"This is part {facts['part']} of one confidential table, chosen at random: no record is in two parts"
+        yield f"This is part {facts.part} of one confidential table, chosen at random: no record is in two parts"
     if policy.adds_up:
         yield "One change of a record is in one part, so that all parts together cost what one costs"
     if not policy.publishes_parts or not policy.adds_up:
@@ -191,14 +191,14 @@ def _part_words(policy: Policy, facts: Mapping[str, Any], standing: Standing) ->
         yield "Until the last part is out, nobody may learn who is in which: the smaller charge rests on that"
 
 
-def _whole_part_words(policy: Policy, facts: Mapping[str, Any]) -> Iterator[str]:
+def _whole_part_words(policy: Policy, facts: PublicFacts) -> Iterator[str]:
     """Of random parts that are all in one release."""
     put = f"The records were put into {policy.parts} parts at random, and each part was"
     if not isinstance(policy.protect, ProtectClasses):
         yield f"{put} masked on its own"
         return
     yield f"{put} grouped on its own"
-    if facts.get("classes") == UNITED:
+    if facts.classes == UNITED:
         yield "A class is all records with the same labels, of whatever parts, and its noise is as large as all of them are apart"
     else:  # a candidate of an earlier version
         yield (
@@ -297,8 +297,8 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
     return str(max(before)) if before else None
 
 
-def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Mapping[str, Any]) -> ColumnView:
-    level = facts.get("levels", {}).get(name)
+def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: PublicFacts) -> ColumnView:
+    level = facts.levels.get(name)
     filled = NONE if column.missing_entry is None else f"missing entries have the label '{column.missing_entry}'"
     is_cut = name in policy.cut_columns
     labels = "as the range of each class's own numbers" if is_cut else "with labels of several levels side by side"
@@ -329,7 +329,7 @@ def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ..
             yield f"hierarchy-{used[-1]}.csv", tuple(rows)
 
 
-def _column(policy: Policy, name: str, whole: Plan, facts: Mapping[str, Any]) -> ColumnView:
+def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> ColumnView:
     column = policy.released_columns[name]
     if isinstance(column, GeneraliseColumn):
         return _generalised(policy, name, column, facts)

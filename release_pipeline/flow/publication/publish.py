@@ -7,15 +7,16 @@ was noted, nothing is public, and a rerun begins anew; stopped after that, a rer
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.admission import open_account
-from release_pipeline.flow.candidate import noted_facts
+from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.facts import note_facts, read_facts
 from release_pipeline.flow.files import read_table
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, package_is_whole, place_package
@@ -117,11 +118,8 @@ def describe_published(site: Site, release: ReleaseId) -> tuple[StageResult, Pol
     with site.open_registry(read_only=True) as registry:
         standing = standing_of(registry, release)
         policy = policy_of(registry, standing.policy_hash)
-    facts = dict(standing.facts)
-    for name in ("epsilon", "series_epsilon"):
-        facts[name] = None if facts[name] is None else float(facts[name])
-    digest = str(standing.package_hash)
-    told = {**facts, "candidate_hash": standing.candidate_hash, "package_hash": digest}
+    facts, digest = read_facts(standing.facts, where=str(release)), str(standing.package_hash)
+    told = {**facts.to_json(), "candidate_hash": standing.candidate_hash, "package_hash": digest}
     return StageResult("published", digest, told), policy
 
 
@@ -173,8 +171,8 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
         yield "The candidate's folder is not what was frozen."
         return
     yield from _judge_candidate(candidate, policy, standing)
-    told, digest = {"what": "policy", "subject": policy.policy}, policy.canonical_hash()
-    if find_approval(registry, trust, **told, digest=digest, before=charge.number) is None:
+    about = {"what": "policy", "subject": policy.policy, "digest": standing.policy_hash}
+    if find_approval(registry, trust, **about, before=charge.number) is None:
         yield "Its policy was not approved by the privacy officer before the charge."
     if find_approval(registry, trust, what="populations", subject="populations", digest=caps.hash) is None:
         yield "populations.yaml is not approved by the privacy officer as it is now."
@@ -192,14 +190,14 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, standing: Stan
 
 def _judge_candidate(candidate: Path, policy: Policy, standing: Standing) -> Iterator[str]:
     """The checks of the data, the gates of the evidence as the policy has them, and that the card's facts are what was signed."""
-    rows = int(standing.facts["rows_out"])
+    facts = read_facts(standing.facts, where=str(standing.id))
     gates: list[Gate] = []
     for form in policy.publish.formats:
         table = read_table(candidate / f"data.{form}", format=form, policy=policy)
-        yield from check_released(table, policy, rows=rows, on_grid=standing.facts.get("values") == ON_GRID)
+        yield from check_released(table, policy, rows=facts.rows_out, on_grid=facts.values == ON_GRID)
         gates += judge_groups(measure_groups(table, policy), policy.gates)
-    evidence = json.loads((candidate / "evidence.json").read_text(encoding="utf-8"))
-    if noted_facts(evidence["facts"], str(standing.candidate_hash)) != standing.facts:
+    evidence = load_evidence(candidate)
+    if note_facts(evidence.facts, str(standing.candidate_hash)) != standing.facts:
         yield "The registry tells other facts of it than the evidence that was signed."
-    gates += judge_gates(evidence["columns"], policy.gates)
+    gates += judge_gates({name: asdict(figures) for name, figures in evidence.columns.items()}, policy.gates)
     yield from (gate.words for gate in gates if not gate.passed)

@@ -3,13 +3,12 @@ gives the same page. It lies in the candidate's folder, so that who approves a c
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import median
-from typing import Any
 
 from release_pipeline import __version__
+from release_pipeline.flow.evidence import AtomShares, AuditFigures, Budget, Evidence
 from release_pipeline.flow.reviewing.questions import ATTACKS, list_questions
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import NoiseColumn, ProtectClasses, Suppress, SuppressClasses
@@ -30,7 +29,6 @@ from release_pipeline.report.internal_view import (
     AtomView,
     AttackView,
     ClassesView,
-    CorrelationView,
     Curve,
     DiscriminationView,
     GateView,
@@ -39,8 +37,6 @@ from release_pipeline.report.internal_view import (
     MapPoint,
     NoiseColumnView,
     PredictionView,
-    ShareView,
-    SpreadView,
     SuppressionView,
 )
 from release_pipeline.report.status import PopulationView, StepView
@@ -50,26 +46,21 @@ REPORT = "report.html"
 PART_OF_CANDIDATE = "This page is a part of the candidate: who approves one approves the other."
 COUNTED = "counted in the source"
 OUTSIDE = 0.01  # by how much of its edge an error may leave the expected range before that is told
+NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curves={}, spread={})
 BEFORE_CHARGE, AFTER_CHARGE = "before the charge", "after the charge"
 
 
-def render_report(policy: Policy, evidence: Mapping[str, Any], *, stopped_at: str = "") -> str:
+def render_report(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> str:
     """The page of a candidate's evidence; with `stopped_at`, of a release that gates stopped."""
     return render_internal(build_internal_view(policy, evidence, stopped_at=stopped_at))
 
 
-def build_internal_view(policy: Policy, evidence: Mapping[str, Any], *, stopped_at: str = "") -> InternalView:
+def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str = "") -> InternalView:
     """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
-    audit: Mapping[str, Any] = evidence.get("audit", {})
-    facts: Mapping[str, Any] = evidence.get("facts", {})
-    gates = (*_met_before(policy, facts, evidence), *(_view_gate(Gate.from_json(told)) for told in evidence["gates"]))
-    columns = tuple(_view_columns(policy, evidence)) if audit else ()
-    attacks = tuple(_view_attacks(policy, audit))
-    linkage = _view_share(audit.get("record_linkage"))
-    classes = _view_classes(policy, audit)
-    suppression = _view_suppression(policy, facts, audit)
+    audit = evidence.figures_of(AuditFigures) if evidence.audit else NOTHING
+    facts = evidence.facts
     view = InternalView(
-        release=str(evidence["release"]),
+        release=evidence.release,
         policy=policy.policy,
         tool=f"release-pipeline {__version__}",
         claim=describe_claim(policy),
@@ -78,25 +69,25 @@ def build_internal_view(policy: Policy, evidence: Mapping[str, Any], *, stopped_
         method_words=describe_method(policy),
         candidate_hash_words="" if stopped_at else PART_OF_CANDIDATE,
         stopped_at=stopped_at,
-        gates=gates,
+        gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
         decide=(),
-        warnings=tuple(evidence.get("warnings", ())),
-        columns=columns,
-        sse_paper=audit.get("sse_paper"),
-        linkage=linkage,
-        linkage_chance=audit.get("record_linkage_by_chance", 0.0),
+        warnings=evidence.warnings,
+        columns=tuple(_view_columns(policy, evidence, audit)) if evidence.audit else (),
+        sse_paper=audit.sse_paper,
+        linkage=audit.record_linkage,
+        linkage_chance=audit.record_linkage_by_chance,
         linkage_words=_linkage_words(policy),
-        in_class_linkage=_view_share(audit.get("linking_risk")),
-        in_class_guess=audit.get("linking_by_guess", 0.0),
-        attacks=attacks,
-        map=tuple(_view_map(evidence)) if audit else (),
-        correlations=_view_correlations(audit),
-        classes=classes,
+        in_class_linkage=audit.linking_risk,
+        in_class_guess=audit.linking_by_guess,
+        attacks=tuple(_view_attacks(policy, audit)),
+        map=tuple(_view_map(evidence, audit)) if evidence.audit else (),
+        correlations=audit.correlations if audit.correlations and len(audit.correlations.names) > 1 else None,
+        classes=_view_classes(policy, audit),
         discrimination=tuple(_view_discrimination(audit)),
         predictions=tuple(_view_predictions(policy, audit)),
         prediction_words=_prediction_words(policy, audit),
-        suppression=suppression,
-        budget=_view_budget(evidence.get("budget")),
+        suppression=_view_suppression(policy, evidence, audit),
+        budget=_view_budget(evidence.budget),
         ladders=tuple(_view_ladders(policy, evidence)),
         ladder_words=tuple(_ladder_words(policy, audit)),
         released_range="" if policy.clamps else "Values that the noise carried out of their domain were left where they are.",
@@ -109,13 +100,13 @@ def build_internal_view(policy: Policy, evidence: Mapping[str, Any], *, stopped_
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 
 
-def _met_before(policy: Policy, facts: Mapping[str, Any], evidence: Mapping[str, Any]) -> Iterator[GateView]:
+def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
     """Limits that every release has met that got as far as its table."""
-    if policy.gates.min_rows is not None and facts:
-        yield GateView("number of records", facts["rows_in"], policy.gates.min_rows, True, True, COUNTED)
+    if policy.gates.min_rows is not None and evidence.facts:
+        yield GateView("number of records", evidence.facts["rows_in"], policy.gates.min_rows, True, True, COUNTED)
     for name, limit in policy.clamped_at_most.items():
-        if name in evidence.get("clamping", {}):
-            share = evidence["clamping"][name]["share"]
+        if name in evidence.clamping:
+            share = evidence.clamping[name].share
             yield GateView(f"share of records of {name} clamped", share, float(limit), False, share <= float(limit), COUNTED)
 
 
@@ -124,19 +115,14 @@ def _view_gate(gate: Gate) -> GateView:
     return GateView(**{name: value for name, value in told.items() if name != "column"})
 
 
-def _view_share(told: Mapping[str, Any] | None) -> ShareView | None:
-    return None if told is None else ShareView(**told)
-
-
-def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[NoiseColumnView]:
-    audit, plan = evidence["audit"], make_plan(policy, rows=evidence["facts"]["rows_in"])
-    is_alike = evidence.get("errors_against") == audit.get("errors_against")  # not where an earlier version expected the error
-    clamping: Mapping[str, Any] = evidence.get("clamping", {})
+def _view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[NoiseColumnView]:
+    plan = make_plan(policy, rows=evidence.facts["rows_in"])
+    is_alike = evidence.errors_against == audit.errors_against  # not where an earlier version expected the error
     for name, column in policy.noise_columns.items():
-        noted, curves, spread = evidence["columns"][name], audit["curves"][name], audit["spread"][name]
+        noted, spread, taken = evidence.columns[name], audit.spread[name], evidence.clamping.get(name)
         planned = next(part for part in plan.columns if part.name == name)
-        expected, low, high = (noted.get(figure) if is_alike else None for figure in ("error", "error_low", "error_high"))
-        actual, taken = audit["error"][name], clamping.get(name, {})
+        expected, low, high = (noted.error, noted.error_low, noted.error_high) if is_alike else (None, None, None)
+        actual, curves = audit.error[name], audit.curves[name]
         parted = low is not None and high is not None and not low * (1 - OUTSIDE) <= actual <= high * (1 + OUTSIDE)
         yield NoiseColumnView(
             name=name,
@@ -147,28 +133,28 @@ def _view_columns(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[Noise
             expected_low=low,
             expected_high=high,
             actual_error=actual,
-            mean_absolute_error=audit["absolute_error"][name],
+            mean_absolute_error=audit.absolute_error[name],
             parted=parted,
-            original=_view_spread(spread["original"]),
-            released=_view_spread(spread["released"]),
-            ks=audit["ks"][name],
-            wasserstein=audit["wasserstein"][name],
-            original_curve=_view_curve(curves["places"], curves["original"]),
-            released_curve=_view_curve(curves["places"], curves["released"]),
-            clamped=taken.get("share"),
-            clamped_variance=taken.get("variance"),
-            expected_ks=noted.get("ks"),
-            atoms=tuple(_view_atoms(column, audit.get("atoms", {}).get(name), noted.get("at_atoms") or ())),
+            original=spread.original,
+            released=spread.released,
+            ks=audit.ks[name],
+            wasserstein=audit.wasserstein[name],
+            original_curve=_view_curve(curves.places, curves.original),
+            released_curve=_view_curve(curves.places, curves.released),
+            clamped=None if taken is None else taken.share,
+            clamped_variance=None if taken is None else taken.variance,
+            expected_ks=noted.ks,
+            atoms=tuple(_view_atoms(column, audit.atoms.get(name), noted.at_atoms or ())),
         )
 
 
-def _view_atoms(column: NoiseColumn, told: Mapping[str, Any] | None, expected: Sequence[float]) -> Iterator[AtomView]:
+def _view_atoms(column: NoiseColumn, shares: AtomShares | None, expected: Sequence[float]) -> Iterator[AtomView]:
     """The share at each atom; nothing where it was not measured."""
-    if told is None:
+    if shares is None:
         return
     for place, atom in enumerate(column.atoms):
         forecast = expected[place] if place < len(expected) else None
-        yield AtomView(decimal_text(atom), told["original"][place], told["released"][place], forecast)
+        yield AtomView(decimal_text(atom), shares.original[place], shares.released[place], forecast)
 
 
 def _view_curve(places: Sequence[float], shares: Sequence[float | None]) -> Curve:
@@ -176,93 +162,76 @@ def _view_curve(places: Sequence[float], shares: Sequence[float | None]) -> Curv
     return tuple((place, share) for place, share in zip(places, shares, strict=True) if share is not None)
 
 
-def _view_spread(told: Mapping[str, Any]) -> SpreadView:
-    mean, deviation, *quantiles = (
-        math.nan if value is None else value for value in (told["mean"], told["deviation"], *told["quantiles"])
-    )
-    return SpreadView(mean, deviation, tuple(quantiles))
-
-
-def _view_attacks(policy: Policy, audit: Mapping[str, Any]) -> Iterator[AttackView]:
+def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
     """Each attack; of inference, that on every column instead of their mean, which would hide the worst."""
-    by_column: Mapping[str, Any] = audit.get("inference", {})
-    yield from (_view_attack(told) for told in audit.get("attacks", ()) if told["name"] != "inferring")
-    yield from (_view_attack(by_column[name]) for name in policy.released_columns if name in by_column)
+    inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
+    for attack in (*(attack for attack in audit.attacks if attack.name != "inferring"), *inferring):
+        words = next(words for name, words in ATTACKS.items() if attack.name.startswith(name))
+        yield AttackView(attack.name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst)
 
 
-def _view_attack(told: Mapping[str, Any]) -> AttackView:
-    shares = {side: ShareView(**told[side]) for side in ("attack", "control", "risk")}
-    words = next(words for name, words in ATTACKS.items() if str(told["name"]).startswith(name))
-    return AttackView(name=told["name"], words=words, guess=told["guess"], worst=told["worst"], **shares)
+def _view_map(evidence: Evidence, audit: AuditFigures) -> Iterator[MapPoint]:
+    for point in evidence.predecessors:
+        yield MapPoint(point.release, point.error, point.linkage, is_this=False)
+    if audit.record_linkage is not None:
+        yield MapPoint(evidence.release, median(audit.error.values()), audit.record_linkage.value, is_this=True)
 
 
-def _view_map(evidence: Mapping[str, Any]) -> Iterator[MapPoint]:
-    for point in evidence.get("predecessors", ()):
-        yield MapPoint(point["release"], point["error"], point["linkage"], is_this=False)
-    audit = evidence["audit"]
-    yield MapPoint(str(evidence["release"]), median(audit["error"].values()), audit["record_linkage"]["value"], is_this=True)
-
-
-def _view_correlations(audit: Mapping[str, Any]) -> CorrelationView | None:
-    told = audit.get("correlations")
-    if told is None or len(told["names"]) < 2:
-        return None
-    original, released = (tuple(tuple(row) for row in told[side]) for side in ("original", "released"))
-    return CorrelationView(tuple(told["names"]), original, released)
-
-
-def _view_classes(policy: Policy, audit: Mapping[str, Any]) -> ClassesView | None:
-    told = audit.get("groups")
-    if told is None:
+def _view_classes(policy: Policy, audit: AuditFigures) -> ClassesView | None:
+    groups = audit.groups
+    if groups is None:
         return None
     return ClassesView(
         quasi=tuple(policy.released_quasi),
-        groups=told["number"],
-        smallest=told["smallest"],
-        mean=told["mean"],
-        largest=told["largest"],
+        groups=groups.number,
+        smallest=groups.smallest,
+        mean=groups.mean,
+        largest=groups.largest,
         least=max(policy.groups_below, policy.gates.anonymity_k or 0),
-        bars=tuple((low, high, count) for low, high, count in told["bars"]),
-        diversity=tuple(told["diversity"].items()),
-        closeness=tuple(told["closeness"].items()),
-        prosecutor=told["prosecutor"],
-        marketer=told["marketer"],
-        journalist=told["journalist"],
+        bars=groups.bars,
+        diversity=tuple(groups.diversity.items()),
+        closeness=tuple(groups.closeness.items()),
+        prosecutor=groups.prosecutor,
+        marketer=groups.marketer,
+        journalist=groups.journalist,
     )
 
 
-def _view_discrimination(audit: Mapping[str, Any]) -> Iterator[DiscriminationView]:
-    for told in audit.get("discrimination", ()):
-        ratio = told["pmse"] / told["by_chance"] if told["by_chance"] else None
-        yield DiscriminationView(told["model"], told["pmse"], 0.25, ratio, **audit["model_sample"])
+def _view_discrimination(audit: AuditFigures) -> Iterator[DiscriminationView]:
+    sample = audit.model_sample
+    if sample is None:
+        return
+    for found in audit.discrimination:
+        ratio = found.pmse / found.by_chance if found.by_chance else None
+        yield DiscriminationView(found.model, found.pmse, 0.25, ratio, tried=sample.tried, among=sample.among)
 
 
-def _view_predictions(policy: Policy, audit: Mapping[str, Any]) -> Iterator[PredictionView]:
-    for name, told in audit.get("predictions", {}).items():
-        for model in told["models"]:
+def _view_predictions(policy: Policy, audit: AuditFigures) -> Iterator[PredictionView]:
+    for name, found in audit.predictions.items():
+        for model in found.models:
             yield PredictionView(
                 target=describe_target(policy, name),
-                model=model["model"],
-                released=model["released"],
-                original=model["original"],
-                guess=told["guess"],
-                trained=told["trained"],
-                tested=told["tested"],
+                model=model.model,
+                released=model.released,
+                original=model.original,
+                guess=found.guess,
+                trained=found.trained,
+                tested=found.tested,
             )
 
 
-def _prediction_words(policy: Policy, audit: Mapping[str, Any]) -> str:
+def _prediction_words(policy: Policy, audit: AuditFigures) -> str:
     if not policy.audit.predict:
         return (
             "No prediction was asked for. A policy names what models should learn: audit: {predict: {COLUMN: {above: NUMBER}}}."
         )
-    alike = [name for name, told in audit.get("predictions", {}).items() if not told["models"]]
+    alike = [name for name, found in audit.predictions.items() if not found.models]
     return f"No model can learn {name_some(alike)}: it is the same for all records that train or test." if alike else ""
 
 
-def _view_suppression(policy: Policy, facts: Mapping[str, Any], audit: Mapping[str, Any]) -> SuppressionView | None:
-    rule = policy.suppress
-    if rule is None or not audit:
+def _view_suppression(policy: Policy, evidence: Evidence, audit: AuditFigures) -> SuppressionView | None:
+    rule, facts = policy.suppress, evidence.facts
+    if rule is None or not evidence.audit:
         return None
     rows_in, rows_out = int(facts["rows_in"]), int(facts["rows_out"])
     words = {
@@ -270,53 +239,51 @@ def _view_suppression(policy: Policy, facts: Mapping[str, Any], audit: Mapping[s
         "confidence": "stood out in their class after the noise",
         "classes_left_too_small": "in classes left too small after that",
     }
-    reasons = [(words[name], int(count)) for name, count in audit.get("suppressed", {}).items() if name in words]
+    reasons = [(words[name], count) for name, count in audit.suppressed.items() if name in words]
     if isinstance(rule, Suppress):
         reasons = [("dropped: no blank cell was enough", rows_in - rows_out), ("cells blanked", int(facts["cells_blanked"]))]
     return SuppressionView(
         rows_in=rows_in,
         rows_out=rows_out,
         cells=int(facts["cells_blanked"]),
-        share=audit["share_suppressed"] if audit["share_suppressed"] is not None else (rows_in - rows_out) / rows_in,
+        share=audit.share_suppressed if audit.share_suppressed is not None else (rows_in - rows_out) / rows_in,
         limit=float(rule.at_most) if isinstance(rule, Suppress | SuppressClasses) else None,
         reasons=tuple((words, count) for words, count in reasons if count),
     )
 
 
-def _view_budget(told: Mapping[str, Any] | None) -> PopulationView | None:
-    if told is None:
+def _view_budget(budget: Budget | None) -> PopulationView | None:
+    if budget is None:
         return None
-    steps = tuple(StepView(step["release"], step["amount"], "spent") for step in told["steps"])
     return PopulationView(
-        name=told["name"],
-        unit=told["unit"],
-        in_releases=told["in_releases"],
-        cap=told["cap"],
-        spent=told["spent"],
+        name=budget.name,
+        unit=budget.unit,
+        in_releases=budget.in_releases,
+        cap=budget.cap,
+        spent=budget.spent,
         reserved=0,
-        remaining=told["remaining"],
-        steps=steps,
+        remaining=budget.remaining,
+        steps=tuple(StepView(step.release, step.amount, "spent") for step in budget.steps),
     )
 
 
-def _view_ladders(policy: Policy, evidence: Mapping[str, Any]) -> Iterator[Ladder]:
-    noted: Mapping[str, Any] = evidence.get("columns", {})
+def _view_ladders(policy: Policy, evidence: Evidence) -> Iterator[Ladder]:
     for name, column in policy.generalised_columns.items():
-        figures = noted.get(name)
+        figures = evidence.columns.get(name)
         if figures is None:
             continue
-        if "mean_width" in figures:
+        if figures.mean_width is not None:
             yield Ladder(name, ("its own range",), 0)
         else:
-            yield Ladder(name, column.hierarchy.level_words, figures.get("level", figures.get("mean_level")))
+            yield Ladder(name, column.hierarchy.level_words, figures.mean_level if figures.level is None else figures.level)
 
 
-def _ladder_words(policy: Policy, audit: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, lost in audit.get("information_loss", {}).items():
+def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, str]]:
+    for name, lost in audit.information_loss.items():
         yield f"information lost in {name}", f"{lost:.1%}"
-    for name, told in audit.get("relative_error", {}).items():
-        if told is not None:
-            yield f"mean relative error of {name}", show_figure(told)
+    for name, error in audit.relative_error.items():
+        if error is not None:
+            yield f"mean relative error of {name}", show_figure(error)
 
 
 def _linkage_words(policy: Policy) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
 from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.evidence import MapFigures, load_evidence
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings
@@ -17,7 +16,6 @@ from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 
 SURROUNDINGS = ("predecessors", "budget")
-EVIDENCE = "evidence.json"
 
 
 def tell_surroundings(site: Site, policy: Policy, release: ReleaseId) -> dict[str, Any]:
@@ -59,8 +57,7 @@ def _place_on_map(site: Site, known: Standing | None) -> dict[str, Any] | None:
     folder = site.candidate(str(known.id))
     if not is_whole(folder, known.candidate_hash):
         return None
-    audit = json.loads((folder / EVIDENCE).read_text(encoding="utf-8"))["audit"]
-    linkage = audit.get("record_linkage")
-    if not isinstance(linkage, Mapping):
+    figures = load_evidence(folder).figures_of(MapFigures)
+    if figures.record_linkage is None:
         return None
-    return {"release": str(known.id), "error": median(audit["error"].values()), "linkage": linkage["value"]}
+    return {"release": str(known.id), "error": median(figures.error.values()), "linkage": figures.record_linkage.value}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.evidence import MapFigures, load_evidence
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.site import Site
@@ -240,18 +240,18 @@ def describe_candidates(site: Site) -> Iterator[str]:
     states = [standing for _, standing in standings if standing.candidate_hash is not None]
     if not states:
         return
-    evidence = {state.id: json.loads((site.candidate(str(state.id)) / "evidence.json").read_text()) for state in states}
-    names = list(evidence[states[0].id]["columns"])
+    evidence = {state.id: load_evidence(site.candidate(str(state.id))) for state in states}
+    names = list(evidence[states[0].id].columns)
     head = "".join(f"{name:>9}" for name in names)
     yield f"{'':<14}{'':>7}  {'':<34}{'':>4}{'':>5}  {'error of each column':^{9 * len(names)}}"
     yield f"{'release':<14}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}{'linkage':>9}  state"
     for state in states:
-        facts, audit = state.facts, evidence[state.id]["audit"]
+        facts, audit = state.facts, evidence[state.id].figures_of(MapFigures)
         kind = KINDS.get(facts["definition"])
         epsilon = f"{facts['epsilon']}, {kind}, {SCOPE_WORDS[facts['scope']]}" if kind else "none: k-anonymity"
-        linked = audit.get("record_linkage")  # an earlier version measured it otherwise
-        linkage = "" if linked is None else f"{100 * linked['value']:.1f}%"
-        errors = "".join(f"{audit['error'][name]:>9.3f}" for name in names)
+        linked = audit.record_linkage
+        linkage = "" if linked is None else f"{100 * linked.value:.1f}%"
+        errors = "".join(f"{audit.error[name]:>9.3f}" for name in names)
         yield (
             f"{state.id!s:<14}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
             f"{linkage:>9}  {state.state}"

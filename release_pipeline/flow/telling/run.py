@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.reviewing.page import REPORT
-from release_pipeline.flow.reviewing.surroundings import EVIDENCE
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.telling.overview import Line, list_releases
@@ -36,14 +35,13 @@ def tell_run(site: Site, release: ReleaseId, *, served: bool) -> RunDocument:
     """A release after its run."""
     [line] = [line for line in list_releases(site)[0] if line.release == str(release)]
     folder = site.candidate(str(release))
-    evidence = json.loads((folder / EVIDENCE).read_text(encoding="utf-8"))
     parts = {field.name: getattr(line, field.name) for field in dataclasses.fields(line)}
     return RunDocument(
         **parts,
         served=served,
         candidate=str(folder),
         report=str(folder / REPORT),
-        warnings=tuple(evidence.get("warnings", ())),
+        warnings=load_evidence(folder).warnings,
     )
 
 

@@ -1,0 +1,272 @@
+"""The evidence of a candidate as types: what its folder says of itself, for the people who sign it and those who read it later.
+
+What a type leaves out stays in the file. What may be missing has a default: earlier versions noted less, and a release that gates
+stopped has less.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
+
+from release_pipeline.errors import StoreError
+from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
+from release_pipeline.stages.gates import Gate
+from release_pipeline.store import formats
+
+EVIDENCE = "evidence.json"
+Shares: TypeAlias = tuple[float | None, ...]
+Read = TypeVar("Read")
+
+
+def _share(told: Any) -> Any:
+    """A share with its interval; an earlier version measured one figure otherwise, which is no share."""
+    return told if isinstance(told, Mapping | ShareView) else None
+
+
+def _spread(told: Any) -> Any:
+    if not isinstance(told, Mapping):
+        return told
+    mean, deviation, *quantiles = (math.nan if value is None else value for value in _numbers(told))
+    return SpreadView(mean, deviation, tuple(quantiles))
+
+
+def _numbers(told: Mapping[str, Any]) -> tuple[float | None, ...]:
+    return (told["mean"], told["deviation"], *told["quantiles"])
+
+
+Share: TypeAlias = Annotated[ShareView | None, BeforeValidator(_share)]
+Spread: TypeAlias = Annotated[SpreadView, BeforeValidator(_spread)]
+Judged: TypeAlias = Annotated[Gate, BeforeValidator(Gate.from_json)]
+
+
+@dataclass(frozen=True, slots=True)
+class Clamped:
+    """What clamping took from a column: a share of the records, and of the variance."""
+
+    share: float
+    variance: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFigures:
+    """What was noted of a column before its noise was drawn: errors to expect, or the level that it is released on."""
+
+    error: float | None = None
+    error_low: float | None = None
+    error_high: float | None = None
+    relative_error: float | None = None
+    atom_share: float | None = None
+    ks: float | None = None
+    at_atoms: tuple[float, ...] | None = None
+    level: int | None = None
+    mean_level: float | None = None
+    mean_width: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The shares of records up to some places, in the original (None: too few to be told) and as released."""
+
+    places: tuple[float, ...]
+    original: Shares
+    released: Shares
+
+
+@dataclass(frozen=True, slots=True)
+class Spreads:
+    """A column in numbers, before and after."""
+
+    original: Spread
+    released: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class AtomShares:
+    """The share of records at each atom, before (None: too few to be told) and after."""
+
+    original: Shares
+    released: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack, beside its control group."""
+
+    name: str
+    attack: ShareView
+    control: ShareView
+    guess: float
+    risk: ShareView
+    worst: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """Groups of records that share their released quasi-identifiers."""
+
+    number: int
+    smallest: int
+    mean: float
+    largest: int
+    bars: tuple[tuple[int, int, int], ...]
+    diversity: dict[str, int]
+    closeness: dict[str, float]
+    prosecutor: float
+    marketer: float
+    journalist: float
+
+
+@dataclass(frozen=True, slots=True)
+class Discrimination:
+    """How well a model tells released from original records."""
+
+    model: str
+    pmse: float
+    by_chance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How many records models were tried on, among how many."""
+
+    tried: int
+    among: int
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a model learns of one target, from released and from original records."""
+
+    model: str
+    released: float
+    original: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Every model of one target."""
+
+    models: tuple[Learned, ...]
+    guess: float
+    trained: int
+    tested: int
+
+
+@dataclass(frozen=True, slots=True)
+class MapFigures:
+    """What places a candidate on the map of risk and utility."""
+
+    error: dict[str, float]
+    record_linkage: Share = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFigures(MapFigures):
+    """What was measured of a candidate against the original, by column where it is of one."""
+
+    errors_against: str | None = None
+    absolute_error: dict[str, float]
+    ks: dict[str, float]
+    wasserstein: dict[str, float]
+    curves: dict[str, Distribution]
+    spread: dict[str, Spreads]
+    atoms: dict[str, AtomShares] = field(default_factory=dict[str, AtomShares])
+    attacks: tuple[Attack, ...] = ()
+    inference: dict[str, Attack] = field(default_factory=dict[str, Attack])
+    correlations: CorrelationView | None = None
+    groups: GroupFigures | None = None
+    discrimination: tuple[Discrimination, ...] = ()
+    model_sample: Sample | None = None
+    predictions: dict[str, Prediction] = field(default_factory=dict[str, Prediction])
+    suppressed: dict[str, int] = field(default_factory=dict[str, int])
+    share_suppressed: float | None = None
+    record_linkage_by_chance: float = 0.0
+    linking_risk: Share = None
+    linking_by_guess: float = 0.0
+    sse_paper: float | None = None
+    information_loss: dict[str, float] = field(default_factory=dict[str, float])
+    relative_error: dict[str, float | None] = field(default_factory=dict[str, float | None])
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """An earlier candidate of the policy on the map."""
+
+    release: str
+    error: float
+    linkage: float
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetStep:
+    """What one release took from the budget, in its unit."""
+
+    release: str
+    amount: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The budget of the population as it was with the release's own charge."""
+
+    name: str
+    unit: str
+    in_releases: bool
+    cap: int
+    spent: int | None
+    remaining: int
+    steps: tuple[BudgetStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
+    original, nothing where gates stopped it before; `figures_of` reads it."""
+
+    release: str
+    gates: tuple[Judged, ...]
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+    columns: dict[str, ColumnFigures] = field(default_factory=dict[str, ColumnFigures])
+    errors_against: str | None = None
+    clamping: dict[str, Clamped] = field(default_factory=dict[str, Clamped])
+    audit: dict[str, Any] = field(default_factory=dict[str, Any])
+    predecessors: tuple[Predecessor, ...] = ()
+    budget: Budget | None = None
+    checks_passed: dict[str, int] = field(default_factory=dict[str, int])
+    warnings: tuple[str, ...] = ()
+
+    def figures_of(self, kind: type[Read]) -> Read:
+        """What was measured against the original, as one of the two types of it."""
+        return read_as(kind, self.audit, where=self.release)
+
+
+def read_evidence(document: Mapping[str, Any], *, where: str) -> Evidence:
+    """Evidence as it was written by this version or an earlier one."""
+    return read_as(Evidence, formats.EVIDENCE.read(document, where=where), where=where)
+
+
+def load_evidence(candidate: Path) -> Evidence:
+    """That of a candidate, from its folder."""
+    file = candidate / EVIDENCE
+    return read_evidence(json.loads(file.read_text(encoding="utf-8")), where=str(file))
+
+
+def read_as(kind: type[Read], told: Mapping[str, Any], *, where: str) -> Read:
+    """JSON of ours as a type; figures are in no message."""
+    try:
+        return _adapter(kind).validate_python(told)
+    except (ValidationError, KeyError, TypeError):
+        raise StoreError(f"this is not what a version of release-pipeline wrote as {kind.__name__}.", where=where) from None
+
+
+@lru_cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

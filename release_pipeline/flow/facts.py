@@ -1,0 +1,92 @@
+"""The public facts of a candidate: made once from its charge and counts of rows, kept in its evidence and in the registry.
+
+Epsilon is whole nano-epsilon here, as it was charged. How it is written elsewhere is decided here alone: as a number in evidence
+and in Dagster, as a text in the registry, where no float can stand, and exactly (`format_nano`) in words and cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator
+
+from release_pipeline.flow.evidence import read_as
+from release_pipeline.policy import Policy
+from release_pipeline.policy.loss import release_loss
+from release_pipeline.privacy.budget import NANO, format_nano
+from release_pipeline.store.ledger import Charge
+
+EPSILONS = ("epsilon", "series_epsilon")
+
+
+def _nano(told: Any) -> Any:
+    return None if told is None else round(Decimal(str(told)) * NANO)
+
+
+Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicFacts:
+    """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
+    `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
+    whether they were seen to lie on their grid."""
+
+    release: str
+    claim: str
+    definition: str
+    scope: str
+    method: str
+    epsilon: Nano
+    k: int | None
+    anonymity_k: int | None
+    column_bound: str
+    table_bound: str
+    series_epsilon: Nano
+    population_spent: str
+    policy_hash: str
+    rows_in: int
+    rows_out: int
+    cells_blanked: int
+    parts: int | None = None
+    part: str | None = None
+    levels: Mapping[str, str] = field(default_factory=dict[str, str])
+    classes: str | None = None
+    values: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As evidence and Dagster have them."""
+        told = {name: fact for name, fact in asdict(self).items() if name not in _ADDED or fact}
+        return told | {name: None if told[name] is None else told[name] / NANO for name in EPSILONS}
+
+
+_ADDED = ("parts", "part", "levels", "classes", "values")  # by some methods; left out where they say nothing
+
+
+def read_facts(told: Mapping[str, Any], *, where: str) -> PublicFacts:
+    """The facts as evidence or the registry has them."""
+    return read_as(PublicFacts, told, where=where)
+
+
+def note_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
+    """The facts of a candidate's evidence as the registry notes them, where no float can stand, with the candidate's hash."""
+    told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
+    return {**told, "candidate_hash": digest}
+
+
+def claimed_nano(policy: Policy, charge: Charge | None) -> int | None:
+    """The nano-epsilon that a release claims: what it was charged in its own definition and scope. One of random parts is charged
+    less than it claims, and what does not add up is charged by releases: there it is as the policy has it."""
+    if charge is None or not policy.adds_up or policy.publishes_parts:
+        return policy.epsilon
+    return charge.loss.of(policy.definition, policy.protect.scope)
+
+
+def describe_bound(policy: Policy, charge: Charge, scope: str) -> str:
+    """What a release loses in all, of each column or of the whole table, in words."""
+    loss = release_loss(policy, records=charge.records) if policy.publishes_parts else charge.loss
+    nano = loss.of(policy.definition, scope) if policy.adds_up else None
+    return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"

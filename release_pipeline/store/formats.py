@@ -1,0 +1,85 @@
+"""What is stored, in which version, and how what an earlier version wrote becomes what this one reads (docs/formats.md).
+
+Nothing that is hashed, sealed or signed is ever written anew: it is checked as it stands, and migrated when it is read. What
+names no version is of the first. Who changes the shape of something adds a migration here, with a test: that raises its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.policy.text import list_columns
+
+Content: TypeAlias = Mapping[str, Any]
+Migration: TypeAlias = Callable[[Content], Content]
+KEY = "format"  # where a document names its version, from the second on
+
+
+class FormatNewer(ReleasePipelineError):
+    """Something was written by a later version of this software than the one that is to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """Something that is stored. `migrations`: from the first version to the second, and so on; so there is one less than there
+    are versions."""
+
+    name: str
+    migrations: tuple[Migration, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The version that is written."""
+        return 1 + len(self.migrations)
+
+    def check(self, version: int, *, where: str) -> None:
+        """Refuse what a later version wrote."""
+        if version > self.version:
+            raise FormatNewer(
+                f"{self.name} here has the format {version}, and this version of release-pipeline knows it up to {self.version}.",
+                where=where,
+                remedy="Install the version that wrote it, or a later one. Nothing was read or written.",
+            )
+
+    def upgrade(self, content: Content, version: int, *, where: str) -> Content:
+        """What was written in that version, as this one reads it."""
+        self.check(version, where=where)
+        for migration in self.migrations[version - 1 :]:
+            content = migration(content)
+        return content
+
+    def read(self, document: Content, *, where: str) -> Content:
+        """A document that names its own version (as a number, or NAME/NUMBER), as this one reads it."""
+        return self.upgrade(document, int(str(document.get(KEY, 1)).rpartition("/")[2]), where=where)
+
+    def mark(self, document: Content) -> dict[str, Any]:
+        """A document as it is written: with its version, but for the first."""
+        return {**document, **({} if self.version == 1 else {KEY: self.version})}
+
+
+def _name_columns(event: Content) -> Content:
+    """From 1 to 2: the event of a policy names its columns in their order, which the canonical form does not hold. Before, only
+    the text of the file had it."""
+    if event["kind"] != "policy":
+        return event
+    return {**event, "content": {**event["content"], "columns": list_columns(event["content"]["yaml"])}}
+
+
+SITE = Format("the registry of the site", (_name_columns,))  # an event is in the format that the last `format` event names
+POLICY = Format("the canonical form of a policy")
+NOTE = Format("the note of a stage")  # with it the tables of the stage
+EVIDENCE = Format("the evidence of a candidate")
+REFUSAL = Format("what stood behind a refusal")
+AUDITED = Format("what the audit of claims found")
+STATEMENT = Format("a signed statement")
+TRUSTED = Format("the list of trusted keys")
+CAPS = Format("the caps as they were approved")
+CARD = Format("the privacy card of a package")
+DOSSIER = Format("a dossier")
+HEAD = Format("the last event, as the vault knows it")
+SECRET = Format("the secret of a release or a series")
+SETTINGS = Format("site.yaml and populations.yaml")
+FORMATS = (SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, CAPS, CARD, DOSSIER, HEAD, SECRET, SETTINGS)
