@@ -21,12 +21,25 @@ settings.load_profile("default")
 
 
 LONGEST = ("test_daemon", "test_protocol_crash", "test_operations", "test_races", "test_dagster_release", "test_cli_bad_input")
+COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no worker has them alone at the end; the others in their random order."""
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """An example in a docstring cannot be marked where it stands."""
+    if item.name in COMPILED:
+        item.add_marker(pytest.mark.slow)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests of processes, locks and timetables wait more than they work."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")

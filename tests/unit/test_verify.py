@@ -1330,6 +1330,7 @@ class Twist:
         return replaced(content, paths[self.place % len(paths)], self.value)
 
 
+@pytest.mark.slow
 @given(document=st.integers(0, 22), place=st.integers(0, 60), value=st.sampled_from(WEIRD))
 @settings(max_examples=150)
 @example(document=1, place=5, value="\ud800")
