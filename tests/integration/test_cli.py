@@ -17,6 +17,7 @@ import pytest
 
 from release_pipeline import __version__
 from release_pipeline.cli import main
+from tests.guards import HANGING
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
@@ -224,7 +225,7 @@ def test_a_stopped_process_leaves_nothing(people: Path, tmp_path: Path, step: st
             time.sleep(seconds)
             process.send_signal(signal.SIGTERM)
             break
-    rest, errors = process.communicate(timeout=60)
+    rest, errors = process.communicate(timeout=HANGING)
     said += errors
     assert step in said
     assert "zyx" not in said + rest
@@ -247,7 +248,7 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANGING)
     assert (process.returncode, errors) == (1, "")
 
 

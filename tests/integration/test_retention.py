@@ -22,6 +22,7 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.retention import Pruned, prune
 from release_pipeline.flow.telling.ledger import read_ledgers
 from release_pipeline.store.registry import ReleaseId
+from tests.guards import HANGING
 from tests.integration.sites import ROOT, Row, TinySite, make_rows, make_site
 
 RETAIN = timedelta(days=30)
@@ -398,7 +399,7 @@ def test_killed_while_pruning_leaves_a_whole_file_and_the_next_pruning_ends_it(a
         running[boundary] = subprocess.Popen(command, cwd=ROOT)
     wrong: list[tuple[str, str]] = []
     for boundary, process in running.items():
-        assert process.wait(timeout=60) == -signal.SIGKILL, boundary
+        assert process.wait(timeout=HANGING) == -signal.SIGKILL, boundary
         tiny = TinySite(homes[boundary])
         killed = {release: rooms(tiny, release) for release in ALL}
         checks = {

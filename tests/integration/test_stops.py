@@ -16,6 +16,7 @@ import pytest
 
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.flow.telling.stopped import describe_people, describe_run
+from tests.guards import HANGING
 from tests.integration.sites import TinySite, make_rows, make_site
 from tests.integration.stops import command, command_limited, environment
 
@@ -159,11 +160,11 @@ def processes_of(tiny: TinySite) -> list[psutil.Process]:
     return found
 
 
-def wait_for(happened: Callable[[], object], seconds: float) -> None:
+def wait_for(happened: Callable[[], object]) -> None:
     """Until it is true."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + HANGING
     while not happened():
-        assert time.monotonic() < end, "not within the limit"
+        assert time.monotonic() < end, "it does not come"
         time.sleep(0.2)
 
 
@@ -180,12 +181,12 @@ def test_sigterm_ends_a_ui_that_a_script_began_in_the_background(tmp_path: Path)
     begun = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True, check=True, env=environment())
     process = psutil.Process(int(begun.stdout))
     try:
-        wait_for(lambda: any("dagster._daemon" in " ".join(one.cmdline()) for one in processes_of(tiny)), 120)
+        wait_for(lambda: any("dagster._daemon" in " ".join(one.cmdline()) for one in processes_of(tiny)))
         process.send_signal(signal.SIGINT)
         time.sleep(1)
         assert process.is_running()
         process.send_signal(signal.SIGTERM)
-        wait_for(lambda: not processes_of(tiny), 120)
+        wait_for(lambda: not processes_of(tiny))
         assert "stopped, with everything that it had started" in (tmp_path / "log").read_text()
     finally:
         for left in processes_of(tiny):
@@ -219,7 +220,7 @@ def test_what_will_not_end_is_killed_with_its_children(tmp_path: Path, number: s
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
             process.send_signal(number)
-            assert process.wait(60) == 0
+            assert process.wait(HANGING) == 0
             left = [one for one in psutil.process_iter() if mark in _words(one)]
             assert left == []
         finally:
