@@ -34,7 +34,7 @@ test: $(READY)  ## run all tests, slow and statistical ones included
 quick: $(READY)  ## a minute on two cores: style, types, unit tests, one release end to end; `make test` has the rest
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/pyright & types=$$!; \
-	$(BIN)/pytest -q --numprocesses auto --dist loadfile -m "not slow and not statistical" \
+	$(BIN)/pytest -q --numprocesses 2 --dist loadfile -m "not slow and not statistical" \
 	  tests/architecture tests/unit release_pipeline tests/integration/test_end_to_end.py --ignore tests/unit/experiments; \
 	tests=$$?; wait $$types && exit $$tests
 
