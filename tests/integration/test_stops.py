@@ -8,12 +8,14 @@ import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from release_pipeline.cli import main
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.flow.telling.stopped import describe_people, describe_run
 from tests.guards import HANGING
@@ -23,6 +25,13 @@ from tests.integration.stops import command, command_limited, environment
 GOES_ON = "`release-pipeline run people --release 1` goes on"
 RUN = ("run", "people", "--release", "1")
 FULL = "the disk is full, or this account may write no more to it. Make room."
+
+
+def go_on(tiny: TinySite) -> int:
+    """The same command once more, undisturbed: it needs no process of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return main([*RUN, "--home", str(tiny.home)])
 
 
 @pytest.mark.parametrize(
@@ -68,7 +77,7 @@ def test_a_stopped_revision_says_whether_it_was_opened(tmp_path: Path) -> None:
         f"release-pipeline: stopped; people/1/r2 is opened, and nothing is charged for it: {GOES_ON}. "
         "It was opened as a revision: another --revise would open one more."
     )
-    assert command(tiny.home, *RUN).returncode == 0
+    assert go_on(tiny) == 0
     assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1", "people/1/r2"]
 
 
@@ -128,7 +137,7 @@ def test_a_full_disk_is_told_where_and_the_same_command_goes_on(tmp_path: Path) 
     for bad in ("Traceback", "nternal error", "SQL:", "Exception"):
         assert bad not in done.stderr
     assert tiny.standing().state == "open"
-    assert command(tiny.home, *RUN).returncode == 0
+    assert go_on(tiny) == 0
     assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1"]
 
 
@@ -140,7 +149,7 @@ def test_memory_that_runs_out_in_our_own_code_is_told_as_such(tmp_path: Path) ->
     assert (done.returncode, "this process has no memory left." in done.stderr) == (1, True), done.stderr
     assert "duckdb" not in done.stderr
     assert tiny.standing().state == "reserved"
-    assert command(tiny.home, *RUN).returncode == 0
+    assert go_on(tiny) == 0
     assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1"]
 
 
