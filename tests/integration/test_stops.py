@@ -29,9 +29,14 @@ FULL = "the disk is full, or this account may write no more to it. Make room."
 
 def go_on(tiny: TinySite) -> int:
     """The same command once more, undisturbed: it needs no process of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return main([*RUN, "--home", str(tiny.home)])
+    before = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return main([*RUN, "--home", str(tiny.home)])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
