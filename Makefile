@@ -3,10 +3,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ui lint bench lock clean
+.PHONY: help demo test quick ui lint bench lock clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -30,6 +29,15 @@ demo: $(READY)  ## the whole chain on embedded public data: five waves, each rel
 test: $(READY)  ## run all tests, slow and statistical ones included
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
+# Left out: whatever is marked slow or statistical, what is compared with brute force (tests/oracles) or held for any input
+# (tests/property), the papers' experiments, and all of tests/integration but one release: processes, crashes, races, Dagster, the UI.
+quick: $(READY)  ## a minute on two cores: style, types, unit tests, one release end to end; `make test` has the rest
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/pyright & types=$$!; \
+	$(BIN)/pytest -q --numprocesses 2 --dist loadfile -m "not slow and not statistical" \
+	  tests/architecture tests/unit release_pipeline tests/integration/test_end_to_end.py --ignore tests/unit/experiments; \
+	tests=$$?; wait $$types && exit $$tests
+
 ui: $(READY)  ## the Dagster UI of the demo, at http://127.0.0.1:3000 (after make demo)
 	@$(BIN)/release-pipeline ui --home demo
 
@@ -47,3 +55,4 @@ lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
 
 clean:  ## remove what make made
 	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis
+	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

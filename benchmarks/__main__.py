@@ -27,11 +27,11 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "auditing": auditing,
     "pipeline": pipeline,
 }
-SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (10**4, 4 * 10**4)
-GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 10**4)
-CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10**6), (CENSUS, 10**4, 2 * 10**4)
-AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (2 * 10**3, 10**4)
-PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (2 * 10**4,)
+SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (4 * 10**3, 10**4)
+GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 3 * 10**3)
+CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10**6), (CENSUS, 2 * 10**3, 4 * 10**3)
+AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (10**3, 3 * 10**3)
+PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

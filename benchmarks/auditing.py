@@ -37,6 +37,7 @@ SECONDS = Target("at most", 40)
 COPIES = Target("at most", 3)
 AUDIT_SECONDS = Target("at most", 120)
 WARM = 3_000
+MEMORY_FROM = 10_000  # records: with fewer only the largest table of a run, for what every process needs decides
 _POLICY = (
     "policy: auditing",
     "steward: ana",
@@ -71,12 +72,12 @@ def auditing(sizes: Sequence[int]) -> Iterator[Figure]:
             target = AT_MOST if n >= 10**4 else None
             yield Figure("auditing", f"linkage, {m} columns", n, "CPU time", ours, ratio, "all pairs in NumPy", target)
             yield Figure("auditing", f"linkage by SciPy's tree, {m} columns", n, "CPU time", tree, ours / tree, "linkage to it")
-            yield from _memory("linkage", n, m)
+            yield from _memory("linkage", n, m, sizes[-1])
             (seconds,) = cpu_seconds(_run("attacks", original, released), runs=1)
             yield Figure("auditing", f"attacks, {m} columns", n, "CPU time", seconds, seconds, "CPU seconds", SECONDS)
-            yield from _memory("attacks", n, m)
+            yield from _memory("attacks", n, m, sizes[-1])
             yield from _whole(original, released)
-            yield from _memory("whole audit", n, m)
+            yield from _memory("whole audit", n, m, sizes[-1])
 
 
 def _whole(original: Floats, released: Floats) -> Iterator[Figure]:
@@ -118,8 +119,8 @@ def _by_pairs(original: Floats, released: Floats, tried: npt.NDArray[np.intp]) -
     return linked / len(tried)
 
 
-def _memory(case: str, n: int, m: int) -> Iterator[Figure]:
-    if memory.measurable():
+def _memory(case: str, n: int, m: int, most: int) -> Iterator[Figure]:
+    if memory.measurable() and (n >= MEMORY_FROM or n == most):
         command = [sys.executable, "-m", "benchmarks.auditing", case, str(n), str(m)]
         root = Path(__file__).resolve().parents[1]
         peak = int(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)

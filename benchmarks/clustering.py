@@ -24,6 +24,7 @@ from release_pipeline.privacy import mdav
 K = 5
 COLUMNS = (4, 10)
 CENSUS = 1_080
+MEMORY_FROM = 10_000  # records: with fewer, what every process needs decides
 FIRST = 30_000  # so many records that the loops are compiled for them
 AT_MOST = Target("at most", 1)
 CLOSE = Target("at most", 1.1)
@@ -68,7 +69,7 @@ def _blocks(both: int, most: int) -> Iterator[Figure]:
 
 
 def _memory(n: int, m: int, blocks: str) -> Iterator[Figure]:
-    if memory.measurable():
+    if memory.measurable() and (n >= MEMORY_FROM or blocks):
         command = [sys.executable, "-m", "benchmarks.clustering", str(n), str(m), blocks]
         root = Path(__file__).resolve().parents[1]
         peak = int(subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout)

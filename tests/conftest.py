@@ -1,4 +1,5 @@
-"""Shared fixtures. Reference data are found through RELEASE_PIPELINE_REFERENCE_DATA; in CI their absence is a failure."""
+"""Shared fixtures. Reference data are found through RELEASE_PIPELINE_REFERENCE_DATA; in CI their absence is a failure, unless the
+variable says `absent`: a machine that cannot have them, and says what it leaves out."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ settings.load_profile("default")
 
 
 LONGEST = ("test_daemon", "test_protocol_crash", "test_operations", "test_races", "test_dagster_release", "test_cli_bad_input")
+ABSENT = "absent"  # in the place of the folder of reference data
+COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
 
 
 @pytest.hookimpl(trylast=True)
@@ -29,10 +32,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """An example in a docstring cannot be marked where it stands."""
+    if item.name in COMPILED:
+        item.add_marker(pytest.mark.slow)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: tests of processes, locks and timetables wait more than they work."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def reference_data() -> Path:
     """The folder of reference data (see README: where to get it)."""
     named = os.environ.get("RELEASE_PIPELINE_REFERENCE_DATA")
+    if named == ABSENT:
+        pytest.skip("the reference data are absent here, as RELEASE_PIPELINE_REFERENCE_DATA says")
     folder = Path(named) if named else None
     if folder is not None and (folder / "census.csv").is_file():
         return folder

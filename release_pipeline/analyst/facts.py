@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -94,7 +94,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
     """The facts of `privacy-card.json`, read. Cards from before values could be left outside their domain say nothing of it: all
     of theirs lie inside. Those from before released values were rounded to the grid say nothing of that either, nor of atoms:
     theirs may lie between its points, and have none."""
-    given: object = card  # what JSON holds may be anything
+    given = cast(object, card)  # what JSON holds may be anything
     if not isinstance(given, Mapping) or card.get("format") != FORMAT:
         raise InvalidArgument("this is not a privacy card that the kit can read.", remedy=f"It reads the format {FORMAT}.")
     try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -49,8 +49,7 @@ def quantile_of_sum(scale: int, draws: int, level: float) -> int:
     import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]  # both take long to import: only where they are used
     import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
-    special: Any = scipy.special
-    optimize: Any = scipy.optimize
+    special, optimize = cast(Any, scipy.special), cast(Any, scipy.optimize)
     spread = np.sqrt(special.gammaincinv(draws, (np.arange(_BINS) + 0.5) / _BINS) / draws)
 
     def excess(m: float) -> float:

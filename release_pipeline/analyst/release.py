@@ -59,7 +59,7 @@ class Release:
 
     def slope(self, y: str, on: Sequence[str], *, level: float = 0.95) -> dict[str, Interval]:
         """The slopes of the least-squares line of `y` on the columns `on` in the confidential table; or `NoHonestAnswer`."""
-        given: object = on
+        given = cast(object, on)
         names = [on] if isinstance(on, str) else list(on) if isinstance(given, Sequence | np.ndarray) else None
         if names is None:
             raise InvalidType("name the explanatory columns in a list.", where="on", remedy='Like ["age", "income"].')
@@ -105,7 +105,7 @@ def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None
     For a package with Parquet alone pass the columns yourself, as `data`: a mapping from names to arrays (a pandas or Polars
     table is one). Numbers become floats with NaN for blank cells; all else stays text.
     """
-    given: object = folder
+    given = cast(object, folder)
     if not isinstance(given, str | os.PathLike):
         raise InvalidType("a package is named by its folder.", remedy="Name the folder of a published package.")
     home = Path(folder)
@@ -188,7 +188,7 @@ def simulate(
     A released table is refused (`ties`): it would come back as it was, or nearly, and seem certain. `spread_ties` makes one up
     from it.
     """
-    given: object = like
+    given = cast(object, like)
     if not isinstance(given, Release | Facts | Mapping):
         raise InvalidType(
             "this is no release and no card.", where="like", remedy="Pass what read_release gives, or the card as read from JSON."
@@ -218,7 +218,7 @@ def _refuse_released(columns: Arrays, like: Release) -> None:
         grid = like.facts.columns[name].grid
         if grid is None:
             continue
-        mine, theirs = grid.quantise(as_numbers(columns[name], name=name)), grid.quantise(like._numbers(name))
+        mine, theirs = grid.quantise(as_numbers(columns[name], name=name)), grid.quantise(like._numbers(name))  # pyright: ignore[reportPrivateUsage]
         if holds_released_values(mine, theirs):
             raise NoHonestAnswer(
                 "most of its different values are those of the release, whose clusters of equal records get too little noise, or "

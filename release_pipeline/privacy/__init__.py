@@ -10,6 +10,7 @@ from release_pipeline.privacy.lattice import Generalisation, ola
 from release_pipeline.privacy.mdav import mdav
 from release_pipeline.privacy.methods import Claim, MaskedColumn, mask_column
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace, noise_stream
+from release_pipeline.privacy.vectors import MaskedVectors, mask_vectors
 
 __all__ = [
     "Claim",
@@ -18,6 +19,7 @@ __all__ = [
     "Grid",
     "Hierarchy",
     "MaskedColumn",
+    "MaskedVectors",
     "NoiseStream",
     "OrderClusters",
     "RankClusters",
@@ -25,6 +27,7 @@ __all__ = [
     "curve_depth",
     "discrete_laplace",
     "mask_column",
+    "mask_vectors",
     "mdav",
     "mondrian",
     "noise_stream",

@@ -126,3 +126,27 @@ def test_readers_find_the_documents(name: str) -> None:
     """From the front page and from where contributors begin."""
     for page in ("README.md", "CONTRIBUTING.md"):
         assert f"](docs/{name})" in (ROOT / page).read_text(encoding="utf-8"), page
+
+
+DECISIONS = sorted((DOCS / "decisions").glob("0*.md"))
+NAMED_PLACE = re.compile(r"`((?:release_pipeline|tests|sql|docs)/[\w./-]*)`")
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    """Without a gap, each with its three parts, and each in the list."""
+    assert [int(file.name[:4]) for file in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    for number, file in enumerate(DECISIONS, 1):
+        title, *parts = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        assert parts == ["Context", "Decision", "Consequences"], file.name
+        assert f"- [{title}]({file.name})" in index
+        assert title.startswith(f"{number}. ")
+
+
+@pytest.mark.parametrize("file", [*DECISIONS, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda file: file.name)
+def test_places_that_are_named_exist(file: Path) -> None:
+    """Files and folders in what contributors read, and what it links to."""
+    text = file.read_text(encoding="utf-8")
+    assert [place for place in NAMED_PLACE.findall(text) if not (ROOT / place).exists()] == []
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert [link for link in links if link and not (file.parent / link).exists()] == []

@@ -1,4 +1,4 @@
-"""What may not stand in the tree: SQL outside sql/, floating-point randomness, index hosts."""
+"""What may not stand in the tree: SQL outside sql/, floating-point randomness, package indexes, machines of one workplace."""
 
 from __future__ import annotations
 
@@ -60,13 +60,79 @@ def test_statements_refuse_wrong_placeholders_and_quote_names() -> None:
     assert sql.quote_identifier('a"; DROP TABLE b; --') == '"a""; DROP TABLE b; --"'
 
 
-def test_no_index_host_in_the_tree() -> None:
-    """The lock file and everything else name no package index and no option that would."""
+OPTIONS = {  # of pip, uv and their configuration: whatever names an index, or vouches for a host
+    "an option that names an index": r"--(?:extra-index|index|default-index|find-links|trusted-host)(?:-url)?\b",
+    "a setting that names an index": r"(?i)(?<!-)\b(?:\w+_|extra-)?(?:index[-_]url|find[-_]links|trusted[-_]host)\s*[=:]",
+    "an index of uv": r"(?m)^\s*\[\[?(?:tool\.)?(?:uv\.)?(?:index|pip)\]\]?|\bUV_(?:DEFAULT_)?INDEX\b",
+}
+SHAPES = {  # of addresses that belong to one workplace
+    "an address of a package index": r"://[^\s\"'<>]+/simple(?![\w-])",
+    "a password in an address": r"://[^\s/@:\"'<>{}]+:[^\s/@\"'<>{}]+@(?!127\.0\.0\.1\b|localhost\b)",
+    "the number of a machine": r"://(?:[^\s/@]*@)?(?!127\.|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}(?![\d.])",
+    "a name that only one network knows": r"://(?:[^\s/@]*@)?(?!localhost\b)(?:[\w-]+(?=:\d|/)|[\w.-]+\.(?:internal|intranet|local|lan|corp|home)\b)",
+}
+LOCKED = {"an address or an option in a lock file": r"(?m)://|@\s*file:|^\s*-[a-z]|^\s*--(?!hash=)"}
+
+
+def find_places(name: str, text: str) -> list[str]:
+    """What a file says of where packages come from, or of a machine that only one workplace has."""
+    kinds = {**OPTIONS, **SHAPES, **(LOCKED if name.endswith(".lock") else {})}
+    return [f"{name}: {kind}: {found[0]}" for kind, pattern in kinds.items() for found in [re.search(pattern, text)] if found]
+
+
+def test_the_tree_names_no_index_and_no_machine() -> None:
+    """No option that names a package index, no address of one, no password in an address, no machine of one workplace."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
-    names = [name for name in listed if not name.startswith("tests/")] or ["requirements.lock", "Makefile", "pyproject.toml"]
+    names = listed or ["requirements.lock", "Makefile", "pyproject.toml"]
     there = [name for name in names if (ROOT / name).is_file()]  # what is deleted, but not yet from the index, is not in the tree
     assert {"pyproject.toml", "Makefile", "requirements.lock"} <= set(there)
-    for name in there:
-        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
-        found = re.search(r"--(extra-)?index-url|--trusted-host|--find-links|/simple/|files\.pythonhosted|pypi\.org", text)
-        assert found is None, f"{name}: {found and found[0]}"
+    mine = str(Path(__file__).relative_to(ROOT))  # it has one planted of each
+    texts = {name: (ROOT / name).read_text(encoding="utf-8", errors="replace") for name in there if name != mine}
+    assert [place for name, text in texts.items() for place in find_places(name, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "planted"),
+    [
+        ("requirements.lock", "--index-url https://index.example.org/simple"),
+        ("Makefile", "pip install --extra-index-url=https://example.org"),
+        ("Makefile", "pip install --find-links wheels"),
+        ("Makefile", "pip install --trusted-host example.org"),
+        ("Makefile", "uv sync --default-index https://example.org"),
+        ("pip.conf", "[global]\nindex-url = https://example.org"),
+        ("pip.conf", "extra-index-url=https://example.org"),
+        ("docs/a.md", "PIP_INDEX_URL=https://example.org pip install"),
+        ("docs/a.md", "UV_INDEX=https://example.org uv sync"),
+        ("pyproject.toml", '[[tool.uv.index]]\nname = "mine"'),
+        ("docs/a.md", "see https://packages.example.org/root/simple/ for it"),
+        ("tests/a.py", "https://ana:secret@example.org/a"),
+        ("docs/a.md", "http://10.1.2.3:8080/"),
+        ("docs/a.md", "http://192.0.2.7"),
+        ("docs/a.md", "https://buildhost:3000/"),
+        ("docs/a.md", "https://git.example.internal/a"),
+        ("docs/a.md", "ssh://git@forge.corp/a"),
+        ("requirements.lock", "numpy @ https://example.org/numpy.whl"),
+        ("requirements.lock", "numpy @ file:wheels/numpy.whl"),
+        ("requirements.lock", "-e ."),
+        ("requirements.lock", "--pre"),
+    ],
+)
+def test_a_planted_index_or_machine_is_found(name: str, planted: str) -> None:
+    """One of each kind, between lines that are harmless."""
+    assert find_places(name, f"harmless\n{planted}\nharmless") != []
+
+
+@pytest.mark.parametrize(
+    ("name", "harmless"),
+    [
+        ("README.md", "open http://127.0.0.1:3000 or http://localhost:3000/"),
+        ("Makefile", "uv pip compile --no-emit-index-url --generate-hashes"),
+        ("a.py", 'f"http://127.0.0.1:{port}/server_info"'),
+        ("a.py", "postgresql://postgres:word@127.0.0.1:5432/a"),
+        ("a.md", "https://json-schema.org/draft and 1.2.3.4 of it"),
+        ("requirements.lock", "numpy==2.1.0 \\\n    --hash=sha256:00"),
+    ],
+)
+def test_what_is_harmless_is_not_found(name: str, harmless: str) -> None:
+    """Addresses of everybody, of this machine, and options that name nothing."""
+    assert find_places(name, harmless) == []

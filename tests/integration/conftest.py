@@ -1,7 +1,11 @@
-"""Sites with people: built once, and never changed by a test, which works on a copy."""
+"""Sites with people, and the demo: built once, and never changed by a test, which works on a copy."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,8 +13,27 @@ import pytest
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.trust.keys import PrivateKey
-from tests.integration.people import CORRECTION, RELEASE, appoint, copy_site, make_keys, read_keys, review
-from tests.integration.sites import make_site
+from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
+from tests.integration.sites import ROOT, make_site
+
+
+@pytest.fixture(scope="session")
+def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo as its command leaves it, in a folder that was not there: once for all workers, for it takes a minute."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    home, printed = shared / "finished" / "demo", shared / "demo.txt"
+    with (shared / "demo.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not printed.exists():
+            command = [sys.executable, "-m", "release_pipeline.cli", "demo", "--folder", str(home)]
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+            )
+            assert done.returncode == 0, done.stderr
+            assert "Traceback" not in done.stderr
+            printed.write_text(done.stdout)
+    return Demo(home, printed.read_text())
 
 
 @pytest.fixture(scope="session")

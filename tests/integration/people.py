@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
@@ -16,6 +17,14 @@ STRANGER = "stranger"  # somebody with a key that is in no list
 RELEASE = ReleaseId("people", "1")
 CORRECTION = RELEASE.next
 PASSPHRASE = "correct horse battery"  # noqa: S105
+
+
+@dataclass(frozen=True)
+class Demo:
+    """The demo's folder, and what the command printed that made it."""
+
+    home: Path
+    printed: str
 
 
 def make_keys(folder: Path) -> None:

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
-LONGEST = 120.0  # seconds that a process may take before it counts as hanging
-TOGETHER = 60.0  # seconds that one waits for the other to be ready
+from tests.guards import HANGING
+
+LONGEST = HANGING  # seconds that a process may take before it counts as hanging
+TOGETHER = HANGING  # seconds that one waits for the other to be ready
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
 PROCESSES.set_forkserver_preload(

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.guards import HANGING
 from tests.integration.sites import ROOT
 
-LIMIT = 180.0  # seconds that a command may take before it counts as hanging
 PROGRAM = """
 import os, signal, sys
 import numpy as np
@@ -44,7 +44,7 @@ def environment() -> dict[str, str]:
 def command(home: Path, *arguments: str, moment: str = "", what: str = "SIGTERM") -> subprocess.CompletedProcess[str]:
     """A command at a site; `what` (a signal, or `memory`) comes at the moment, if one is named."""
     line = [sys.executable, "-W", "ignore", "-c", PROGRAM, moment, what, *arguments, "--home", str(home)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=LIMIT, env=environment())
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())
     for bad in ("Traceback", "nternal error", "SQL:", "zyx"):
         assert bad not in done.stdout + done.stderr, done.stderr
     return done
@@ -54,4 +54,4 @@ def command_limited(home: Path, *arguments: str, file_bytes: int) -> subprocess.
     """A command at a site that may write no file larger than that."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({file_bytes}, {file_bytes}))\n{PROGRAM}"
     line = [sys.executable, "-W", "ignore", "-c", limit, "", "SIGTERM", *arguments, "--home", str(home)]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=LIMIT, env=environment())
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())

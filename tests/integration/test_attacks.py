@@ -46,6 +46,7 @@ from release_pipeline.flow.trust.members import distrust, trust_key
 from release_pipeline.stages.ways import centroids
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
 from release_pipeline.verify import verify_path
+from tests.guards import HANGING
 from tests.integration.people import (
     CORRECTION,
     PASSPHRASE,
@@ -893,7 +894,7 @@ def post(address: str, content: Any) -> int:
     """Send JSON; gives the status of the answer."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(address, data=json.dumps(content).encode(), headers=headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=HANGING) as answer:  # noqa: S310
         return answer.status
 
 
@@ -909,10 +910,10 @@ def webserver(tiny: TinySite) -> Iterator[str]:
     with (tiny.home / "webserver.log").open("w") as log:
         server = subprocess.Popen(program, stdout=log, stderr=log, cwd=tiny.home, env={**os.environ, **where})
     try:
-        address, end = f"http://127.0.0.1:{port}", time.monotonic() + 60
+        address, end = f"http://127.0.0.1:{port}", time.monotonic() + HANGING
         while time.monotonic() < end:
             assert server.poll() is None, (tiny.home / "webserver.log").read_text()
-            with suppress(OSError), urllib.request.urlopen(f"{address}/server_info", timeout=5):  # noqa: S310
+            with suppress(OSError), urllib.request.urlopen(f"{address}/server_info", timeout=60):  # noqa: S310
                 break
             time.sleep(0.1)
         else:
@@ -920,7 +921,7 @@ def webserver(tiny: TinySite) -> Iterator[str]:
         yield address
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait(HANGING)
 
 
 # two at once

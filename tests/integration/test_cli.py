@@ -17,6 +17,8 @@ import pytest
 
 from release_pipeline import __version__
 from release_pipeline.cli import main
+from tests.guards import HANGING
+from tests.integration.people import Demo, copy_site
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
@@ -224,7 +226,7 @@ def test_a_stopped_process_leaves_nothing(people: Path, tmp_path: Path, step: st
             time.sleep(seconds)
             process.send_signal(signal.SIGTERM)
             break
-    rest, errors = process.communicate(timeout=60)
+    rest, errors = process.communicate(timeout=HANGING)
     said += errors
     assert step in said
     assert "zyx" not in said + rest
@@ -247,7 +249,7 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANGING)
     assert (process.returncode, errors) == (1, "")
 
 
@@ -268,24 +270,24 @@ NEEDS_DATA = pytest.mark.skipif(find_spec("statsmodels") is None, reason="the de
 
 @pytest.mark.slow
 @NEEDS_DATA
-def test_demo_releases_every_wave_and_then_serves_it(tmp_path: Path) -> None:
+def test_demo_releases_every_wave_and_then_serves_it(finished_demo: Demo, tmp_path: Path) -> None:
     """The demo takes all five waves to candidates in its folder and publishes the first; repeated, it changes nothing of it."""
-    folder = tmp_path / "new" / "demo"
 
-    def run() -> tuple[list[list[str]], dict[Path, bytes]]:
-        process = subprocess.run(command("demo", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path)
-        assert process.returncode == 0, process.stderr
-        assert "Traceback" not in process.stderr
-        lines = [line.split() for line in process.stdout.splitlines() if line.startswith("rand-hie/")]
-        assert " things verified, 0 failed" in process.stdout
+    def look_at(folder: Path, printed: str) -> tuple[list[list[str]], dict[str, bytes]]:
+        assert " things verified, 0 failed" in printed
+        lines = [line.split() for line in printed.splitlines() if line.startswith("rand-hie/")]
         files = [*folder.glob("vault/candidates/**/*"), *folder.glob("releases/**/*")]
-        return lines, {path: path.read_bytes() for path in files if path.is_file()}
+        return lines, {str(path.relative_to(folder)): path.read_bytes() for path in files if path.is_file()}
 
-    lines, made = run()
+    lines, made = look_at(finished_demo.home, finished_demo.printed)
     assert [line[0] for line in lines] == [f"rand-hie/{wave}/r1" for wave in range(1, 6)]
     assert [line[-1] for line in lines] == ["published", *["candidate"] * 4]
-    assert len({path.parent for path in made}) == 6
-    assert run() == (lines, made)
+    assert len({Path(path).parent for path in made}) == 6
+    folder = copy_site(finished_demo.home, tmp_path / "demo").home
+    process = subprocess.run(command("demo", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr
+    assert look_at(folder, process.stdout) == (lines, made)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "demo/notes.txt"], ids=["a-file", "another-folder"])

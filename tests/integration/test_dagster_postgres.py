@@ -18,6 +18,7 @@ import yaml
 from psycopg2 import sql
 
 from release_pipeline.dagster_app.launch import prepare
+from tests.guards import HANGING
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 from tests.integration.test_operations import hanging
 from tests.integration.test_sources import server  # noqa: F401  a fixture
@@ -27,7 +28,6 @@ pytestmark = pytest.mark.slow
 VARIABLE = "RELEASE_PIPELINE_DAGSTER_PASSWORD"
 PASSWORD = "pa55-of-dagster"  # noqa: S105
 MARK = "kanarie"  # no word of the project
-PATIENCE = 300.0  # seconds that a command may need on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def command(tiny: TinySite, *arguments: str) -> subprocess.CompletedProcess[str]
     """A command of ours in a process of its own."""
     line = [sys.executable, "-m", "release_pipeline.cli", *arguments, "--home", str(tiny.home)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment)
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment)
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:

@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 from release_pipeline.errors import GateFailed
-from release_pipeline.flow.demo import build_demo_site
 from release_pipeline.flow.exposure import Exposure, person_key, read_exposure
 from release_pipeline.flow.gates import check_differencing
 from release_pipeline.flow.opening import open_release, revise_release
@@ -30,6 +29,7 @@ from release_pipeline.flow.telling.overview import describe_status
 from release_pipeline.policy.loss import Account
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.vault import open_room
+from tests.integration.people import Demo, copy_site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 EPSILON = 2 * 10**9  # of one release of either site, in nano-epsilon
@@ -84,12 +84,9 @@ MOVED = {"2": (102, 165), "3": (124, 151), "4": (31, 3864), "5": (29, 30)}  # wh
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """The demo's site with all five waves run to their candidates."""
-    site = build_demo_site(tmp_path_factory.mktemp("demo") / "demo")
-    for wave in WAVES:
-        open_release(site, "rand-hie", wave).run()
-    return site
+def demo(finished_demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """The demo's site with all five waves run to their candidates, and the first published."""
+    return copy_site(finished_demo.home, tmp_path_factory.mktemp("demo") / "demo").site
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,8 @@ from release_pipeline.policy.periods import begin_of, name_period
 from release_pipeline.store import connections
 from release_pipeline.store.connections import StoreBusy
 from release_pipeline.store.registry import Event, ReleaseId
+from tests.guards import HANGING
+from tests.integration.clocks import stop_clock
 from tests.integration.sites import (
     GX_WARNINGS,
     QUIET,
@@ -55,7 +57,6 @@ NEW_SOURCE = "the source is new or was changed; the next look tells whether it s
 BUSY = "another process is working with this database."
 CANARY = "kanarie"  # no word of the project
 UNFINISHED = ["QUEUED", "NOT_STARTED", "STARTING", "STARTED", "CANCELING"]
-PATIENCE = 180.0  # seconds that a process may need on a busy machine
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,10 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def operate(tmp_path: Path, records: Path) -> Iterator[Callable[..., Operated]]:
-    """Makes a site with its records; everything is closed at the end."""
+    """Makes a site with its records; everything is closed at the end. Its clock stands still: a timetable that fires every minute
+    makes nothing late while a busy machine takes its time."""
     with ExitStack() as opened:
+        stop_clock(opened.enter_context(pytest.MonkeyPatch.context()))
 
         def make(**parts: Any) -> Operated:
             tiny = make_site(tmp_path / "site", **parts)
@@ -745,7 +748,7 @@ def hanging(tiny: TinySite, function: str) -> Iterator[subprocess.Popen[bytes]]:
     marker = tiny.home / "hanging"
     with subprocess.Popen([sys.executable, "-c", HANG, str(tiny.home), function], env=environment()) as process:
         try:
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + HANGING
             while not marker.exists():
                 assert process.poll() is None, "the run ended before it came to a halt"
                 assert time.monotonic() < deadline, "the run did not get that far"
@@ -797,7 +800,7 @@ def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> Non
         "--home",
         str(scheduled.tiny.home),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment())
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(scheduled.tiny.folder())]), done.stderr
     assert [scheduled.status_of(run) for run in scheduled.instance.get_runs()] == ["SUCCESS", "FAILURE"]
     assert (scheduled.status_of(dead), scheduled.slots()) == ("FAILURE", 0)
@@ -814,7 +817,7 @@ def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operate
     line = [*command, str(scheduled.tiny.home)]
     pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": environment()}
     with subprocess.Popen(line, **pipes) as one, subprocess.Popen(line, **pipes) as other:
-        told = {process: process.communicate(timeout=2 * PATIENCE)[1] for process in (one, other)}
+        told = {process: process.communicate(timeout=HANGING)[1] for process in (one, other)}
     assert 0 in (one.returncode, other.returncode), list(told.values())
     assert scheduled.tiny.standing().state == "candidate"
     assert len(scheduled.tiny.charges()) == 1
@@ -823,7 +826,7 @@ def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operate
 
 def wait_for(happened: Callable[[], bool]) -> None:
     """Returns when it has happened; fails when it takes too long."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + HANGING
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -180,7 +180,7 @@ def run(
         pass
     finally:
         hears.close()
-        child.join(10)
+        child.join(LONGEST)
         if child.exitcode is None:
             child.kill()
             child.join()

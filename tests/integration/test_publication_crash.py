@@ -200,7 +200,7 @@ class Start:
             pass
         finally:
             hears.close()
-            process.join(10)
+            process.join(LONGEST)
             if process.exitcode is None:
                 process.kill()
                 process.join()

@@ -600,7 +600,7 @@ def test_readers_wait_for_a_run_that_holds_the_databases(finished: TinySite) -> 
     let_go = PROCESSES.Event()
     with child(hold, finished.home, let_go) as hears:
         assert hear(hears) == "holding"
-        readers = [start(finished, arguments) for arguments in COMMANDS]
+        readers = [start(finished, arguments, wait=LONGEST) for arguments in COMMANDS]
         time.sleep(3)
         early = [reader.poll() for reader in readers]
         let_go.set()
@@ -632,7 +632,7 @@ def test_readers_during_runs_answer(tmp_path: Path) -> None:
     tiny = make_site(tmp_path / "site", rows=make_rows(2000))
     with child(run_over_and_over, tiny.home) as hears:
         for arguments in COMMANDS:
-            code, words = end(start(tiny, arguments))
+            code, words = end(start(tiny, arguments, wait=LONGEST))
             assert code == 0, words
         assert hear(hears) == "candidate"
 

@@ -25,6 +25,7 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.model import Source
 from release_pipeline.stages.checks import match_header
 from release_pipeline.store.source import SourceDoor, expand, find_source, open_raw
+from tests.guards import HANGING
 from tests.integration.sites import TinySite, make_rows, make_site
 
 SQL = """
@@ -75,7 +76,7 @@ def server() -> Iterator[str]:
 
     def as_postgres(program: str, *arguments: str, words: str = "") -> None:
         command = ["runuser", "-u", "postgres", "--", str(found[-1].with_name(program)), *arguments]
-        subprocess.run(command, input=words, text=True, check=True, capture_output=True, timeout=60, cwd=folder)
+        subprocess.run(command, input=words, text=True, check=True, capture_output=True, timeout=HANGING, cwd=folder)
 
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -111,7 +112,7 @@ def server() -> Iterator[str]:
             ["runuser", "-u", "postgres", "--", str(found[-1].with_name("pg_ctl")), "-D", data, "-m", "immediate", "stop"],
             check=False,
             capture_output=True,
-            timeout=60,
+            timeout=HANGING,
             cwd=folder,
         )
         shutil.rmtree(folder, ignore_errors=True)

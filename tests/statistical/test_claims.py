@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,21 @@ from release_pipeline.stages.ways import centroids, classes
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 SUITE = list_suite()
-SOME = Effort(explore=300, prove=8_000, classes=200_000, counted=3)
+SOME = Effort(explore=300, prove=8_000, classes=200_000, counted=3)  # to come near a claim that holds
+FEW = Effort(explore=120, prove=3_000, classes=90_000, counted=3)  # to see a planted fault; every one is seen by 2,000, too
 PATCH = pytest.MonkeyPatch
 
 
-def audit(name: str, *, covers: str, effort: Effort = SOME) -> Finding:
+def audit(name: str, *, covers: str, effort: Effort = FEW) -> Finding:
     """What the audit finds of one promise of a policy of the suite."""
     [promise] = [promise for promise in list_promises(SUITE[name]) if promise.covers == covers]
     return audit_promise(SUITE[name], promise, effort)
+
+
+@cache
+def audit_closely(name: str, covers: str) -> Finding:
+    """Likewise with more draws; of what is not broken, once."""
+    return audit(name, covers=covers, effort=SOME)
 
 
 @pytest.mark.parametrize(
@@ -45,14 +53,14 @@ def audit(name: str, *, covers: str, effort: Effort = SOME) -> Finding:
 )
 def test_claims_hold_and_are_nearly_reached(name: str, covers: str, least: float) -> None:
     """Of every tight claim most is proved, by few draws even; none is broken. (With more draws: docs/guarantees.md.)"""
-    found = audit(name, covers=covers)
+    found = audit_closely(name, covers)
     assert found.holds
     assert found.proved >= least * found.claimed
 
 
 def test_kept_and_released_so_is_above_epsilon() -> None:
     """(k,epsilon)-anonymity with suppression by confidence: more than epsilon 2 is proved, which is why 2 epsilon is claimed."""
-    found = audit("k-epsilon, confidence", covers="record")
+    found = audit_closely("k-epsilon, confidence", "record")
     assert found.claimed == 4
     assert found.proved > 2.1
 

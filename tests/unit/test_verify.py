@@ -31,6 +31,7 @@ from hypothesis import strategies as st
 
 from release_pipeline import verify
 from release_pipeline.verify import Fault, Finding, WrongUsage, verify_chain, verify_path, verify_signature, verify_statement
+from tests.guards import HANGING
 
 Files = dict[str, bytes]
 
@@ -1209,7 +1210,7 @@ def test_a_zip_bomb(package: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_sizes_that_are_no_package(package: Files, dossier: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terabyte of nothing, a huge file where JSON should be, thousands of files: a sentence, at once."""
-    begun = time.monotonic()
+    begun = time.process_time()
     folder = put(package, tmp_path / "p")
     os.truncate(folder / "data.csv", 2**40)
     assert any("larger than any package" in words for words in failures(verify_path(folder)))
@@ -1223,7 +1224,7 @@ def test_sizes_that_are_no_package(package: Files, dossier: Files, tmp_path: Pat
     monkeypatch.undo()
     monkeypatch.setattr(verify, "MOST_SIGNATURES", 4)
     assert any("too many" in words for words in failures(verify_path(tmp_path / "d")))
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 60  # of the processor, however busy it is: to read a terabyte takes far longer
 
 
 JSON_TRICKS = {
@@ -1330,6 +1331,7 @@ class Twist:
         return replaced(content, paths[self.place % len(paths)], self.value)
 
 
+@pytest.mark.slow
 @given(document=st.integers(0, 22), place=st.integers(0, 60), value=st.sampled_from(WEIRD))
 @settings(max_examples=150)
 @example(document=1, place=5, value="\ud800")
@@ -1374,7 +1376,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANGING,
     )
 
 

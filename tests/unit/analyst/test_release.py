@@ -192,6 +192,7 @@ def test_the_mean_of_unclamped_dp_um_is_that_of_the_sums(consistency: str) -> No
     assert (other.kind, other.level) == ("law", 0.95)
 
 
+@pytest.mark.slow
 def test_intervals_grow_with_the_level_and_shrink_with_epsilon() -> None:
     for method in ("laplace", "dp-um", "idp-ls", "idp-cbls"):
         release = release_of(method)
@@ -274,6 +275,7 @@ def test_means_that_nothing_bounds_are_declined(changes: dict[str, Any], said: s
         Release(facts, {"income": np.zeros(facts.rows_out)}).mean("income")
 
 
+@pytest.mark.slow
 def test_a_mean_is_of_all_rows_and_at_a_level() -> None:
     """Chosen rows have no bound; a level is a probability; and the data must have the column."""
     release = release_of("laplace")

@@ -1228,6 +1228,7 @@ def mutate(text: str, mutations: list[tuple[str, str, int, int, str]]) -> str:
     return text
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(MUTATION, min_size=1, max_size=4))
 def test_a_damaged_policy_loads_or_is_invalid(mutations: list[tuple[str, str, int, int, str]]) -> None:

@@ -69,6 +69,7 @@ def test_only_laplace_without_kept_columns_covers_the_table() -> None:
     assert not table_is_covered(policy_of("method: dp-um, epsilon: 1, k: 5"))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.sampled_from(["dp-um", "idp-ls", "idp-cbls", "laplace"]),

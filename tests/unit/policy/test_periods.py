@@ -187,6 +187,7 @@ def test_what_names_no_period_is_a_value_error_in_words(every: Every, name: str)
         assert "is not " in str(refused.value)
 
 
+@pytest.mark.slow
 @given(ANY_KIND, ANY_KIND, MOMENTS)
 def test_no_name_is_that_of_two_kinds(one: Every, other: Every, moment: datetime) -> None:
     """A day is no week, a month no quarter: a name says what it is of."""

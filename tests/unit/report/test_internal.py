@@ -205,6 +205,7 @@ def test_the_same_view_gives_the_same_bytes() -> None:
     assert render_internal(view) == render_internal(copy.deepcopy(view))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(internal_views())
 def test_any_view_is_a_page_without_broken_figures(view: InternalView) -> None:
@@ -219,6 +220,7 @@ def test_any_view_is_a_page_without_broken_figures(view: InternalView) -> None:
         ET.fromstring(picture)  # noqa: S314
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(TEXTS | HOSTILE)
 @example("שלום <b>&\"'\u202e")
@@ -287,6 +289,7 @@ def list_changes(value: Any, rebuild: Any, path: str = "") -> Iterator[tuple[str
         yield path, rebuild(f"{value} changed")
 
 
+@pytest.mark.slow
 def test_every_figure_of_the_view_is_in_the_words_of_the_page() -> None:
     """Not in a picture alone: each number and text that changes makes the page read otherwise. A correlation stands twice in the
     view, and the lower triangle is shown. Whether anything is generalised matters where there are no levels to show."""
@@ -312,6 +315,7 @@ def test_the_curves_are_drawn() -> None:
         assert render_internal(sample_view(columns=(one,))) != render_internal(sample_view(columns=(other,)))
 
 
+@pytest.mark.slow
 def test_words_follow_the_figures() -> None:
     """What is said of errors, of attacks, of groups, of what was left out and of predecessors turns when they turn."""
     assert "3 of 4 columns lie inside the range expected." in read(sample_view())
@@ -499,6 +503,7 @@ def test_shares_are_never_rounded_to_nothing() -> None:
 # the pictures
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(internal_views())
 def test_every_picture_keeps_to_its_frame_and_no_two_texts_touch(view: InternalView) -> None:

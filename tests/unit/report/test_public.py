@@ -134,6 +134,7 @@ def shown(leaf: str | int) -> set[str]:
 # the card
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_the_card_keeps_its_schema(view: PublicView) -> None:
     """Whatever the view says."""
@@ -277,6 +278,7 @@ def test_every_fact_is_in_the_card(view: PublicView) -> None:
     assert facts(view) <= set(leaves(json.loads(render_card_json(view))))
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_every_fact_is_on_the_page(view: PublicView) -> None:
     """In words that people can read."""
@@ -285,6 +287,7 @@ def test_every_fact_is_on_the_page(view: PublicView) -> None:
         assert any(" ".join(form.split()) in text for form in shown(fact)), fact
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView) -> None:
     """Leaf by leaf."""
@@ -294,6 +297,7 @@ def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView)
     assert not strangers
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_pages_hold_no_word_but_of_the_view_and_of_the_templates(view: PublicView) -> None:
     """Word by word, numbers too."""
@@ -302,6 +306,7 @@ def test_pages_hold_no_word_but_of_the_view_and_of_the_templates(view: PublicVie
     assert words(read_markdown(render_note(view))) <= known
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_the_package_holds_nothing_but_the_view_and_hashes(view: PublicView) -> None:
     """Word by word."""
@@ -341,6 +346,7 @@ def test_it_sees_nothing_but_a_view() -> None:
 # the same every time, in exact figures
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_the_same_view_gives_the_same_texts(view: PublicView) -> None:
     """And all of them can be written as UTF-8, or are ASCII where programs read them."""
@@ -382,6 +388,7 @@ def test_decimals_are_exact() -> None:
 PLAIN = Page(render_card_html(sample_view()))
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_no_text_becomes_markup(view: PublicView) -> None:
     """The page has the tags and attributes of the template, closed in order, whatever the texts are."""
@@ -564,6 +571,7 @@ def test_the_structure_of_the_package() -> None:
     }
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_names_of_packages_keep_the_standard(view: PublicView) -> None:
     """Lower-case letters, digits and -._/ alone; a moment or none."""

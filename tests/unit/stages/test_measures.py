@@ -163,6 +163,7 @@ def test_pmse_equals_scikit_learns_scores() -> None:
     assert regression.by_chance == pytest.approx(3 * 0.6 * 0.4 / 500)
 
 
+@pytest.mark.slow
 def test_pmse_by_chance_is_what_independent_samples_have() -> None:
     """Over 60 pairs of samples of one law the mean is met; SNO18's, with the original records fixed, is half of it."""
     rng = np.random.default_rng(2)
@@ -183,6 +184,7 @@ def test_models_tell_apart_what_differs() -> None:
     assert all(one.pmse == 0 for one in tell_apart(np.ones((9, 2)), np.ones((9, 2)), seed=1, stream=STREAM))
 
 
+@pytest.mark.slow
 def test_predictions_equal_scikit_learns() -> None:
     """Trained on the first 66%, tested on the rest of the original: the same F-measures by hand."""
     rng = np.random.default_rng(6)

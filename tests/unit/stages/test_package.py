@@ -173,6 +173,7 @@ RECORDS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(RECORDS, st.integers(0, 25))
 def test_agrees_with_the_rules_told_once_more(records: list[tuple[str | None, int | None, str, float, float]], rows: int) -> None:
     """On any table, record by record in plain Python; and no sentence has a cell in it."""

@@ -50,6 +50,7 @@ def by_the_rule(table: Table, below: int) -> tuple[list[list[bool]], list[bool]]
     return blank, [i in waiting for i in range(count)]
 
 
+@pytest.mark.slow
 @given(tables(), st.integers(2, 12))
 def test_agrees_with_the_rule_in_plain_python(table: Table, below: int) -> None:
     """The same cells are blanked and the same records dropped."""

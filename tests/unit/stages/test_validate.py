@@ -25,6 +25,7 @@ def one_each(**counts: int) -> list[Check]:
     ]
 
 
+@pytest.mark.slow
 @BOTH
 def test_nothing_found_passes_in_the_order_of_the_families(judge: Judge) -> None:
     """Eight verdicts, all passed, without a word."""
@@ -59,6 +60,7 @@ def test_empty_list_fails_everything(judge: Judge) -> None:
     assert all(verdict.messages for verdict in verdicts)
 
 
+@pytest.mark.slow
 def test_both_judges_agree_on_random_checks() -> None:
     """The same verdicts in every part, on checks in any order, with several, one or none of a family."""
     numbers = random.Random(5)  # noqa: S311

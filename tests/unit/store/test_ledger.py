@@ -134,6 +134,7 @@ def test_charges_are_listed_in_order_and_by_population(opened: Callable[[], Any]
 # sums
 
 
+@pytest.mark.slow
 @SAME_FILE
 @given(amounts=st.lists(st.sampled_from(ODD) | st.integers(1, 2**70), min_size=1, max_size=6))
 def test_sums_are_exact(opened: Callable[[], Any], amounts: list[int]) -> None:
@@ -158,6 +159,7 @@ class _Huge:
     nano: int = 2**100
 
 
+@pytest.mark.slow
 @SAME_FILE
 @given(
     cap=st.integers(1, 2 * 10**9 + 1),

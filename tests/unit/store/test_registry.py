@@ -297,6 +297,7 @@ def edits(draw: st.DrawFn, rows: list[Row]) -> tuple[list[Row], list[tuple[int, 
     return changed, heads
 
 
+@pytest.mark.slow
 def test_any_single_edit_is_found_on_opening(path: Path) -> None:
     """A character, a hash, a seal, a number, a row or the head changed, removed, repeated, exchanged or put in: refused, by the
     file alone, in words that name the file and quote nothing of the events."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,11 +26,12 @@ def people() -> dict[str, PrivateKey]:
     return {name: PrivateKey(Ed25519PrivateKey.generate()) for name in (*ROLES, "stranger")}
 
 
-@pytest.fixture
-def trusted(people: dict[str, PrivateKey], tmp_path: Path) -> Trust:
-    """A list with one person of each role, named after it."""
-    (tmp_path / "policies").mkdir()
-    site = Site(tmp_path, {})
+@pytest.fixture(scope="module")
+def trusted(people: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    """A list with one person of each role, named after it; nobody changes it."""
+    folder = tmp_path_factory.mktemp("trusted")
+    (folder / "policies").mkdir()
+    site = Site(folder, {})
     for role in ROLES:
         found = trust_key(site, role, role, people[role].public, key=people["officer"])
     return found

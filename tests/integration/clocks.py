@@ -1,0 +1,27 @@
+"""The clock by which a site dates its events and reads its timetables, stopped; those of Dagster and of other processes go on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+
+import pytest
+
+from release_pipeline.flow import timetable
+from release_pipeline.flow.telling import ledger, overview
+from release_pipeline.store import registry
+
+READERS = (registry, timetable, overview, ledger)
+
+
+def stop_clock(patch: pytest.MonkeyPatch) -> datetime:
+    """In the middle of this minute, where it stands as long as `patch` lasts."""
+    moment = datetime.now(UTC).replace(second=30, microsecond=0)
+
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return moment.astimezone(tz)
+
+    for reader in READERS:
+        patch.setattr(reader, "datetime", Stopped)
+    return moment

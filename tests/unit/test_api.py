@@ -1,0 +1,62 @@
+"""What can be imported, and stays: the page says what `__all__` says, and the wheel says that it is typed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+def listed(module: str) -> list[str]:
+    """The names that the page has under the heading of a module."""
+    _, _, rest = PAGE.partition(f"\n## {module}\n")
+    return re.findall(r"^- `(\w+)`: \S", rest.partition("\n## ")[0], flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("module", ["release_pipeline.privacy", "release_pipeline.analyst"])
+def test_the_page_lists_what_can_be_imported(module: str) -> None:
+    """Each name once, with a sentence, and each of them is there."""
+    found = import_module(module)
+    assert sorted(listed(module)) == sorted(found.__all__)
+    assert all(hasattr(found, name) for name in found.__all__)
+
+
+def test_what_is_named_besides_exists() -> None:
+    """Modules and names that the last part mentions."""
+    named = re.findall(r"`(release_pipeline[\w.]*)\.(\w+)`", PAGE.partition("\n## Besides\n")[2])
+    assert len(named) >= 2
+    for module, name in named:
+        found = (
+            sys.modules.get(f"{module}.{name}") or getattr(import_module(module), name, None) or import_module(f"{module}.{name}")
+        )
+        assert found is not None
+
+
+def test_several_columns_are_masked_by_what_the_readme_imports() -> None:
+    """`mask_vectors` is documented, so it can be imported like the others."""
+    from release_pipeline.privacy import MaskedVectors, mask_vectors
+
+    masked = mask_vectors(
+        [[number, number % 7] for number in range(40)], domains=[(0, 40), (0, 7)], grids=[1, 1], k=10, epsilon=1, order="hilbert"
+    )
+    assert isinstance(masked, MaskedVectors)
+
+
+@pytest.mark.slow
+def test_the_wheel_says_that_it_is_typed(tmp_path: Path) -> None:
+    """With the marker that type checkers look for, beside the code. A process: it is what builds the wheel."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "release_pipeline/py.typed" in names
+    assert not [name for name in names if "__pycache__" in name]
