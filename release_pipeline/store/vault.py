@@ -21,7 +21,6 @@ from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
-
 KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
