@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, replace_database, transaction
-from release_pipeline.store.folders import sync
+from release_pipeline.store.folders import make_vault, sync
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
@@ -137,16 +137,6 @@ class ReleaseRoom:
             del self._kept[key]
 
 
-def make_vault(vault: Path) -> None:
-    """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
-    vault.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if vault.stat().st_mode & 0o077:
-        vault.chmod(0o700)
-    ignore = vault / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
-
-
 _ROOMS = RLock()
 
 
@@ -229,25 +219,3 @@ def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, 
 def _remove_spilled(file: Path) -> None:
     """Remove what DuckDB spilled beside the file and a killed process left; whoever calls has the file's lock."""
     shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
-
-
-class Exposed:
-    """Who was in which charged release of a population."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None) -> None:
-        self._connection = connection
-
-    def count_people(self) -> list[tuple[list[str], int]]:
-        """Lists of releases, and how many people were in exactly those."""
-        return [] if self._connection is None else self._connection.execute(statement("facts/count_people")).fetchall()
-
-
-@contextmanager
-def open_exposed(vault: Path, population: str) -> Iterator[Exposed]:
-    """The exposure of a population, for reading; nobody where it has no vault yet."""
-    file = vault / f"{population}.duckdb"
-    if not file.exists():
-        yield Exposed(None)
-        return
-    with open_database(file, read_only=True) as connection:
-        yield Exposed(connection)

@@ -22,7 +22,7 @@ from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import policy_of
-from release_pipeline.flow.publication.package import package_is_whole
+from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
