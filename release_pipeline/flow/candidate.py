@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from release_pipeline.flow.files import write_table
 from release_pipeline.flow.sums import write_sums
+from release_pipeline.flow.tables import write_table
 from release_pipeline.store.folders import make_private_folder, sync
 
 _NO_PICTURES: Mapping[str, str] = {}

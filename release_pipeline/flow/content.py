@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,9 @@ import pyarrow as pa
 from release_pipeline.store.vault import ReleaseRoom
 
 
-def fingerprint(table: pa.Table) -> str:
-    """SHA-256 of the content of a table of one column: its type, its entries and where they are missing."""
-    column = table.column(0).combine_chunks()
+def fingerprint(values: pa.ChunkedArray) -> str:
+    """SHA-256 of the content of a column: its type, its entries and where they are missing."""
+    column = values.combine_chunks()
     digest = hashlib.sha256(str(column.type).encode())
     digest.update(column.is_null().to_numpy(zero_copy_only=False).tobytes())
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
@@ -26,6 +27,6 @@ def fingerprint(table: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def content_of(room: ReleaseRoom, table: str) -> dict[str, str]:
+def content_of(room: ReleaseRoom, table: str) -> Mapping[str, str]:
     """The hash of each column of a table in the vault."""
-    return {name: fingerprint(room.read(table, [name])) for name in sorted(room.columns(table))}
+    return room.content(table, fingerprint)

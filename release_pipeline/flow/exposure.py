@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.loss import Account
+from release_pipeline.store.exposed import open_exposed
 from release_pipeline.store.ledger import list_charges
-from release_pipeline.store.vault import open_exposed
 
 
 def person_key(site: Site, population: str) -> bytes:

@@ -6,16 +6,11 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
-
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_room
-from release_pipeline.policy import Policy
 from release_pipeline.store.folders import sync
 
 PRIVATE, PUBLIC = 0o600, 0o644
@@ -51,15 +46,6 @@ def is_same_file(one: Path, other: Path) -> bool:
         return False
 
 
-def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[str, Any]] | None) -> None:
-    """A table as CSV or Parquet, told by the ending of its path, and evidence as JSON: both or neither, for the owner alone."""
-    with ExitStack() as both:
-        if evidence is not None:
-            partial = both.enter_context(_appearing(evidence[0]))
-            partial.write_text(json.dumps(evidence[1], indent=2, allow_nan=True) + "\n", encoding="utf-8")
-        write_table(both.enter_context(_appearing(table[0])), table[1], format=table[0].suffix.lower().removeprefix("."))
-
-
 def write_private_json(path: Path, content: Mapping[str, Any]) -> None:
     """`content` as JSON for the owner alone."""
     write_text(path, json.dumps(content, indent=2) + "\n")
@@ -72,29 +58,9 @@ def write_text(path: Path, text: str, *, mode: int = PRIVATE) -> None:
 
 def write_bytes(path: Path, content: bytes, *, mode: int = PRIVATE) -> None:
     """`content` as a file, for the owner alone unless another mode is named."""
-    with _appearing(path) as partial:
+    with appearing(path) as partial:
         partial.write_bytes(content)
         partial.chmod(mode)
-
-
-def read_table(path: Path, *, format: str, policy: Policy) -> pa.Table:
-    """A table of ours, in one of the two formats: every noise column as a number, in CSV every other as text."""
-    if format == "parquet":
-        return pyarrow.parquet.read_table(path)
-    texts = dict.fromkeys(policy.released_columns, pa.string())
-    kinds = texts | dict.fromkeys(policy.noise_columns, pa.float64())
-    options = pyarrow.csv.ConvertOptions(
-        column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
-    )
-    return pyarrow.csv.read_csv(path, convert_options=options)
-
-
-def write_table(path: Path, table: pa.Table, *, format: str) -> None:
-    """`table` in one of the two formats that are released; the same table gives the same bytes."""
-    if format == "parquet":
-        pyarrow.parquet.write_table(table, path, compression="zstd", store_schema=False)
-    else:
-        pyarrow.csv.write_csv(table, path, pyarrow.csv.WriteOptions(quoting_style="needed"))
 
 
 def clear_partials(folder: Path) -> None:
@@ -104,7 +70,7 @@ def clear_partials(folder: Path) -> None:
 
 
 @contextmanager
-def _appearing(path: Path) -> Iterator[Path]:
+def appearing(path: Path) -> Iterator[Path]:
     """A private file beside `path` that takes its place when the block ends well, and is gone when it does not."""
     partial = path.with_name(f"{_PARTIAL}{secrets.token_hex(8)}")
     try:

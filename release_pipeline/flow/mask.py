@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
-from release_pipeline.flow.files import check_output, is_same_file, write_together
+from release_pipeline.flow.files import check_output, is_same_file
 from release_pipeline.flow.opening import name_release
 from release_pipeline.flow.reading import (
     NO_RELEASES,
@@ -27,6 +27,7 @@ from release_pipeline.flow.reading import (
     release_filter,
     typed_column,
 )
+from release_pipeline.flow.tables import write_together
 from release_pipeline.policy import Policy
 from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import SECRET_BYTES

@@ -63,8 +63,9 @@ class ReleaseNotes(ReleaseRecord):
 
     def _check_tables(self, room: ReleaseRoom, note: Mapping[str, Any]) -> None:
         """Refuse unless the tables that a note vouches for are what they were when it was written."""
+        there = room.tables()
         for name, prints in note["tables"].items():
-            if name not in room.tables() or content_of(room, name) != prints:
+            if name not in there or content_of(room, name) != prints:
                 raise self._changed(f"the table {name}")
 
     def _changed(self, what: str) -> Blocked:

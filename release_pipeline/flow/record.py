@@ -144,7 +144,7 @@ class ReleaseRecord:
     def check_frozen(self) -> None:
         """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
         folder = self.site.candidate(str(self.id))
-        if self._standing().candidate_hash is not None and folder.exists() and not self.candidate_is_whole():
+        if folder.exists() and self._standing().candidate_hash is not None and not self.candidate_is_whole():
             raise Blocked(
                 "the frozen candidate was changed after it was made.",
                 where=str(self.id),

@@ -283,11 +283,12 @@ class ReleaseFlow(ReleaseNotes):
                     return noise_stream(secret, *purpose)
 
                 released = room.read("suppressed")
-                figures = self._way.audit(room.read, released, streams=streams, progress=self.progress)
+                groups = measure_groups(released, policy)
+                figures = self._way.audit(room.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.get("figures", {})}  # a note of an earlier version has none
                 figures |= {"share_suppressed": suppressed.get("share")}
                 judged = judge_gates(clusters["columns"], policy.gates)
-                judged += judge_groups(measure_groups(released, policy), policy.gates)
+                judged += judge_groups(groups, policy.gates)
                 told = {name: stored[name] for name in SURROUNDINGS if stored is not None and name in stored}
                 told = told or tell_surroundings(self.site, policy, self.id)
                 gates = [gate.to_json() for gate in judged]

@@ -54,14 +54,16 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
                 _charge(registry, site, wanted)
         _sweep(site, standings, keep=wanted.release)
         probe.passed("the loss is charged")
-        if standing.secret is None:
+        check = standing.secret
+        if check is None:
             secret = probe.new_secret()
+            check = check_value(secret, what=_WHAT)
             keep_secret(_secret_file(site, wanted.release), secret, probe)
             probe.passed("the secret is on the disk")
             with site.open_registry() as registry:
-                move(registry, wanted.release, SECRET, check=check_value(secret, what=_WHAT))
+                move(registry, wanted.release, SECRET, check=check)
             probe.passed("the secret is noted")
-        return reserved_secret(site, wanted.policy, wanted.release)
+        return _read_reserved(site, wanted.release, check)
 
 
 def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
@@ -73,8 +75,13 @@ def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
             "the registry has no charge for this release.", where=str(release), remedy="Was the registry replaced? Restore it."
         )
     _refuse_other(standing, Reservation(policy, release, standing.charge.records, standing.charge.source))
+    return _read_reserved(site, release, standing.secret or "")
+
+
+def _read_reserved(site: Site, release: ReleaseId, check: str) -> bytes:
+    """The secret that lies there, when it is the one whose check value was noted."""
     secret = read_secret(_secret_file(site, release))
-    if not is_secret(secret, standing.secret or "", what=_WHAT):
+    if not is_secret(secret, check, what=_WHAT):
         what = "is lost" if not secret else "is not the one that was made for it"
         raise SecretLost(
             f"the secret of this release {what}, after it was charged: its noise cannot be made.",

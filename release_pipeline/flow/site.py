@@ -17,9 +17,8 @@ from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
 from release_pipeline.policy.text import EMPTY, read_yaml
-from release_pipeline.store.folders import locked, sync
+from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.registry import Registry, RegistryChanged, open_registry
-from release_pipeline.store.vault import make_vault
 
 HOME = "RELEASE_PIPELINE_HOME"
 TOOL = f"release-pipeline {__version__}"

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from pydantic import (
@@ -706,4 +706,15 @@ class Policy(Frozen):
 
     def canonical_hash(self) -> str:
         """SHA-256 of the canonical form."""
+        return self.known_hash
+
+    @cached_property
+    def known_hash(self) -> str:
+        """The same, made once: a policy does not change."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    def __copy__(self) -> Policy:
+        """A copy makes its own hash: `model_copy` gives it other parts."""
+        copied = super().__copy__()
+        vars(copied).pop("known_hash", None)
+        return copied

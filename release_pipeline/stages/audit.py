@@ -31,7 +31,7 @@ from release_pipeline.privacy.utility import (
 )
 from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
-from release_pipeline.stages.measures.groups import journalist_risk, measure_groups
+from release_pipeline.stages.measures.groups import Groups, journalist_risk
 from release_pipeline.stages.measures.prediction import predict
 from release_pipeline.stages.shape import measure_atoms
 
@@ -81,8 +81,11 @@ class Compared:
         return self.original(name).take(pa.array(self.own))
 
 
-def audit_table(compared: Compared, *, streams: Streams, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Every figure of a released table, as evidence keeps it. `streams` gives the random choices of each part by its name."""
+def audit_table(
+    compared: Compared, *, groups: Groups | None, streams: Streams, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
+    `streams` gives the random choices of each part by its name."""
     released, own, policy = compared.released, compared.own, compared.policy
     names = list(policy.noise_columns)
     figures: dict[str, Any] = {"errors_against": SEEN}
@@ -100,7 +103,6 @@ def audit_table(compared: Compared, *, streams: Streams, progress: Callable[[str
     figures |= _measure_columns(compared)
     progress("attacking the released table")
     figures |= _attack(compared, streams)
-    groups = measure_groups(released, policy)
     if groups is not None:
         risk = journalist_risk(released.select(policy.released_quasi), compared.everybody)
         figures["groups"] = {**groups.to_json(), "journalist": risk}

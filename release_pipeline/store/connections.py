@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,6 @@ from threading import Lock
 from traceback import walk_tb
 
 import duckdb
-import pyarrow as pa
 
 from release_pipeline.errors import (
     OutOfRoom,
@@ -35,7 +35,7 @@ from release_pipeline.store.folders import locked
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
 _NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large|max_temp_directory_size", re.IGNORECASE)
-_THEIRS = (duckdb.Error, pa.ArrowException, UnicodeDecodeError, RecursionError)  # the last of what is nested beyond measure
+_OWN = (UnicodeDecodeError, RecursionError)  # of Python; the second of what is nested beyond measure
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -124,8 +124,8 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
     """Turn exceptions of DuckDB and Arrow, which quote the data, into words of our own with at most a line number."""
     try:
         yield
-    except (duckdb.Error, RuntimeError, MemoryError, UnicodeDecodeError, pa.ArrowException) as caught:
-        if not isinstance(caught, _THEIRS) and not _is_of_a_store(caught):
+    except (*_theirs(), RuntimeError, MemoryError, UnicodeDecodeError) as caught:
+        if not isinstance(caught, (*_theirs(), *_OWN)) and not _is_of_a_store(caught):
             raise  # of what is computed while a database is open: it is no fault of the database
         if isinstance(caught, duckdb.InterruptException) or (type(caught) is RuntimeError and str(caught) == "Query interrupted"):
             raise KeyboardInterrupt from None
@@ -182,6 +182,12 @@ def _read_room(caught: Exception, where: str) -> OutOfRoom | None:
     if _NO_SPACE.search(str(caught)):
         return disk_full(where)
     return memory_full(where) if isinstance(caught, duckdb.OutOfMemoryException | MemoryError) else None
+
+
+def _theirs() -> tuple[type[Exception], ...]:
+    """What DuckDB raises, and Arrow if it was imported: a registry does without, and then nothing of it can be raised."""
+    arrow = sys.modules.get("pyarrow")
+    return (duckdb.Error,) if arrow is None else (duckdb.Error, arrow.ArrowException)
 
 
 def _is_of_a_store(caught: BaseException) -> bool:

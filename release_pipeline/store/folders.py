@@ -22,6 +22,16 @@ def make_folder(folder: Path, *, mode: int) -> None:
         path.chmod(mode)
 
 
+def make_vault(vault: Path) -> None:
+    """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
+    vault.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if vault.stat().st_mode & 0o077:
+        vault.chmod(0o700)
+    ignore = vault / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+
+
 @contextmanager
 def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Iterator[None]:
     """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.

@@ -16,17 +16,26 @@ import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, replace_database, transaction
-from release_pipeline.store.folders import sync
+from release_pipeline.store.folders import make_vault, sync
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
+KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
+_CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
+
 
 class ReleaseRoom:
-    """The tables and notes of one release. A stage writes its tables and its note in one transaction."""
+    """The tables and notes of one release. A stage writes its tables and its note in one transaction.
+
+    The transaction has the file for itself, so that a column is read, and hashed, once: what is kept of it here is what was
+    hashed, and goes when the table is written anew.
+    """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
+        self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
+        self._contents: dict[str, Mapping[str, str]] = {}
 
     def ingest(self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None) -> RawTable:
         """Replace the table `raw` by what the source delivers."""
@@ -44,10 +53,20 @@ class ReleaseRoom:
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """The table `name`, or some of its columns, in the order in which it was written."""
-        relation = self._connection.table(name)
-        if columns is not None:
-            relation = relation.select(*(duckdb.ColumnExpression(column) for column in columns))
-        return relation.to_arrow_table()
+        wanted = self.columns(name) if columns is None else columns
+        missing = [column for column in wanted if (name, column) not in self._kept]
+        loaded = self._load(name, missing) if missing else {}
+        found = {column: loaded[column] if column in loaded else self._kept[name, column] for column in wanted}
+        for read in (loaded, found):  # those that were asked for are the last ones used
+            self._keep(name, read)
+        return pa.table(found)
+
+    def content(self, name: str, fingerprint: Callable[[pa.ChunkedArray], str]) -> Mapping[str, str]:
+        """The fingerprint of each column of the table `name`, made once until the table is written anew."""
+        if name not in self._contents:
+            columns = sorted(self.columns(name))
+            self._contents[name] = {column: fingerprint(self.read(name, [column]).column(0)) for column in columns}
+        return self._contents[name]
 
     def tables(self) -> set[str]:
         """The tables that there are."""
@@ -94,18 +113,28 @@ class ReleaseRoom:
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
 
+    def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
+        """These columns of a table, and of a small one the others too."""
+        relation = self._connection.table(name)
+        rows, columns = relation.shape
+        others = [] if rows * columns * _CELL > KEPT_BYTES else [name for name in relation.columns if name not in missing]
+        table = relation.select(*(duckdb.ColumnExpression(column) for column in (*missing, *others))).to_arrow_table()
+        return dict(zip(table.column_names, table.columns, strict=True))
+
+    def _keep(self, name: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
+        """Keep these columns as the last ones used, and let go of the first until what is kept is little."""
+        for column, values in columns.items():
+            self._kept.pop((name, column), None)
+            self._kept[name, column] = values
+        held = sum(values.nbytes for values in self._kept.values())
+        while held > KEPT_BYTES:
+            held -= self._kept.pop(next(iter(self._kept))).nbytes
+
     def _drop(self, name: str) -> None:
         self._connection.execute(statement("stages/drop_table", table=name))
-
-
-def make_vault(vault: Path) -> None:
-    """The folder of the confidential side: for its owner alone, and never to be committed to a repository."""
-    vault.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if vault.stat().st_mode & 0o077:
-        vault.chmod(0o700)
-    ignore = vault / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+        self._contents.pop(name, None)
+        for key in [key for key in self._kept if key[0] == name]:
+            del self._kept[key]
 
 
 _ROOMS = RLock()
@@ -190,25 +219,3 @@ def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, 
 def _remove_spilled(file: Path) -> None:
     """Remove what DuckDB spilled beside the file and a killed process left; whoever calls has the file's lock."""
     shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
-
-
-class Exposed:
-    """Who was in which charged release of a population."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection | None) -> None:
-        self._connection = connection
-
-    def count_people(self) -> list[tuple[list[str], int]]:
-        """Lists of releases, and how many people were in exactly those."""
-        return [] if self._connection is None else self._connection.execute(statement("facts/count_people")).fetchall()
-
-
-@contextmanager
-def open_exposed(vault: Path, population: str) -> Iterator[Exposed]:
-    """The exposure of a population, for reading; nobody where it has no vault yet."""
-    file = vault / f"{population}.duckdb"
-    if not file.exists():
-        yield Exposed(None)
-        return
-    with open_database(file, read_only=True) as connection:
-        yield Exposed(connection)

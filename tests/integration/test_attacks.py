@@ -33,8 +33,8 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow import gates, release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.flow.publication.package import TOMBSTONES
 from release_pipeline.flow.publication.publish import list_publishable, publish
+from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.secret_files import Probe

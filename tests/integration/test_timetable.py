@@ -25,11 +25,10 @@ from release_pipeline.flow.timetable import (
     Tick,
     arrival,
     describe_late,
-    describe_timetable,
-    next_release,
     note_policies,
     tick,
 )
+from release_pipeline.flow.upcoming import describe_timetable, next_release
 from release_pipeline.policy.periods import name_period
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.registry import ReleaseId

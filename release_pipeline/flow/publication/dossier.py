@@ -25,6 +25,7 @@ from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
 from release_pipeline.flow.publication.package import package_is_whole
+from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT

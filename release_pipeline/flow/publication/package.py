@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
-from release_pipeline.flow.sums import hash_of_file, is_whole, read_sums, write_sums
+from release_pipeline.flow.publication.published import SIGNATURE
+from release_pipeline.flow.sums import hash_of_file, read_sums, write_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.report.public import (
@@ -23,9 +23,7 @@ from release_pipeline.report.public import (
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import make_folder, sync
 
-SIGNATURE = "SHA256SUMS.sig"
 CARD = "privacy-card.json"
-TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
 Sign: TypeAlias = Callable[[str], dict[str, Any]]  # a signed statement about the hash of the package
 
 
@@ -78,21 +76,3 @@ def place_package(built: Path, folder: Path) -> None:
         sync(folder.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-def package_is_whole(folder: Path, standing: Standing) -> bool:
-    """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
-    retracted."""
-    signature = folder / SIGNATURE
-    if not signature.is_file() or signature.read_bytes() != write_statement(standing.package_signed).encode():
-        return False
-    retracted = standing.state == RETRACTED
-    if retracted and any(folder.glob("data.*")):
-        return False
-    away = ("data.csv", "data.parquet") if retracted else ()
-    return is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
-
-
-def tombstone_files() -> list[str]:
-    """What may be in a package and not in its list of sums, for it came later."""
-    return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md")]

@@ -19,14 +19,16 @@ from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.facts import note_facts, read_facts
 from release_pipeline.flow.files import read_table
 from release_pipeline.flow.policies import policy_of, read_caps
-from release_pipeline.flow.publication.package import build_package, package_is_whole, place_package
+from release_pipeline.flow.publication.package import build_package, place_package
 from release_pipeline.flow.publication.public_view import build_view
+from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.series import forget_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, PUBLISHING, Standing, check_move, move, read_standings, standing_of
 from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.tables import read_table
 from release_pipeline.flow.trust.approvals import find_approval, valid_approvers
 from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.trust.members import Trust, need_trust

@@ -9,7 +9,8 @@ from pathlib import Path
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.policies import policy_of, read_caps
-from release_pipeline.flow.publication.package import CARD, TOMBSTONES, package_is_whole
+from release_pipeline.flow.publication.package import CARD
+from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing, read_standings
 from release_pipeline.flow.sums import SUMS, is_whole

@@ -11,7 +11,7 @@ from typing import Any
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import PUBLIC, clear_partials, write_text
-from release_pipeline.flow.publication.package import TOMBSTONES
+from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, move, read_standings, standing_of

@@ -9,7 +9,7 @@ from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.evidence import MapFigures, load_evidence
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, list_standings
+from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.policy import Policy
 from release_pipeline.store.ledger import list_charges
@@ -22,9 +22,8 @@ def tell_surroundings(site: Site, policy: Policy, release: ReleaseId) -> dict[st
     """What the page says beside the release itself: the candidates of the policy that were charged before it and are there now,
     and the budget as it was with its own charge. Asked once, when the release is audited first, and kept; no clock is in it.
     """
-    standings = list_standings(site)
     with site.open_registry(read_only=True) as registry:
-        charges = list_charges(registry)
+        standings, charges = read_standings(registry.events), list_charges(registry)
     charges = charges[: 1 + next(place for place, charge in enumerate(charges) if charge.id == release)]
     account = open_account(read_caps(site), policy, charges)
     steps = [

@@ -13,7 +13,7 @@ from release_pipeline.flow.exposure import Exposure, read_exposure
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_standings
-from release_pipeline.flow.timetable import MOST_TOLD, describe_timetable, next_releases
+from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Hash, Moment, to_json
 from release_pipeline.policy.loss import Account, Loss, depends_on_records

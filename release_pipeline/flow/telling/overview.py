@@ -13,12 +13,12 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.evidence import MapFigures, load_evidence
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
-from release_pipeline.flow.publication.package import package_is_whole
+from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, list_standings, read_standings
 from release_pipeline.flow.sums import is_whole
-from release_pipeline.flow.timetable import describe_due, next_releases
 from release_pipeline.flow.trust.approvals import check_may_run
+from release_pipeline.flow.upcoming import describe_due, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
 from release_pipeline.policy.documents import INNER, EpsilonView, Hash, Moment, to_json, view_epsilon

@@ -16,7 +16,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.flow.telling.ledger import Ledger, read_ledgers
 from release_pipeline.flow.telling.overview import Line, list_releases
-from release_pipeline.flow.timetable import words_of
+from release_pipeline.flow.upcoming import words_of
 from release_pipeline.policy import Policy
 from release_pipeline.report.status import (
     PopulationView,

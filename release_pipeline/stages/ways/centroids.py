@@ -21,6 +21,7 @@ from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Compared, Streams, audit_table
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
+from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.suppress import suppress_table
 from release_pipeline.stages.ways.merging import Ints, Numbers, merge_evidence, merge_expected
 from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed, describe_scales
@@ -95,13 +96,15 @@ class CentroidWay:
             refusal = f"{done.share:.1%} of the records would have to be suppressed, and at most {percent(rule.at_most)} may be."
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
-    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+    def audit(
+        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
         """What `audit_table` measures. Of quasi-identifiers that are replaced by centroids nobody has a list of others."""
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
         is_kept = all(name in kept for name in quasi)
         everybody = read("records", quasi) if quasi and is_kept else released.select(quasi)
         compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody)
-        return audit_table(compared, streams=streams, progress=progress)
+        return audit_table(compared, groups=groups, streams=streams, progress=progress)
 
     def _stored(self, name: str, statistics: pa.Table, membership: pa.Table) -> Statistics:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""

@@ -34,6 +34,7 @@ from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import Compared, Streams, audit_table, link_within, round_figures
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.suppress import encode, group_sizes
 from release_pipeline.stages.ways.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
 from release_pipeline.stages.ways.way import (
@@ -231,7 +232,9 @@ class ClassWay:
             table = table.set_column(table.column_names.index(name), name, labels)
         return table
 
-    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+    def audit(
+        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
         """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
         names = list(self.policy.noise_columns)
         own, group = released.column(RECORD).to_numpy(), self._groups(read)
@@ -241,7 +244,7 @@ class ClassWay:
         kept = {name: read("records", [name]).column(0).take(pa.array(members)) for name in self.policy.kept_columns}
         everybody = pa.table({name: kept[name] if name in kept else labels.column(name) for name in self.policy.released_quasi})
         compared = Compared(self.policy, read, released, own, everybody)
-        figures = audit_table(compared, streams=streams, progress=progress)
+        figures = audit_table(compared, groups=groups, streams=streams, progress=progress)
         relative = {name: _or_none(_relative_error(compared.seen(name)[own], released.column(name).to_numpy())) for name in names}
         place = np.full(len(group), -1, dtype=np.intp)
         place[members] = np.arange(len(members))

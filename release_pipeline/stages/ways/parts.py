@@ -17,6 +17,7 @@ from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.ways.centroids import CentroidWay
 from release_pipeline.stages.ways.classes import ClassWay
 from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, unite_classes
@@ -119,10 +120,12 @@ class PartedClassWay:
         done = self.way.suppress(own, _renumber_back(masked, rows))
         return replace(done, table=_renumber(done.table, rows))
 
-    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+    def audit(
+        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
         rows, own = self._released(read)
-        return self.way.audit(own, _renumber_back(released, rows), streams=streams, progress=progress)
+        return self.way.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
 
     @property
     def _parts(self) -> _Parts:
@@ -208,11 +211,13 @@ class PartedWay:
         """As the method does: small groups of kept columns in the table as it leaves."""
         return self.way.suppress(read, masked)
 
-    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
+    def audit(
+        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
         own = _Cache(read).within(rows, {})
-        return self.way.audit(own, _renumber_back(released, rows), streams=streams, progress=progress)
+        return self.way.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
 
     @property
     def _parts(self) -> _Parts:

@@ -17,6 +17,7 @@ from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.noise import Context
 from release_pipeline.stages.audit import Read, Streams
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.measures.groups import Groups
 
 RECORD = f"{OURS}_record"  # the row number of a record in source order, never released
 CLASS = f"{OURS}_class"  # the class of a record, never released
@@ -91,6 +92,9 @@ class Way(Protocol):
         """What of the masked records may be released."""
         ...
 
-    def audit(self, read: Read, released: pa.Table, *, streams: Streams, progress: Progress) -> dict[str, Any]:
-        """Figures of utility and risk against the original: internal. `streams` gives random choices by their purpose."""
+    def audit(
+        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
+        """Figures of utility and risk against the original: internal. `groups`: those of the released table, measured before;
+        `streams` gives random choices by their purpose."""
         ...

@@ -17,7 +17,7 @@ from release_pipeline.analyst import Facts, NoHonestAnswer, Release, explain_kit
 from release_pipeline.analyst.facts import ColumnFacts
 from release_pipeline.analyst.laws import variance_of
 from release_pipeline.errors import InvalidArgument, InvalidType, ReleasePipelineError, WrongUsage
-from release_pipeline.flow.publication.package import TOMBSTONES
+from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.privacy import mask_column
 from release_pipeline.privacy.sensitivity import scales_for
 from tests.unit.analyst.cards import make_card, make_facts, noise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -578,3 +579,102 @@ def test_an_error_caught_inside_the_block_leaves_registry_and_kept_head_agreed(p
         add_and_catch()
     assert kept.head == head
     assert read_events(path, kept) == events
+
+
+# what this process has verified before
+
+
+@dataclasses.dataclass
+class Counting(Kept):
+    """Counts the seals that were asked for: one for each event that is verified."""
+
+    seals: int = 0
+
+    def seal(self, digest: str) -> str:
+        """As ever."""
+        self.seals += 1
+        return super().seal(digest)
+
+
+def test_the_chain_is_verified_once(path: Path) -> None:
+    """In the next openings only what came after: beside it, one seal shows that the key is the same."""
+    kept = Counting()
+    write_events(path, kept, 6)
+    asked: list[int] = []
+    for _ in range(3):
+        kept.seals = 0
+        assert len(read_events(path, kept)) == 6
+        asked.append(kept.seals)
+    assert asked == [6, 1, 1]
+    write_events(path, kept, 2)
+    kept.seals = 0
+    assert len(read_events(path, kept)) == 8
+    assert kept.seals == 3
+
+
+def test_what_was_verified_reads_as_if_it_were_verified_now(path: Path) -> None:
+    kept = Kept()
+    write_events(path, kept, 6, apart=True)
+    before = read_events(path, kept)
+    assert read_events(path, kept) == before
+    assert [(event.hash, json.loads(event.body)["content"]) for event in before] == [
+        (digest_of(event.body), event.content) for event in before
+    ]
+
+
+@pytest.mark.parametrize("number", [1, 3, 6])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "body = replace(body, 'kind', 'sort')",
+        "hash = translate(hash, '0123456789', '1234567890')",
+        "seal = translate(seal, '0123456789', '1234567890')",
+        "number = number + 1000",
+    ],
+)
+def test_what_was_verified_and_then_changed_is_found_out(path: Path, number: int, change: str) -> None:
+    kept = Kept()
+    write_events(path, kept, 6)
+    read_events(path, kept)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"UPDATE events SET {change} WHERE number = {number}")  # noqa: S608
+    for _ in range(2):  # nor is it taken for verified afterwards
+        with pytest.raises(RegistryChanged):
+            read_events(path, kept)
+
+
+def test_what_was_verified_under_another_key_is_not(path: Path) -> None:
+    kept = Kept()
+    write_events(path, kept)
+    read_events(path, kept)
+    with pytest.raises(RegistryChanged, match="its seal is not of the vault's key"):
+        read_events(path, Kept(kept.head, key=b"another key"))
+
+
+def test_an_event_that_was_given_up_is_not_known(path: Path) -> None:
+    kept = Kept()
+    write_events(path, kept, 3)
+    before = read_events(path, kept)
+    with contextlib.suppress(ZeroDivisionError), open_registry(path, keeper=kept) as registry:
+        registry.add("given up")
+        raise ZeroDivisionError
+    assert read_events(path, kept) == before
+    with open_registry(path, keeper=kept) as registry:
+        registry.add("another")
+    assert [event.kind for event in read_events(path, kept)] == [*(event.kind for event in before), "another"]
+
+
+def test_two_registries_are_not_taken_for_each_other(path: Path) -> None:
+    """Nor an older copy that begins like it."""
+    kept, other = Kept(), Kept()
+    write_events(path, kept, 2)
+    older = path.with_name("older.duckdb")
+    shutil.copy(path, older)
+    other.head = kept.head
+    write_events(path, kept, 2)
+    for _ in range(2):
+        assert len(read_events(path, kept)) == 4
+        assert len(read_events(older, other)) == 2
+    shutil.copy(older, path)
+    with pytest.raises(RegistryChanged, match="an older copy put back"):
+        read_events(path, kept)

@@ -1,0 +1,30 @@
+"""What a published package is, and may have become: its signature, and the tombstones beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
+from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.trust.keys import write_statement
+
+SIGNATURE = "SHA256SUMS.sig"
+TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
+
+
+def package_is_whole(folder: Path, standing: Standing) -> bool:
+    """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
+    retracted."""
+    signature = folder / SIGNATURE
+    if not signature.is_file() or signature.read_bytes() != write_statement(standing.package_signed).encode():
+        return False
+    retracted = standing.state == RETRACTED
+    if retracted and any(folder.glob("data.*")):
+        return False
+    away = ("data.csv", "data.parquet") if retracted else ()
+    return is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
+
+
+def tombstone_files() -> list[str]:
+    """What may be in a package and not in its list of sums, for it came later."""
+    return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md")]

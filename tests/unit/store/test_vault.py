@@ -1,0 +1,133 @@
+"""A room of the vault: what a stage has read is read once, and never served when it was written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.errors import StoreError
+from release_pipeline.flow.content import content_of
+from release_pipeline.store import vault
+from release_pipeline.store.vault import ReleaseRoom, open_room
+
+ROWS = 500
+SMALL = pa.table(
+    {
+        "town": pa.array([None if i % 7 == 0 else f"town {i % 5}" for i in range(ROWS)]),
+        "income": pa.array([float("nan") if i % 11 == 0 else i / 2 for i in range(ROWS)]),
+        "age": pa.array(np.arange(ROWS) % 90),
+    }
+)
+OTHER = pa.table({"town": ["elsewhere"], "income": [1.5]})
+COLUMN = 8 * ROWS  # bytes of a column of numbers
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[ReleaseRoom]:
+    """A room with one table."""
+    with opened(tmp_path) as room:
+        room.write("records", SMALL)
+        yield room
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[ReleaseRoom]:
+    """The room of a release."""
+    with open_room(folder / "vault", "folk", "people/1/r1") as room:
+        yield room
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The columns of every read from the database."""
+    found: list[tuple[str, ...]] = []
+    load = ReleaseRoom._load
+
+    def counted(self: ReleaseRoom, name: str, missing: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+        columns = dict(load(self, name, missing))
+        found.append(tuple(columns))
+        return columns
+
+    monkeypatch.setattr(ReleaseRoom, "_load", counted)
+    return found
+
+
+@pytest.mark.parametrize("kept", [0, COLUMN, 2 * COLUMN, 1 << 20])
+def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseRoom, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vault, "KEPT_BYTES", kept)
+    for columns in (["income"], None, ["age", "town"], ["town"], ["income", "age"], None):
+        wanted = SMALL if columns is None else SMALL.select(columns)
+        found = room.read("records", columns)
+        assert found.column_names == wanted.column_names
+        for name in wanted.column_names:
+            assert found.column(name).type == wanted.column(name).type
+            assert [repr(entry) for entry in found.column(name).to_pylist()] == [
+                repr(entry) for entry in wanted.column(name).to_pylist()
+            ]
+
+
+def test_a_small_table_is_read_once(room: ReleaseRoom, loads: list[tuple[str, ...]]) -> None:
+    for columns in (["income"], ["town"], None):
+        room.read("records", columns)
+    content_of(room, "records")
+    assert [sorted(columns) for columns in loads] == [["age", "income", "town"]]
+
+
+def test_of_a_large_table_only_what_is_asked_for_is_read(
+    room: ReleaseRoom, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no more of it is held than may be kept: the columns that were used last."""
+    monkeypatch.setattr(vault, "KEPT_BYTES", 2 * COLUMN + 200)
+    room.write("numbers", pa.table({name: pa.array(np.arange(ROWS)) for name in "abc"}))
+    for column in "abacab":
+        room.read("numbers", [column])
+        assert sum(values.nbytes for values in room._kept.values()) <= vault.KEPT_BYTES
+    assert loads == [("a",), ("b",), ("c",), ("b",)]
+
+
+def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseRoom) -> None:
+    before = room.read("records"), dict(content_of(room, "records"))
+    room.write("records", OTHER)
+    assert room.read("records").equals(OTHER)
+    assert content_of(room, "records") != before[1]
+    room.write("records", SMALL)
+    assert dict(content_of(room, "records")) == before[1]
+    room.drop(["records"])
+    with pytest.raises(duckdb.Error):
+        room.read("records")
+    with pytest.raises(duckdb.Error):
+        content_of(room, "records")
+
+
+def test_of_two_tables_one_is_not_taken_for_the_other(room: ReleaseRoom) -> None:
+    room.read("records")
+    room.write("masked", OTHER)
+    assert room.read("masked").equals(OTHER)
+    room.write("masked", SMALL)
+    assert content_of(room, "masked") == content_of(room, "records")
+
+
+def test_a_column_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None:
+    with opened(tmp_path) as room:
+        room.write("records", SMALL)
+    with pytest.raises(StoreError, match="cannot be read"), opened(tmp_path) as room:
+        room.read("records", ["wealth"])
+
+
+def test_the_next_room_reads_what_lies_there_then(tmp_path: Path) -> None:
+    """Nothing is taken over from one stage to the next."""
+    with opened(tmp_path) as room:
+        room.write("records", SMALL)
+        before = dict(content_of(room, "records"))
+    with opened(tmp_path) as room:
+        room._connection.execute("UPDATE records SET age = age + 1 WHERE rowid = 0")
+    with opened(tmp_path) as room:
+        assert room.read("records", ["age"]).column(0)[0].as_py() == 1
+        after = content_of(room, "records")
+    assert {name for name in before if before[name] != after[name]} == {"age"}
