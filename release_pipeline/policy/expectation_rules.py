@@ -88,7 +88,7 @@ def _kinds(name: str, rule: Expectation, columns: Columns) -> Iterator[Problem]:
         for path, column in _named(rule):
             if column in columns and not (_may_be_dates if dates else _may_be_numbers)(columns[column]):
                 what = f"'{column}' is not a column of {'dates' if dates else 'numbers'}, as it is declared."
-                yield (*here, *path), what, "Name another one." if dates else "Name another one, or read_as: dates if they are such."
+                yield (*here, *path), what, "Name another one, or change read_as." if "compare" in path else "Name another one."
     elif isinstance(rule, Condition):
         column, entries = rule.given
         yield from _entries((*here, *_given_path(rule)), column, columns.get(column), entries)

@@ -6,7 +6,8 @@ put on a grid. Where a column that it compares is missing, a record does not bre
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -27,7 +28,7 @@ from release_pipeline.policy.scalars import Category, Exact, Frozen, Name, Perce
 
 def _one_or_more(value: Any) -> Any:
     """A single entry is a list of one."""
-    return value if isinstance(value, list | tuple | dict) else [value]
+    return cast(Any, value) if isinstance(value, list | tuple | dict) else [value]
 
 
 def _count_or_share(value: Any) -> str:
@@ -204,7 +205,7 @@ KINDS: dict[str, type[Comparison | Total | Unique | Condition]] = {
 def _says_something(value: Any) -> Any:
     if isinstance(value, dict) and not KINDS.keys() & cast(dict[str, Any], value).keys():
         raise ValueError(f"must say what is expected, with one of {', '.join(KINDS)}")
-    return value
+    return cast(Any, value)
 
 
 def _kind(value: Any) -> str:
@@ -232,7 +233,26 @@ def known_keys(value: Any) -> list[str]:
     return list(KINDS) if model is None else list(model.model_fields)
 
 
-def describe_expectations(expected: dict[str, Expectation]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class ExpectationView:
+    """A rule of the steward about the records."""
+
+    name: Annotated[str, "its name in the policy"]
+    rule: Annotated[str, "what it says, in words"]
+    columns: Annotated[tuple[str, ...], "the columns that it is about"]
+    at_most: Annotated[str, "how many records may break it: a number, or a percentage of all"]
+    why: Annotated[str | None, "why it is expected, if the policy says so"]
+
+
+def view_expectations(expected: Mapping[str, Expectation]) -> Iterator[ExpectationView]:
+    """Each rule for a script."""
+    for name, rule in expected.items():
+        share = isinstance(rule.at_most, Decimal)
+        at_most = f"{decimal_text(Decimal(rule.at_most) * 100)}%" if share else str(rule.at_most)
+        yield ExpectationView(name, rule.words, tuple(dict.fromkeys(rule.columns)), at_most, rule.why)
+
+
+def describe_expectations(expected: Mapping[str, Expectation]) -> Iterator[str]:
     """Each rule in a line: its name, what it says, how many records may break it, and why."""
     for name, rule in expected.items():
         why = f" ({rule.why})" if rule.why else ""

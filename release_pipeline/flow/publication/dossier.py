@@ -153,6 +153,7 @@ def _describe_diffs(policies: Sequence[Policy]) -> Iterator[str]:
 def _tell_checks(evidence: Mapping[str, Any], standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
     return {
         "checks_passed": evidence["checks_passed"],
+        **({"expectations": evidence["expectations"]} if "expectations" in evidence else {}),
         "gates": evidence["gates"],
         "warnings": evidence["warnings"],
         "approved_by": standing.approvers,

@@ -117,6 +117,14 @@ def _met_before(policy: Policy, facts: Mapping[str, Any], evidence: Mapping[str,
         if name in evidence.get("clamping", {}):
             share = evidence["clamping"][name]["share"]
             yield GateView(f"share of records of {name} clamped", share, float(limit), False, share <= float(limit), COUNTED)
+    yield from _expected_of_data(evidence)
+
+
+def _expected_of_data(evidence: Mapping[str, Any]) -> Iterator[GateView]:
+    """What the steward expected of the records as they came."""
+    for name, judged in evidence.get("expectations", {}).items():
+        broken, allowed = judged["broken"], judged["at_most"]
+        yield GateView(f"records that break the expectation {name}", broken, allowed, False, broken <= allowed, COUNTED)
 
 
 def _view_gate(gate: Gate) -> GateView:

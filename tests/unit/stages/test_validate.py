@@ -104,7 +104,7 @@ def test_expectations_are_never_more_lenient_than_counts(monkeypatch: pytest.Mon
 
 
 def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only family, column, fact and count reach it."""
+    """Only family, column, fact, count and what is allowed reach it."""
     import great_expectations  # noqa: F401  before pandas is watched
     import pandas as pd
 
@@ -120,7 +120,7 @@ def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeyp
         judge_expectations(one_each(types=3))
     assert frames
     assert not any("column income: types" in frame.to_string() for frame in frames)
-    assert list(frames[0].columns) == ["family", "column", "fact", "count"]
+    assert list(frames[0].columns) == ["family", "column", "fact", "count", "at_most"]
 
 
 def test_nothing_deprecated_of_great_expectations_is_used() -> None:
