@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
+from pathlib import Path
 
 import pytest
 
@@ -273,3 +275,17 @@ def test_the_family_is_asked_for_where_there_are_rules() -> None:
     """Eight families, and one more that cannot be left out then."""
     assert list(families_of(load(""))) == list(FAMILIES)
     assert list(families_of(load())) == [*FAMILIES, EXPECTATIONS]
+
+
+def test_the_example_of_the_documentation_is_a_policy() -> None:
+    """What docs/policy.md shows is accepted as it stands there."""
+    page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
+    _, _, rest = page.partition("\n    expect:\n")
+    lines = list(takewhile(lambda line: line.startswith("      "), rest.splitlines()))
+    assert len(lines) > 5
+    names = "left came tax income wages benefits visit rent tenure status age_group".split()
+    dropped = "".join(f"  {name}: {{role: confidential, do: drop}}\n" for name in names if name not in ("left", "came", "rent"))
+    text = "".join(line for line in POLICY.splitlines(keepends=True) if not line.startswith("  tenure:"))
+    text = text.replace("drop: [remark]\n", f"{dropped}drop: [remark]\nexpect:\n") + "\n".join(lines)
+    policy = parse_policy(text, name="people.yaml")
+    assert len(policy.expect) == len(lines)
