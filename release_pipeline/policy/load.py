@@ -364,6 +364,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
         case "literal_error" if where == ("protect", "method"):
             return f"{got} is not a method.", f"Allowed: {', '.join(METHODS)}."
         case "literal_error":
+            name = next((str(step) for step in reversed(where) if isinstance(step, str)), name)  # not the place in a list
             return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."

@@ -216,6 +216,7 @@ def test_change_of_a_rule_is_told_in_words() -> None:
         ("{unique: [rooms], at_most: 100%}", "expect.rule.at_most: '100%': would let every record break it."),
         ("{unique: [rooms], at_most: -1}", "expect.rule.at_most: '-1' is too small. The least allowed is 0."),
         ("{unique: [rooms], at_most: 0.5}", "expect.rule.at_most: '0.5': must be a percentage from 0% to 100%, like 5%."),
+        ("{compare: [came, above, left]}", "expect.rule.compare.1: 'above' is not allowed for compare. Allowed: '<' or '<='."),
         ("[came, <, left]", "expect.rule: rule must be a mapping."),
     ],
 )
