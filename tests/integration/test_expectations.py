@@ -72,7 +72,7 @@ ODD: tuple[Mapping[str, str], ...] = (  # cells that a rule must make something 
     {"came": " ", "went": "no date"},
     {"came": "2020-01-01", "went": ""},
     {"part": "1001"},
-    {"part": "0x1", "house": "5"},
+    {"part": "0x1", "rent": "7", "house": "7"},
     {"part": "", "house": "5"},
     {"part": "0.1", "rent": "0.5", "house": "0.6"},
     {"part": "0.1", "rent": "0.5", "house": "0.62"},
