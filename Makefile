@@ -11,7 +11,7 @@ help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(READY): requirements.lock pyproject.toml
+$(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "Python 3.11 or later is needed and $(PYTHON) is not that: install it, or name one with 'make PYTHON=python3.12 ...'." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
@@ -20,7 +20,8 @@ $(READY): requirements.lock pyproject.toml
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  --editable . --editable packages/analyst --editable packages/experiments
 	@touch $(READY)
 
 demo: $(READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
@@ -51,7 +52,7 @@ bench: $(READY)  ## measure speed and memory as ratios against named baselines
 
 lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 \
-	  --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
+	  --no-emit-package release-pipeline-analyst --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 
 clean:  ## remove what make made
 	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis

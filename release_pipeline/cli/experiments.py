@@ -9,23 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import PROGRAM, Progress, whole_number
-from release_pipeline.experiments.names import EXPERIMENTS
+from release_pipeline.errors import WrongUsage
 
 ALL = "all"
+INSTALL = "pip install 'release-pipeline[reproduce]'"
 MOST_JOBS = 1024
 
 
 def add_commands(commands: Any) -> None:
-    """Add this command."""
+    """Add this command. Where the experiments are not installed it takes any name, and says what to install."""
+    known = _list_experiments()
     reproduce = commands.add_parser(
         "reproduce",
         help="the papers' experiments: results, pictures, and a page that says which claims hold",
-        description="Experiments: " + "; ".join(f"{name}: {about}" for name, about in EXPERIMENTS.items()) + f"; or {ALL}.",
+        description="Experiments: " + "; ".join(f"{name}: {about}" for name, about in known.items()) + f"; or {ALL}."
+        if known
+        else f"The experiments are not a part of this installation: {INSTALL}",
         epilog="All but prs20 need reference data: what is missing is named, with where it is published. "
         "Exit code 1 if a figure differs from the committed one by more than chance allows.",
     )
     reproduce.add_argument(
-        "experiment", choices=[*EXPERIMENTS, ALL], metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)} or {ALL}"
+        "experiment",
+        choices=[*known, ALL] if known else None,
+        metavar="EXPERIMENT",
+        help=f"{', '.join(known)} or {ALL}" if known else "which one",
     )
     reproduce.add_argument(
         "--data", type=Path, metavar="FOLDER", help="the reference data (default: RELEASE_PIPELINE_REFERENCE_DATA)"
@@ -50,13 +57,27 @@ def add_commands(commands: Any) -> None:
     reproduce.set_defaults(run=_reproduce)
 
 
+def _list_experiments() -> dict[str, str]:
+    """The experiments by name; none where they are not installed."""
+    try:
+        from release_pipeline.experiments.names import EXPERIMENTS
+    except ModuleNotFoundError as missing:
+        if missing.name != "release_pipeline.experiments":
+            raise
+        return {}
+    return EXPERIMENTS
+
+
 def _reproduce(options: argparse.Namespace) -> int:
+    known = _list_experiments()
+    if not known:
+        raise WrongUsage("the experiments are not a part of this installation.", where=options.experiment, remedy=INSTALL)
     from release_pipeline.experiments.reproduce import reproduce
 
     folder = options.output or Path(f"reproduction-{options.experiment}{'-quick' if options.quick else ''}")
     try:
         outcome = reproduce(
-            list(EXPERIMENTS) if options.experiment == ALL else [options.experiment],
+            list(known) if options.experiment == ALL else [options.experiment],
             folder,
             data=options.data,
             quick=options.quick,

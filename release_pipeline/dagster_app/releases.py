@@ -16,7 +16,7 @@ from release_pipeline.dagster_app.runs import parts_of, process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
 from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_room
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
+from release_pipeline.flow.release import EXPECTATIONS, Check, ReleaseFlow, StageResult, families_of, judge_expectations
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.plan import describe_claim
@@ -26,7 +26,7 @@ ZONES = {
     "validated": (
         "restricted",
         {"duckdb", "greatexpectations"},
-        "Only the columns that are released, typed, after eight families of checks on counts.",
+        "Only the columns that are released, typed, after checks on counts, family by family.",
     ),
     "microaggregated": (
         "restricted",
@@ -95,7 +95,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         pool=pool,
         check_specs=[
             dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=words)
-            for family, words in FAMILIES.items()
+            for family, words in families_of(policy).items()
         ]
         + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing and deserves a word.")],
         **spec("validated", "ingested"),
@@ -104,7 +104,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         with opened_flow(context, site, policy) as flow:
             result = flow.validate(judge_expectations)
         for verdict in result.verdicts:
-            counts = [(check.column, check.fact, check.count) for check in verdict.checks]
+            counts = [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
             told = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
@@ -222,14 +222,19 @@ def materialized(
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
 
 
+def count_record(check: Check) -> dict[str, str | int]:
+    """What the UI shows of one check: what was counted, how often, and of a steward's expectation how often it may be."""
+    record: dict[str, str | int] = {"column": check.column, "fact": check.fact, "count": check.count}
+    return record | ({"at_most": check.at_most} if check.family == EXPECTATIONS else {})
+
+
 def check_result(
-    name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[tuple[str, str, int]] | None = None
+    name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[dict[str, str | int]] | None = None
 ) -> dg.AssetCheckResult:
     """A check with its sentences and its counts per column; never a cell."""
     metadata: dict[str, Any] = {"found": " ".join(messages) or "nothing"}
     if counts:
-        rows = [dg.TableRecord({"column": column, "fact": fact, "count": count}) for column, fact, count in counts]
-        metadata["counts"] = dg.MetadataValue.table(rows)
+        metadata["counts"] = dg.MetadataValue.table([dg.TableRecord(dict(record)) for record in counts])
     return dg.AssetCheckResult(check_name=name, asset_key=asset, passed=passed, metadata=metadata)
 
 

@@ -227,6 +227,18 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """How many records broke an expectation of the steward, and how many may."""
+
+    broken: int
+    at_most: int
+
+    def to_json(self) -> dict[str, int]:
+        """As evidence keeps it."""
+        return {"broken": self.broken, "at_most": self.at_most}
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
     original, nothing where gates stopped it before; `figures_of` reads it."""
@@ -241,6 +253,7 @@ class Evidence:
     predecessors: tuple[Predecessor, ...] = ()
     budget: Budget | None = None
     checks_passed: dict[str, int] = field(default_factory=dict[str, int])
+    expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
     warnings: tuple[str, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from release_pipeline.errors import DataRefused
+from release_pipeline.flow.expectations import count_broken
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import DropColumn, GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn, Person
@@ -20,14 +21,14 @@ NO_RELEASES = {"missing": 0, "undeclared": 0}
 
 
 def needed_columns(policy: Policy) -> list[str]:
-    """The columns of the source that are read at all: those that are released, and the person's."""
+    """The columns of the source that are read at all: those that are released, the person's, and those of expectations."""
     return [name for name in policy.columns if is_needed(policy, name)]
 
 
 def is_needed(policy: Policy, name: str) -> bool:
-    """Whether a column is released or says whose record it is."""
+    """Whether a column is released, says whose record it is, or is one that an expectation is about."""
     is_person = isinstance(policy.person, Person) and policy.person.column == name
-    return is_person or policy.columns[name].do != "drop"
+    return is_person or policy.columns[name].do != "drop" or name in policy.expected_columns
 
 
 def release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> ReleaseFilter | None:
@@ -65,7 +66,7 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
             counts[name] = table.count_categories(name, [str(value) for value in column.values], filled=filled)
         elif isinstance(policy.person, Person) and name == policy.person.column:
             counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
-    return Facts(table.count_records(), counts, table.kinds)
+    return Facts(table.count_records(), counts, table.kinds, count_broken(policy, table))
 
 
 def _count_generalised(name: str, column: GeneraliseColumn, table: RawTable) -> dict[str, Mapping[str, int]]:

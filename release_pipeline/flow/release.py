@@ -43,11 +43,13 @@ from release_pipeline.policy.plan import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.checks import (
+    EXPECTATIONS,
     FAMILIES,
     Check,
     check_facts,
     check_release_column,
     check_roles,
+    families_of,
     match_header,
     readable_without,
     warn,
@@ -147,7 +149,7 @@ class ReleaseFlow(ReleaseNotes):
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
         policy = self.policy
         checks, warnings, judged = self.collect_checks()
-        verdicts = judge(checks)
+        verdicts = judge(checks, families_of(policy))
         messages = [message for verdict in verdicts for message in verdict.messages]
         if not all(verdict.passed for verdict in verdicts):
             with self._room() as room:
@@ -177,6 +179,12 @@ class ReleaseFlow(ReleaseNotes):
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
             told = {"records": note["records"], "warnings": list(warnings), "content": keyed, "checks": passed}
+            if policy.expect:
+                told["expectations"] = {
+                    check.fact: {"broken": check.count, "at_most": check.at_most}
+                    for check in checks
+                    if check.family == EXPECTATIONS
+                }
             told["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
             self._write_note(room, "validated", version, tables, **told)
         self.probe.passed("validated")
@@ -379,6 +387,7 @@ class ReleaseFlow(ReleaseNotes):
             "budget": audited["budget"],
             "checks_passed": validated["checks"],
             "warnings": validated["warnings"],
+            **({"expectations": validated["expectations"]} if policy.expect else {}),
         }
         return formats.EVIDENCE.mark(evidence)
 
@@ -417,4 +426,14 @@ class ReleaseFlow(ReleaseNotes):
         return StageResult("masked", drawn["version"], facts)
 
 
-__all__ = ["FAMILIES", "STAGES", "Blocked", "ReleaseFlow", "StageResult", "judge_expectations"]
+__all__ = [
+    "EXPECTATIONS",
+    "FAMILIES",
+    "STAGES",
+    "Blocked",
+    "Check",
+    "ReleaseFlow",
+    "StageResult",
+    "families_of",
+    "judge_expectations",
+]

@@ -13,6 +13,8 @@ from pydantic_core import ErrorDetails
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.policy.documents import Fault
+from release_pipeline.policy.expectations import Expectation
+from release_pipeline.policy.expectations import known_keys as known_keys_of_rule
 from release_pipeline.policy.hierarchies import FORMS, Read, expand, known_keys
 from release_pipeline.policy.model import (
     AnyProtect,
@@ -41,13 +43,15 @@ from release_pipeline.policy.model import (
     Target,
 )
 from release_pipeline.policy.rules import Parts, Problem, find_contradictions
-from release_pipeline.policy.scalars import Name
+from release_pipeline.policy.scalars import Name, Slug
 from release_pipeline.policy.text import Document, Path, read_yaml
 
 MAX_BYTES = 1_000_000
 Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
+_EXPECTATION: TypeAdapter[Any] = TypeAdapter(Expectation)
+_SLUG: TypeAdapter[Any] = TypeAdapter(Slug)
 _PROTECT: TypeAdapter[Any] = TypeAdapter(AnyProtect)
 _PROTECTS: dict[str, type[BaseModel]] = {
     name: model
@@ -205,6 +209,8 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         if key not in raw:
             if info.is_required():
                 problems.append(((), f"'{key}' is missing.", ""))
+        elif key == "expect":
+            valid[key] = _validate_expectations(raw, problems)
         elif key != "columns":
             valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
     columns, names = _validate_columns(raw, problems)
@@ -217,6 +223,7 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         gates=valid.get("gates"),
         audit=valid.get("audit"),
         drop=valid.get("drop") or (),
+        expect=valid.get("expect") or {},
         columns=columns,
         names=names,
         complete=len(columns) == len(names) > 0,
@@ -259,6 +266,19 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
         if found is not None and named is not None:
             columns[name] = found
     return columns, tuple(cast(dict[str, Any], declared))
+
+
+def _validate_expectations(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """The expectations that are valid by themselves."""
+    if not isinstance(raw["expect"], dict):
+        problems.append((("expect",), "expect must be a mapping from names to what is expected.", "Like end-after-start: {...}."))
+        return {}
+    found: dict[str, Any] = {}
+    for name, rule in cast(dict[str, Any], raw["expect"]).items():
+        named = _validate(_SLUG, name, ("expect", name), raw, problems)
+        if (valid := _validate(_EXPECTATION, rule, ("expect", name), raw, problems)) is not None and named is not None:
+            found[name] = valid
+    return found
 
 
 def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, Any], problems: list[Problem]) -> Any:
@@ -344,6 +364,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[s
         case "literal_error" if where == ("protect", "method"):
             return f"{got} is not a method.", f"Allowed: {', '.join(METHODS)}."
         case "literal_error":
+            name = next((str(step) for step in reversed(where) if isinstance(step, str)), name)  # not the place in a list
             return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
             return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
@@ -400,6 +421,8 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
             model = Fill if do == "noise" else MissingCategory
     elif where[:2] == ("audit", "predict") and len(where) == 3:
         model = Target
+    elif where[:1] == ("expect",) and len(where) == 2:
+        return known_keys_of_rule(raw["expect"][where[1]])
     elif where[:1] == ("protect",):
         model = _PROTECTS.get(str(raw["protect"].get("method")), Protect)
     elif where[:1] == ("suppress",) and "quasi_groups_below" not in cast(dict[str, Any], raw["suppress"]):

@@ -28,6 +28,7 @@ from pydantic import (
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.cron import Cron
+from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.hierarchies import HierarchySpec, Intervals
 from release_pipeline.policy.periods import Every, end_of
 from release_pipeline.policy.scalars import (
@@ -518,6 +519,7 @@ class Policy(Frozen):
     protect: AnyProtect
     columns: Annotated[dict[Name, Column], Field(min_length=1)]
     drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
+    expect: dict[Slug, Expectation] = Field(default_factory=dict[str, Expectation])
     suppress: AnySuppress | None = None
     gates: Gates = Gates()
     audit: Audit = Audit()
@@ -682,6 +684,11 @@ class Policy(Frozen):
         return dict.fromkeys(names, CLAMPED_AT_MOST if limit is None else limit)
 
     @property
+    def expected_columns(self) -> frozenset[str]:
+        """The columns that expectations are about, released or not."""
+        return frozenset(column for rule in self.expect.values() for column in rule.columns)
+
+    @property
     def records_per_person(self) -> int:
         """How many records of a release one person may have."""
         return self.person.records_per_release if isinstance(self.person, Person) else 1
@@ -698,6 +705,8 @@ class Policy(Frozen):
         told = self.model_dump(mode="json")
         if self.audit == Audit():  # policies that were approved before there was such a part keep their hash
             del told["audit"]
+        if not self.expect:  # likewise
+            del told["expect"]
         if isinstance(self.protect, ProtectClasses):
             told["protect"]["order"] = list(self.generalised_columns)
         if isinstance(self.protect, ProtectVectors | ProtectAlike):

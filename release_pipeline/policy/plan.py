@@ -17,6 +17,7 @@ import numpy as np
 
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms, warn_of_atoms
 from release_pipeline.policy.documents import OPTIONAL, Exactly, Hash, to_json
+from release_pipeline.policy.expectations import ExpectationView, describe_expectations, view_expectations
 from release_pipeline.policy.loss import (
     count_clusters,
     depends_on_records,
@@ -553,6 +554,9 @@ class PlanView:
         default=None, metadata=OPTIONAL
     )
     columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
+    expectations: Annotated[
+        tuple[ExpectationView, ...] | None, "what the steward expects of the records, and is checked before the charge"
+    ] = field(default=None, metadata=OPTIONAL)
     kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
     generalised: Annotated[tuple[str, ...], "the columns that are released coarser"]
 
@@ -595,6 +599,7 @@ def view_plan(plan: Plan) -> PlanView:
             )
             for part in plan.columns
         ),
+        expectations=tuple(view_expectations(policy.expect)) or None,
         kept=tuple(policy.kept_columns),
         generalised=tuple(policy.generalised_columns),
     )
@@ -688,7 +693,8 @@ def _column_table(plan: Plan) -> Iterator[str]:
     yield f"{'column':<{width}}  {'role':<12}  {'do':<{do}}  what"
     by_name = {part.name: part for part in plan.columns}
     for name, column in plan.policy.columns.items():
-        yield f"{name:<{width}}  {column.role:<12}  {column.do:<{do}}  {_column_words(column, by_name.get(name))}"
+        words = _column_words(column, by_name.get(name), is_read=name in plan.policy.expected_columns)
+        yield f"{name:<{width}}  {column.role:<12}  {column.do:<{do}}  {words}"
     if plan.policy.drop:
         more = count_of(len(plan.policy.drop), "further column")
         yield f"{'':<{width}}  {'':<12}  {'drop':<{do}}  {more}, by name"
@@ -709,9 +715,9 @@ def _before_words(policy: Policy) -> str:
     return ", before order is restored" if policy.consistency == "isotonic" else ""
 
 
-def _column_words(column: Column, part: ColumnPlan | None) -> str:
+def _column_words(column: Column, part: ColumnPlan | None, *, is_read: bool) -> str:
     if isinstance(column, DropColumn):
-        return "read for the rules, never released" if column.role == "identifier" else "never released"
+        return "read for the rules, never released" if is_read or column.role == "identifier" else "never released"
     if isinstance(column, KeepColumn):
         return f"released as it is: one of {len(column.values)} declared values; {column.why}"
     if isinstance(column, GeneraliseColumn):
@@ -764,6 +770,8 @@ def show_figure(number: float) -> str:
 
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
+    for place, words in enumerate(describe_expectations(policy.expect)):
+        yield "" if place else "expect", words
     if policy.suppress:
         yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []

@@ -11,6 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.policy.expectation_rules import find_idle_and_unknown
+from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.model import (
     AnyColumn,
@@ -63,6 +65,7 @@ class Parts:
     audit: Audit | None = None
     columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
     drop: tuple[str, ...] = ()
+    expect: dict[str, Expectation] = field(default_factory=dict[str, Expectation])
     names: tuple[str, ...] = ()
     complete: bool = True  # whether every column is valid
 
@@ -99,6 +102,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
         yield from _noise(parts, parts.protect)
         yield from _partitions(parts, parts.protect)
     yield from _columns(parts)
+    yield from _expectations(parts)
     yield from _suppress(parts)
     yield from _gates(parts)
     yield from _group_gates(parts)
@@ -456,6 +460,13 @@ def _columns(parts: Parts) -> Iterator[Problem]:
             and column.missing.category not in column.values
         ):
             yield (*here, "missing"), "the category for missing entries is not among the values.", "Add it to values."
+
+
+def _expectations(parts: Parts) -> Iterator[Problem]:
+    release_column = parts.source.release_column if parts.source else None
+    yield from find_idle_and_unknown(
+        parts.expect, parts.columns, names=parts.names, dropped=parts.drop, release_column=release_column
+    )
 
 
 def _suppress(parts: Parts) -> Iterator[Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from release_pipeline.policy.hierarchies import Intervals, Listed
@@ -31,17 +31,24 @@ class Facts:
     records: int
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
+    broken: Mapping[str, int] = field(default_factory=dict[str, int])  # by the name of an expectation: records that break it
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must not occur: how often it did, and what to say of it. A release needs `count` 0 everywhere."""
+    """One thing that must not occur more than `at_most` times: how often it did, and what to say of it."""
 
     family: str
     column: str
     fact: str
     count: int
     message: str
+    at_most: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether it occurred too often."""
+        return self.count > self.at_most
 
 
 FAMILIES = {
@@ -54,6 +61,13 @@ FAMILIES = {
     "categories": "Every category is declared, and no column holds one value only.",
     "size": "There are enough records.",
 }
+EXPECTATIONS = "expectations"
+
+
+def families_of(policy: Policy) -> dict[str, str]:
+    """The families of checks that a release of this policy must pass, and what each says."""
+    own = {EXPECTATIONS: "What the steward expects of the records holds: nothing is broken more often than the policy allows."}
+    return FAMILIES | (own if policy.expect else {})
 
 
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
@@ -122,7 +136,7 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         checks += _check_persons(policy.person, facts)
     elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
-    return checks
+    return [*checks, *_check_expectations(facts, policy)]
 
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
@@ -136,11 +150,11 @@ def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
 
 def refusals(checks: Sequence[Check]) -> list[str]:
     """What to say of the checks that found something."""
-    return [check.message for check in checks if check.count]
+    return [check.message for check in checks if check.failed]
 
 
 def warn(facts: Facts, policy: Policy) -> list[str]:
-    """What stops nothing and deserves a word, by the counts: clamped and filled records, heavy ties."""
+    """What stops nothing and deserves a word, by the counts: clamped and filled records, heavy ties, broken rules."""
     warnings: list[str] = []
     for name, column in policy.columns.items():
         if isinstance(column, NoiseColumn):
@@ -150,7 +164,7 @@ def warn(facts: Facts, policy: Policy) -> list[str]:
         elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
             filled = column.missing_entry is not None
             warnings += _warn_of_numbers(name, facts, outside=column.hierarchy.outside, filled=filled)
-    return warnings
+    return [*warnings, *(check.message for check in _check_expectations(facts, policy) if 0 < check.count <= check.at_most)]
 
 
 def warn_of_clamping(taken: Mapping[str, Clamping], policy: Policy) -> list[str]:
@@ -316,6 +330,15 @@ def _check_persons(person: Person, facts: Facts) -> Iterator[Check]:
         f"column {person.column}: {_persons(counts['too_often'])} more than the {person.records_per_release} declared "
         f"record{'s' if person.records_per_release != 1 else ''} (records_per_release).",
     )
+
+
+def _check_expectations(facts: Facts, policy: Policy) -> Iterator[Check]:
+    for name, rule in policy.expect.items():
+        if name in facts.broken:
+            columns, broken = ", ".join(dict.fromkeys(rule.columns)), facts.broken[name]
+            verb = "breaks" if broken == 1 else "break"
+            message = f"expectation {name}: {_records(broken)} {verb} it, and {rule.tolerance} (columns {columns})."
+            yield Check(EXPECTATIONS, columns, name, broken, message, at_most=rule.allowed(facts.records))
 
 
 def _persons(count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.store.connections import source_errors
-from release_pipeline.store.sql import statement
+from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _BLOCK = 64  # of SHA-256, in bytes
@@ -25,6 +25,7 @@ _MACROS = (
     "entry_of_number",
     "entry_of_other",
     "person_of",
+    "instant_of",
 )
 
 
@@ -79,6 +80,55 @@ class RawTable:
         names = {"column": column, "entry": self.entry(column)}
         return self._counts("facts/count_persons", names, {"allowed": allowed})
 
+    def count_out_of_order(
+        self, earlier: str, later: str, *, strictly: bool, read_as: Literal["numbers", "dates"] = "numbers"
+    ) -> int:
+        """Records where `earlier` does not come before `later`."""
+        read = self._number_of if read_as == "numbers" else self._instant_of
+        names = {
+            "earlier_entry": self._entry_of(earlier),
+            "later_entry": self._entry_of(later),
+            "earlier": read(earlier),
+            "later": read(later),
+        }
+        return self._counts("facts/count_out_of_order", names, {"strictly": strictly})["broken"]
+
+    def count_other_sums(self, addends: Sequence[str], total: str, *, step: float, tolerance: int) -> int:
+        """Records where `addends`, in whole steps, are more than so many steps from adding up to `total`."""
+        names = {
+            "entries": [self._entry_of(column) for column in (*addends, total)],
+            "addends": [self._number_of(column) for column in addends],
+            "total": self._number_of(total),
+        }
+        return self._counts("facts/count_other_sums", names, {"step": step, "tolerance": tolerance})["broken"]
+
+    def count_repeated(self, columns: Sequence[str], *, person: str | None = None) -> int:
+        """Records that are like another one in all these columns; the one of persons is compared as persons are."""
+        entries = {column: self._entry_of(column) for column in columns}
+        if person in entries:
+            entries[person] = Applied("person_of", entries[person])
+        return self._counts("facts/count_repeated", {"entries": list(entries.values())}, {})["broken"]
+
+    def count_unmet(
+        self,
+        subject: str,
+        state: Literal["missing", "present", "listed"],
+        other: str,
+        given: Sequence[str] | Sequence[float],
+        *,
+        listed: Sequence[str] | Sequence[float] = (),
+        only: bool = False,
+    ) -> int:
+        """Records where `subject` is not in its state though `other` has one of the `given` entries; with `only`, where it is
+        though `other` has none of them. Lists of numbers are looked for among the column's numbers."""
+        names = {
+            "entry": self._entry_of(subject),
+            "subject": self._read_like(subject, listed),
+            "other": self._read_like(other, given),
+        }
+        values = {"only": only, "state": state, "listed": list(listed), "given": list(given)}
+        return self._counts("facts/count_unmet", names, values)["broken"]
+
     def numbers(self, column: str) -> npt.NDArray[np.float64]:
         """One numeric column in source order; NaN where missing."""
         return self._column("stages/read_numbers", column=column, number=self.number(column)).to_numpy()
@@ -103,11 +153,31 @@ class RawTable:
         """The macro that reads this column as a text entry."""
         return _ENTRY.get(self.kinds[column], "entry_of_other")
 
+    def _entry_of(self, column: str) -> Applied:
+        return Applied(self.entry(column), column)
+
+    def _number_of(self, column: str) -> Applied:
+        """Its number; of what is neither text nor number, what its text says."""
+        return (
+            Applied("number_of_number", column) if self.kinds[column] == "number" else self._from_text("number_of_text", column)
+        )
+
+    def _instant_of(self, column: str) -> Applied:
+        return self._from_text("instant_of", column)
+
+    def _from_text(self, macro: str, column: str) -> Applied:
+        return Applied(macro, self._entry_of(column))
+
+    def _read_like(self, column: str, listed: Sequence[str] | Sequence[float]) -> Applied:
+        return self._number_of(column) if listed and isinstance(listed[0], float) else self._entry_of(column)
+
     def _column(self, name: str, **names: str) -> pa.ChunkedArray:
         with source_errors(self._name):
             return self._connection.sql(statement(name, **names)).to_arrow_table().column("value")
 
-    def _counts(self, name: str, names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, int]:
+    def _counts(
+        self, name: str, names: Mapping[str, Identifier | Sequence[Identifier]], values: Mapping[str, Any]
+    ) -> dict[str, int]:
         with source_errors(self._name):
             result = self._connection.execute(statement(name, **names), dict(values))
             labels = [str(item[0]) for item in result.description or ()]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
 
@@ -16,10 +18,21 @@ class Qualified(str):
     __slots__ = ()
 
 
-def statement(name: str, **identifiers: str | Sequence[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A macro applied to a column, or to another macro of it."""
+
+    macro: str
+    to: str | Applied
+
+
+Identifier: TypeAlias = str | Applied
+
+
+def statement(name: str, **identifiers: Identifier | Sequence[Identifier]) -> str:
     """The statement in sql/`name`.sql with its {{placeholders}} replaced by quoted identifiers; all of them, and no other.
 
-    A sequence of names becomes a list with commas.
+    A sequence of names becomes a list with commas; an applied macro has its column in brackets.
     """
     text = _load(name)
     wanted = set(_PLACEHOLDER.findall(text))
@@ -33,10 +46,12 @@ def quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _quote(names: str | Sequence[str]) -> str:
+def _quote(names: Identifier | Sequence[Identifier]) -> str:
+    if isinstance(names, Applied):
+        return f"{quote_identifier(names.macro)}({_quote(names.to)})"
     if isinstance(names, Qualified):
         return ".".join(quote_identifier(part) for part in names.split("."))
-    return quote_identifier(names) if isinstance(names, str) else ", ".join(quote_identifier(name) for name in names)
+    return quote_identifier(names) if isinstance(names, str) else ", ".join(_quote(name) for name in names)
 
 
 @lru_cache

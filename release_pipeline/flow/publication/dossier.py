@@ -24,7 +24,6 @@ from release_pipeline.flow.evidence import EVIDENCE, Evidence, load_evidence
 from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
-from release_pipeline.flow.publication.package import package_is_whole
 from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.publication.software import find_commit, list_versions, read_lock
 from release_pipeline.flow.publication.verification import write_events
@@ -153,8 +152,10 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
 
 
 def _tell_checks(evidence: Evidence, standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
+    expectations = {name: judged.to_json() for name, judged in evidence.expectations.items()}
     return {
         "checks_passed": evidence.checks_passed,
+        **({"expectations": expectations} if expectations else {}),
         "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
         "warnings": list(evidence.warnings),
         "approved_by": standing.approvers,

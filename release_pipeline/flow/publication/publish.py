@@ -17,7 +17,6 @@ from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.facts import note_facts, read_facts
-from release_pipeline.flow.files import read_table
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, place_package
 from release_pipeline.flow.publication.public_view import build_view

@@ -108,6 +108,14 @@ def _met_before(policy: Policy, evidence: Evidence) -> Iterator[GateView]:
         if name in evidence.clamping:
             share = evidence.clamping[name].share
             yield GateView(f"share of records of {name} clamped", share, float(limit), False, share <= float(limit), COUNTED)
+    yield from _expected_of_data(evidence)
+
+
+def _expected_of_data(evidence: Evidence) -> Iterator[GateView]:
+    """What the steward expected of the records as they came."""
+    for name, judged in evidence.expectations.items():
+        is_met = judged.broken <= judged.at_most
+        yield GateView(f"records that break the expectation {name}", judged.broken, judged.at_most, False, is_met, COUNTED)
 
 
 def _view_gate(gate: Gate) -> GateView:

@@ -42,8 +42,8 @@ retain: 90 days
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
-    "Known: policy, steward, population, source, person, releases, protect, columns, drop, suppress, gates, audit, review, "
-    "publish, retain."
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, expect, suppress, gates, audit, "
+    "review, publish, retain."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
 TWO = '["1", "2"]'

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from release_pipeline.stages import validate
-from release_pipeline.stages.checks import FAMILIES, Check
-from release_pipeline.stages.validate import Judge, judge_counts, judge_expectations
+from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Check
+from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from tests.integration.sites import GX_WARNINGS
 
 pytestmark = GX_WARNINGS
@@ -60,6 +60,27 @@ def test_empty_list_fails_everything(judge: Judge) -> None:
     assert all(verdict.messages for verdict in verdicts)
 
 
+@BOTH
+def test_what_is_allowed_passes_and_one_more_fails(judge: Judge) -> None:
+    """A family of its own, asked for by name; up to `at_most` of each of its checks, each by itself."""
+    families = [*FAMILIES, EXPECTATIONS]
+
+    def verdict(*counts: int) -> Verdict:
+        own = [
+            Check(EXPECTATIONS, "a, b", f"rule-{i}", count, f"{count} break rule-{i}.", 3 * i) for i, count in enumerate(counts)
+        ]
+        verdicts = judge([*one_each(), *own], families)
+        assert [one.family for one in verdicts] == families
+        assert all(one.passed for one in verdicts[:-1])
+        return verdicts[-1]
+
+    assert verdict(0, 3, 6).passed
+    assert verdict(0, 3, 6).messages == ()
+    assert (verdict(1, 0, 0).passed, verdict(1, 0, 0).messages) == (False, ("1 break rule-0.",))
+    assert (verdict(0, 4, 7).passed, verdict(0, 4, 7).messages) == (False, ("4 break rule-1.", "7 break rule-2."))
+    assert (verdict().passed, verdict().messages) == (False, (f"nothing of the family {EXPECTATIONS} was checked.",))
+
+
 @pytest.mark.slow
 def test_both_judges_agree_on_random_checks() -> None:
     """The same verdicts in every part, on checks in any order, with several, one or none of a family."""
@@ -67,8 +88,8 @@ def test_both_judges_agree_on_random_checks() -> None:
     failed = 0
     for _ in range(8):
         checks = [
-            Check(numbers.choice(list(FAMILIES)), f"c{i}", "fact", numbers.choice([0, 0, 0, 0, 1, 7]), f"c{i}: found.")
-            for i in range(numbers.randrange(5, 40))
+            Check(family, f"c{i}", "fact", numbers.choice([0, 0, 0, 0, 1, 7]), f"c{i}: found.", numbers.choice([0, 0, 1, 6]))
+            for i, family in enumerate(numbers.choices(list(FAMILIES), k=numbers.randrange(5, 40)))
         ]
         plain = judge_counts(checks)
         assert judge_expectations(checks) == plain
@@ -106,7 +127,7 @@ def test_expectations_are_never_more_lenient_than_counts(monkeypatch: pytest.Mon
 
 
 def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only family, column, fact and count reach it."""
+    """Only family, column, fact, count and what is allowed reach it."""
     import great_expectations  # noqa: F401  before pandas is watched
     import pandas as pd
 
@@ -122,7 +143,7 @@ def test_table_that_great_expectations_judges_has_counts_and_no_sentence(monkeyp
         judge_expectations(one_each(types=3))
     assert frames
     assert not any("column income: types" in frame.to_string() for frame in frames)
-    assert list(frames[0].columns) == ["family", "column", "fact", "count"]
+    assert list(frames[0].columns) == ["family", "column", "fact", "count", "at_most"]
 
 
 def test_nothing_deprecated_of_great_expectations_is_used() -> None:
