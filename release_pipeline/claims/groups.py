@@ -15,7 +15,7 @@ import pyarrow as pa
 from release_pipeline.claims.trials import release_tables
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import SuppressClasses
+from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.class_noise import confidence_width
 from release_pipeline.stages.ways import CLASS, RECORD
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import list_losses, release_loss, table_is_covered
-from release_pipeline.policy.model import ProtectAlike, ProtectClasses, Suppress, SuppressClasses
+from release_pipeline.policy.loss import list_losses, release_loss
+from release_pipeline.policy.options import KEpsilonOptions, MdavOptions
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
 
 Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals"]
 NANO = 1e9
@@ -35,9 +36,9 @@ def list_promises(policy: Policy) -> list[Promise]:
 
 def _of_noise(policy: Policy) -> Iterator[Promise]:
     names, protect = tuple(policy.noise_columns), policy.protect
-    if isinstance(protect, ProtectAlike):
+    if isinstance(protect, MdavOptions):
         return
-    if isinstance(protect, ProtectClasses):
+    if isinstance(protect, KEpsilonOptions):
         yield from _of_records(policy, protect, names)
         return
     people = policy.records_per_person
@@ -67,20 +68,20 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
             yield Promise("the lists of all columns, by the wider bound", "lists", definition, names, bound / NANO)
     elif len(names) > 1:
         yield Promise("the lists of all columns", "lists", definition, names, total)
-    if table_is_covered(policy):
+    if policy.covers_table:
         yield Promise("the whole table", "rows", definition, names, total)
 
 
 def _of_vectors(policy: Policy, names: tuple[str, ...], total: float) -> Iterator[Promise]:
     definition = policy.definition
     if policy.protect.scope == "table":
-        words = "the whole table" if table_is_covered(policy) else "the masked columns, row by row"
+        words = "the whole table" if policy.covers_table else "the masked columns, row by row"
         yield Promise(words, "rows", definition, names, total)
     else:
         yield Promise("each centroid, all columns together", "centroid", definition, names, total)
 
 
-def _of_records(policy: Policy, protect: ProtectClasses, names: tuple[str, ...]) -> Iterator[Promise]:
+def _of_records(policy: Policy, protect: KEpsilonOptions, names: tuple[str, ...]) -> Iterator[Promise]:
     epsilon = protect.epsilon.nano / NANO
     if isinstance(policy.suppress, SuppressClasses) and policy.suppress.confidence is not None:
         words = "one record among those of its class, kept and released so"
@@ -91,10 +92,10 @@ def _of_records(policy: Policy, protect: ProtectClasses, names: tuple[str, ...])
 
 def _of_groups(policy: Policy) -> Iterator[Promise]:
     protect, quasi = policy.protect, tuple(policy.released_quasi)
-    if isinstance(protect, ProtectAlike):
+    if isinstance(protect, MdavOptions):
         names = tuple(policy.noise_columns)
         yield Promise("records with the same masked values", "groups", policy.definition, names, least=protect.k)
-    if isinstance(protect, ProtectClasses):
+    if isinstance(protect, KEpsilonOptions):
         yield Promise("records with the same generalised values", "groups", policy.definition, quasi, least=protect.k)
         for name in policy.kept_columns if protect.l is not None else ():
             yield Promise(f"different values of {name} in a class", "values", policy.definition, (name,), least=protect.l)

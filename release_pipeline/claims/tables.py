@@ -17,7 +17,8 @@ import pyarrow as pa
 from release_pipeline.claims.promises import MOST_CLUSTERS
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Dates, Intervals, Listed, Prefixes
-from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn, ProtectClasses
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream
 
 Ints = npt.NDArray[np.int64]
@@ -80,7 +81,7 @@ def make_classes(policy: Policy) -> list[ClassTable]:
     """Classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, one in the middle, at an end of the domain and
     away from it."""
     k = policy.protect.k or 2
-    l = (policy.protect.l if isinstance(policy.protect, ProtectClasses) else None) or 1  # noqa: E741  the literature's name
+    l = (policy.protect.l if isinstance(policy.protect, KEpsilonOptions) else None) or 1  # noqa: E741  the literature's name
     columns = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
     first, column = next(iter(policy.generalised_columns.items()))
     labels = _entries(column)[:COPIES]

@@ -13,7 +13,7 @@ import dagster as dg
 
 from release_pipeline.flow.release import STAGES, StageResult
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn, ReleasedColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn, ReleasedColumn
 
 ALLOWED: dict[str, tuple[type, ...]] = {
     "anonymity_k": (int, type(None)),

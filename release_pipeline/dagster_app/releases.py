@@ -19,7 +19,7 @@ from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import FAMILIES, ReleaseFlow, StageResult, judge_expectations
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
-from release_pipeline.policy.plan import describe_claim
+from release_pipeline.policy.words import describe_claim
 
 ZONES = {
     "ingested": ("restricted", {"duckdb"}, "The needed columns of the source, as delivered, in the vault."),

@@ -9,8 +9,9 @@ import pyarrow as pa
 from release_pipeline.errors import DataRefused
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals, Listed
-from release_pipeline.policy.model import DropColumn, GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn, Person
+from release_pipeline.policy.kinds import DropColumn, GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn
 from release_pipeline.policy.periods import PATTERN
+from release_pipeline.policy.sections import Person
 from release_pipeline.stages.checks import Check, Facts, refusals
 from release_pipeline.stages.microaggregate import fill_missing
 from release_pipeline.store.raw import RawTable

@@ -17,8 +17,8 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revision, move, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
+from release_pipeline.policy.formats import count_of, name_some
 from release_pipeline.policy.periods import end_of
-from release_pipeline.policy.plan import count_of, name_some
 from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, Registry, ReleaseId

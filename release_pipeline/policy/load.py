@@ -6,86 +6,39 @@ import difflib
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any, NoReturn, TypeVar, cast, get_args, get_type_hints
+from typing import Any, NoReturn, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.policy import options
+from release_pipeline.policy.declared import Option, option_of
 from release_pipeline.policy.documents import Fault
-from release_pipeline.policy.hierarchies import FORMS, Read, expand, known_keys
-from release_pipeline.policy.model import (
-    AnyProtect,
-    Audit,
-    Column,
-    DropColumn,
-    Fill,
-    Gates,
-    GeneraliseColumn,
-    KeepColumn,
-    MissingCategory,
-    NoiseColumn,
-    Person,
-    PlainProtect,
-    Policy,
-    Protect,
-    ProtectAlike,
-    ProtectClasses,
-    ProtectVectors,
-    Publish,
-    Review,
-    Scheduled,
-    Source,
-    Suppress,
-    SuppressClasses,
-    Target,
-)
-from release_pipeline.policy.rules import Parts, Problem, find_contradictions
+from release_pipeline.policy.hierarchies import Read, expand, form_of, known_keys
+from release_pipeline.policy.kinds import KINDS, Column, DropColumn
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import AnyOptions, ProtectSection, options_of
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.rules import find_contradictions
 from release_pipeline.policy.scalars import Name
-from release_pipeline.policy.text import Document, Path, read_yaml
+from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Review, Scheduled, Source, Target
+from release_pipeline.policy.suppression import Suppress
+from release_pipeline.policy.text import Document, Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
 Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
-_PROTECT: TypeAdapter[Any] = TypeAdapter(AnyProtect)
-_PROTECTS: dict[str, type[BaseModel]] = {
-    name: model
-    for model in (Protect, ProtectVectors, ProtectAlike, ProtectClasses)
-    for name in get_args(get_type_hints(model)["method"])
-}
-METHODS = tuple(_PROTECTS)
+_PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 _MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
     "releases": Scheduled,
     "person": Person,
-    "protect": Protect,
-    "suppress": Suppress,
     "gates": Gates,
     "audit": Audit,
     "review": Review,
     "publish": Publish,
-}
-_FORMS = {
-    "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
-    "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or "
-    "{every: month, first: 2026-01, cron: '0 6 1 * *'}.",
-}
-_MISPLACED = {  # options of another method, by the method that does not take them
-    ("dp-mdav", "blocks"): "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav",
-    ("mdav", "epsilon"): "mdav has no noise and no epsilon",
-    ("mdav", "weights"): "mdav has no noise and no epsilon",
-    ("mdav", "scope"): "mdav claims k-anonymity, which has no scope",
-    ("mdav", "clamp"): "mdav has no noise, so that no value leaves its domain",
-    ("dp-mdav", "clamp"): "values outside the domain are for analysts who use the law of the noise, and dp-mdav offers none",
-    ("k-epsilon", "clamp"): "values outside the domain are for analysts who use the law of the noise, and k-epsilon offers none",
-    ("mdav", "order"): "an order is what dp-mdav cuts its clusters from",
-}
-_COLUMN_MODELS: dict[str, type[BaseModel]] = {
-    "drop": DropColumn,
-    "keep": KeepColumn,
-    "noise": NoiseColumn,
-    "generalise": GeneraliseColumn,
 }
 
 
@@ -228,7 +181,7 @@ def _adapter(key: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(Policy, include_extras=True)[key])
 
 
-def _without_faults(protect: Any, problems: list[Problem]) -> PlainProtect | None:
+def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
     """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
     what else it contradicts. None if method or k are among the faults."""
     faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
@@ -236,7 +189,7 @@ def _without_faults(protect: Any, problems: list[Problem]) -> PlainProtect | Non
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     try:
-        needed = {} if rest.get("method") == "mdav" else {"epsilon": 1}
+        needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
         return _PROTECT.validate_python({**needed, **rest})
     except ValidationError:
         return None
@@ -288,7 +241,8 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
         better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in told)
         if where not in told and not better_told:
             told.add(where)
-            what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw))
+            option = option_of(_model_at(where[:-1], raw), str(where[-1])) if known is None and where else Option()
+            what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw), option)
             if error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
                 what, remedy = f"'{where[-1]}' is not for this method: {misplaced}.", "Remove it."
             yield where, what, remedy
@@ -296,7 +250,11 @@ def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterab
 
 def _find_misplaced(where: Path, raw: Any) -> str:
     """Why an option of `protect` is not one of its method; empty where nobody can tell."""
-    return _MISPLACED.get((str(raw["protect"].get("method")), str(where[1])), "") if where[:1] == ("protect",) else ""
+    if where[:1] != ("protect",):
+        return ""
+    method = raw["protect"].get("method")
+    reasons = (option_of(model, str(where[1])).not_for.get(options_of(method).family) for model in options.OPTIONS.values())
+    return next((reason.format(method=method) for reason in reasons if reason), "")
 
 
 def _distance(error: ErrorDetails) -> int:
@@ -328,31 +286,32 @@ def _has(value: Any, step: str | int) -> bool:
     return isinstance(value, dict) and step in value
 
 
-def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[str, str]:
+def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Option) -> tuple[str, str]:
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
     got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
     if error["input"] is None and error["type"] not in ("missing", "model_attributes_type", "model_type"):
-        return f"{name} is empty.", _expected(where) or "Fill it in."
+        return f"{name} is empty.", option.hint or "Fill it in."
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":
             return "the domain must be [lower, upper].", ""
         case "missing":
-            return f"'{name}' is missing.", _expected(where)
+            return f"'{name}' is missing.", option.hint
         case "extra_forbidden":
             return f"'{name}' is not known here.", _suggest(name, known)
-        case "literal_error" if where == ("protect", "method"):
-            return f"{got} is not a method.", f"Allowed: {', '.join(METHODS)}."
+        case options.NOT_A_METHOD:
+            methods = [method for model in options.OPTIONS.values() for method in model.methods()]
+            return f"{got} is not a method.", f"Allowed: {', '.join(methods)}."
         case "literal_error":
-            return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
+            return f"{got} is not allowed for {name}.", option.allowed or f"Allowed: {context.get('expected', '')}."
         case "union_tag_not_found":
-            return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
+            return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(KINDS)}."
         case "union_tag_invalid" if cast(Any, error["input"]).get("do") is None:
-            return "do is empty: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
+            return "do is empty: what happens to the column?", f"Allowed: {', '.join(KINDS)}."
         case "union_tag_invalid":
             return (
                 f"{_quote(cast(Any, error['input']).get('do'))} is not something to do.",
-                f"Allowed: {', '.join(_COLUMN_MODELS)}.",
+                f"Allowed: {', '.join(KINDS)}.",
             )
         case "string_pattern_mismatch":
             return (
@@ -390,41 +349,32 @@ def _quote(value: Any) -> str:
 
 def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
     """The keys that may stand in the mapping at `where`."""
-    if where[:1] == ("columns",) and len(where) >= 2:
-        column = raw["columns"][where[1]]
-        if where[2:] == ("hierarchy",):
-            return known_keys(column["hierarchy"])
-        do = str(column.get("do"))
-        model = _COLUMN_MODELS.get(do, DropColumn)
-        if where[2:] == ("missing",):
-            model = Fill if do == "noise" else MissingCategory
-    elif where[:2] == ("audit", "predict") and len(where) == 3:
-        model = Target
-    elif where[:1] == ("protect",):
-        model = _PROTECTS.get(str(raw["protect"].get("method")), Protect)
-    elif where[:1] == ("suppress",) and "quasi_groups_below" not in cast(dict[str, Any], raw["suppress"]):
-        model = SuppressClasses if cast(dict[str, Any], raw.get("protect") or {}).get("method") == "k-epsilon" else Suppress
-    else:
-        model = _MODELS.get(str(where[0]), Policy) if where else Policy
-    return model.model_fields
+    if where[:1] == ("columns",) and where[2:] == ("hierarchy",):
+        return known_keys(raw["columns"][where[1]]["hierarchy"])
+    return _model_at(where, raw).model_fields
 
 
-def _expected(where: Path) -> str:
-    examples = {
-        "why": "Say in a few words where this comes from.",
-        "domain": "Declare [lower, upper] from what is known of the variable, not from the data.",
-        "grid": "Declare the step between two values, like 1 or 0.01.",
-        "atoms": "List values of the grid that readers count, like [0].",
-        "outside": "Say clamp or fail for values outside the domain.",
-        "values": "List the categories that may occur.",
-        "role": "Say identifier, quasi or confidential.",
-        "epsilon": "There is no default.",
-        "hierarchy": FORMS,
-        "order": "Say corner (the paper's) or hilbert.",
-        "k": "It is the number of records per cluster or class, like 25.",
-        "grouping": "Say ola (one level for all records) or mondrian (class by class).",
-    }
-    return examples.get(str(where[-1]), "")
+def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
+    """What was meant by the mapping at `where`."""
+    match where:
+        case ("columns", name, *rest):
+            column = raw["columns"][name]
+            kind = KINDS.get(str(column.get("do")), DropColumn)
+            if rest == ["hierarchy"]:
+                return form_of(column["hierarchy"])
+            return kind.missing_form if rest == ["missing"] else kind
+        case ("audit", "predict", _):
+            return Target
+        case ("protect", *_):
+            return options_of(raw["protect"].get("method"))
+        case ("suppress", *_):
+            protect = cast(dict[str, Any], raw.get("protect") or {})
+            is_of_groups = "quasi_groups_below" in cast(dict[str, Any], raw["suppress"])
+            return Suppress if is_of_groups else options_of(protect.get("method")).suppression
+        case (section, *_):
+            return _MODELS.get(str(section), Policy)
+        case _:
+            return Policy
 
 
 def _suggest(key: str, known: Iterable[str]) -> str:

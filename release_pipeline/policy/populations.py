@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, model
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy.load import explain_value, raise_problems, read_text
-from release_pipeline.policy.rules import Problem
 from release_pipeline.policy.scalars import Budget
-from release_pipeline.policy.text import read_yaml
+from release_pipeline.policy.text import Problem, read_yaml
 
 
 class Cap(BaseModel):

@@ -6,17 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from release_pipeline.policy.formats import percent
 from release_pipeline.policy.hierarchies import Intervals, Listed
-from release_pipeline.policy.model import (
-    GeneraliseColumn,
-    KeepColumn,
-    MissingCategory,
-    NoiseColumn,
-    Person,
-    Policy,
-)
-from release_pipeline.policy.plan import percent
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.model import Policy
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
+from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.utility import Clamping
 
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end

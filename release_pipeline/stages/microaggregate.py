@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.model import NoiseColumn, Policy, Protect
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import ColumnOptions
 from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import Clamping, measure_clamping
@@ -39,7 +41,7 @@ def microaggregate(
 ) -> Statistics:
     """The exact statistics of one noise column under the policy's method, and the noise scales."""
     column, protect = policy.noise_columns[name], policy.protect
-    assert isinstance(protect, Protect)  # noqa: S101  for the type checker
+    assert isinstance(protect, ColumnOptions)  # noqa: S101  for the type checker
     return compute_statistics(
         numbers,
         grid=column.exact_grid,

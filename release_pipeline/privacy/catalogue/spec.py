@@ -18,7 +18,8 @@ class Definition:
     """A privacy definition: its name at three lengths, and what follows from it alone.
 
     `strength`: a smaller one implies no less. `composes`: epsilons of releases about the same people add up to a bound, so that a
-    cap can name one. `covers_groups`: g people lose at most g epsilon. `groups`: what is said of groups beside the name.
+    cap can name one. `covers_groups`: g people lose at most g epsilon. `fixes_scales`: it holds with the noise scales fixed at
+    the actual data. `groups`: what is said of groups beside the name.
     """
 
     key: str
@@ -28,6 +29,7 @@ class Definition:
     strength: int
     composes: bool
     covers_groups: bool
+    fixes_scales: bool = False
     groups: str
 
 

@@ -2,7 +2,7 @@
 `find_way` gives that of a policy."""
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import Protect, ProtectClasses
+from release_pipeline.policy.options import ColumnOptions, KEpsilonOptions
 from release_pipeline.stages.ways.classes import ClassWay
 from release_pipeline.stages.ways.columns import ColumnWay
 from release_pipeline.stages.ways.parts import PartedClassWay, PartedWay, Series
@@ -21,6 +21,6 @@ def find_way(policy: Policy, *, series: Series | None = None) -> Way:
 
 
 def _of_method(policy: Policy) -> ColumnWay | VectorWay | ClassWay:
-    if isinstance(policy.protect, ProtectClasses):
+    if isinstance(policy.protect, KEpsilonOptions):
         return ClassWay(policy, policy.protect)
-    return ColumnWay(policy) if isinstance(policy.protect, Protect) else VectorWay(policy)
+    return ColumnWay(policy) if isinstance(policy.protect, ColumnOptions) else VectorWay(policy)

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
-from release_pipeline.policy.plan import percent
+from release_pipeline.policy.formats import percent
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
+from release_pipeline.policy.options import KEpsilonOptions
+from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -58,7 +60,7 @@ class ClassWay:
     """k-epsilon."""
 
     policy: Policy
-    protect: ProtectClasses
+    protect: KEpsilonOptions
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.policy.model import ProtectAlike, Suppress
+from release_pipeline.policy.options import MdavOptions
 from release_pipeline.policy.scalars import OURS
+from release_pipeline.policy.suppression import Suppress
 from release_pipeline.privacy.methods import Statistics
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
@@ -37,7 +38,7 @@ class VectorWay(CentroidWay):
             numbers = read("records", [name]).column(name).to_numpy()
             expected[name] = expect_error(exact, numbers, secret=secret, context=(name,)).to_json()
             expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,)).to_json()
-        if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, ProtectAlike):
+        if isinstance(self.policy.suppress, Suppress) and isinstance(self.policy.protect, MdavOptions):
             values = {name: pa.array(mask(exact, secret=secret, context=(name,))) for name, exact in made.items()}
             kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}
             masked = pa.table(values | kept)
