@@ -37,7 +37,6 @@ from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_re
 from release_pipeline.flow.reviewing.surroundings import SURROUNDINGS, tell_surroundings
 from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_standings
-from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
@@ -355,7 +354,7 @@ class ReleaseFlow(ReleaseNotes):
     ) -> dict[str, Any]:
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
-        noisy = "single values" if isinstance(policy.protect, KEpsilonOptions) else "the cluster sums"
+        noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
         return {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at

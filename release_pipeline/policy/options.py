@@ -86,6 +86,11 @@ class MethodOptions(Frozen):
         """Whether generalised numbers are cut class by class, each into a range of its own."""
         return False
 
+    @property
+    def different_values(self) -> int | None:
+        """How many different values of every kept column the records of a group have at the least, if that is asked for."""
+        return None
+
     def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | Alike | None:
         """How clusters of all these columns together are made, if such are made."""
         return None
@@ -252,6 +257,11 @@ class KEpsilonOptions(MethodOptions):
     def cuts_numbers(self) -> bool:
         """Whether generalised numbers are cut class by class, each into a range of its own."""
         return self.grouping == "mondrian"
+
+    @property
+    def different_values(self) -> int | None:
+        """How many different values of every kept column the records of a class have at the least, if that is asked for."""
+        return self.l
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
         """The records of a class."""

@@ -38,10 +38,12 @@ class ListReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleReading:
-    """Entries that a rule covers, and `filled` in the place of missing ones, or else there may be none."""
+    """Entries that a rule covers, and `filled` in the place of missing ones, or else there may be none. `only_one`: whether it
+    covers one alone."""
 
     covers: Callable[[str], bool]
     filled: str | None
+    only_one: bool = False
 
 
 Reading: TypeAlias = NumberReading | ListReading | RuleReading

@@ -23,6 +23,10 @@ class Suppress(Frozen):
         """Smaller groups of released quasi-identifiers are suppressed."""
         return self.quasi_groups_below
 
+    @property
+    def confidence(self) -> None:
+        """Nothing is suppressed for what the noise made of it."""
+
     def describe(self, which: str) -> str:
         """What may be suppressed, and how much of it; `which` quasi-identifiers make the groups."""
         return f"groups of {which} quasi-identifiers below {self.quasi_groups_below}, at most {percent(self.at_most)} of rows"

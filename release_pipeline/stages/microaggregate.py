@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
 from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
@@ -20,13 +19,6 @@ from release_pipeline.privacy.utility import Clamping, measure_clamping
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 
 DRAWS, ROUNDS = 200_000, 200  # simulated draws per column for the expected error, in 3 rounds of them to 200
-
-
-def fill_missing(column: NoiseColumn, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The declared fill where a number is missing."""
-    if isinstance(column.missing, str):
-        return numbers
-    return np.where(np.isnan(numbers), float(column.missing.fill), numbers)
 
 
 def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float64]]) -> dict[str, Clamping]:

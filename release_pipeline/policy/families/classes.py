@@ -185,7 +185,7 @@ class ClassFamily(Family[KEpsilonOptions]):
 
 
 def _drops_after_noise(policy: Policy) -> bool:
-    return isinstance(policy.suppress, SuppressClasses) and policy.suppress.confidence is not None
+    return policy.suppress is not None and policy.suppress.confidence is not None
 
 
 def _epsilon_for_noise(diameter: int, wanted: float) -> float:

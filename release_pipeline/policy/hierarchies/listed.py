@@ -69,7 +69,7 @@ class Listed(Frozen):
 
     def reading(self, missing: str | None) -> RuleReading:
         """How the source's column is read."""
-        return RuleReading(covers=frozenset(self.values).__contains__, filled=missing)
+        return RuleReading(covers=frozenset(self.values).__contains__, filled=missing, only_one=len(self.rows) == 1)
 
     def list_rows(self) -> list[Row]:
         """Every value with its label on each level."""

@@ -18,7 +18,7 @@ from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.plan import describe_plan, make_plan
 from release_pipeline.policy.views import plan_to_json
-from release_pipeline.policy.words import describe_claim, not_covered_words
+from release_pipeline.policy.words import describe_claim, describe_scopes, not_covered_words
 from release_pipeline.privacy import MaskedColumn, mask_column
 
 RAND_HIE = Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml"
