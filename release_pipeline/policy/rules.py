@@ -19,6 +19,7 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.sections import Person, Scheduled
 from release_pipeline.policy.text import Path, Problem
+from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import DP, SAME
 
 
@@ -45,7 +46,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
 def _find_unknown_claim(protect: AnyOptions) -> Problem | None:
     """A method, or a scope of it, of which the catalogue says nothing that could be claimed."""
     try:
-        claim_of(protect)
+        find_definition(claim_of(protect).definition.key)
         find_family(protect)
     except ReleasePipelineError as error:
         return ("protect", "scope" if error.where == "scope" else "method"), error.what, error.remedy
