@@ -15,7 +15,6 @@ import pyarrow as pa
 from release_pipeline.claims.trials import release_tables
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import SuppressClasses
 from release_pipeline.privacy.class_noise import confidence_width
 from release_pipeline.stages.ways import CLASS, RECORD
 
@@ -53,7 +52,7 @@ def count_intervals(policy: Policy, tables: Sequence[pa.Table], *, draws: int) -
     """The fewest originals that the confidence box of a released record holds, among those that hold any: originals of its class,
     as near to its released numbers as the noise of its class goes with that confidence."""
     rule = policy.suppress
-    confidence = rule.confidence if isinstance(rule, SuppressClasses) else None
+    confidence = rule.confidence if rule is not None else None
     if confidence is None:
         raise InvalidArgument("the policy suppresses nothing by confidence, so that no interval is promised.", where="suppress")
     fewest, releases = NOBODY, 0

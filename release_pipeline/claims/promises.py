@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import list_losses, release_loss, table_is_covered
-from release_pipeline.policy.model import ProtectAlike, ProtectClasses, Suppress, SuppressClasses
+from release_pipeline.policy.loss import list_losses, release_loss
+from release_pipeline.privacy.catalogue.definitions import SAME
 
 Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals"]
 NANO = 1e9
@@ -35,11 +35,12 @@ def list_promises(policy: Policy) -> list[Promise]:
 
 def _of_noise(policy: Policy) -> Iterator[Promise]:
     names, protect = tuple(policy.noise_columns), policy.protect
-    if isinstance(protect, ProtectAlike):
+    if protect.epsilon is None:
         return
-    if isinstance(protect, ProtectClasses):
-        yield from _of_records(policy, protect, names)
+    if not protect.makes_clusters:
+        yield from _of_records(policy, names, protect.epsilon.nano / NANO)
         return
+    has_wider = protect.scope == "centroid" and policy.claim.lists is not SAME
     people = policy.records_per_person
     definition = policy.definition
     records = MOST_CLUSTERS * (protect.k or 1) * policy.parts * people  # of the largest tables: bounds grow with them
@@ -57,32 +58,31 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
         yield from _of_vectors(policy, names, total)
         return
     for name in names:
-        if protect.scope == "centroid" and protect.method in ("idp-ls", "idp-cbls"):
+        if has_wider:
             yield Promise(f"each centroid of {name}", "centroid", definition, (name,), own[name])
         else:
             yield Promise(f"the list of {name}", "list", definition, (name,), own[name])
-    if protect.scope == "centroid" and definition == "idp":
+    if has_wider:
         bound = release_loss(policy, records=records).of(definition, "column")
         if bound is not None:
             yield Promise("the lists of all columns, by the wider bound", "lists", definition, names, bound / NANO)
     elif len(names) > 1:
         yield Promise("the lists of all columns", "lists", definition, names, total)
-    if table_is_covered(policy):
+    if policy.covers_table:
         yield Promise("the whole table", "rows", definition, names, total)
 
 
 def _of_vectors(policy: Policy, names: tuple[str, ...], total: float) -> Iterator[Promise]:
     definition = policy.definition
     if policy.protect.scope == "table":
-        words = "the whole table" if table_is_covered(policy) else "the masked columns, row by row"
+        words = "the whole table" if policy.covers_table else "the masked columns, row by row"
         yield Promise(words, "rows", definition, names, total)
     else:
         yield Promise("each centroid, all columns together", "centroid", definition, names, total)
 
 
-def _of_records(policy: Policy, protect: ProtectClasses, names: tuple[str, ...]) -> Iterator[Promise]:
-    epsilon = protect.epsilon.nano / NANO
-    if isinstance(policy.suppress, SuppressClasses) and policy.suppress.confidence is not None:
+def _of_records(policy: Policy, names: tuple[str, ...], epsilon: float) -> Iterator[Promise]:
+    if _drops_after_noise(policy):
         words = "one record among those of its class, kept and released so"
         yield Promise(words, "record", policy.definition, names, 2 * epsilon)
     else:
@@ -90,17 +90,21 @@ def _of_records(policy: Policy, protect: ProtectClasses, names: tuple[str, ...])
 
 
 def _of_groups(policy: Policy) -> Iterator[Promise]:
-    protect, quasi = policy.protect, tuple(policy.released_quasi)
-    if isinstance(protect, ProtectAlike):
-        names = tuple(policy.noise_columns)
+    protect, quasi, names = policy.protect, tuple(policy.released_quasi), tuple(policy.noise_columns)
+    if not policy.method.is_noisy:
         yield Promise("records with the same masked values", "groups", policy.definition, names, least=protect.k)
-    if isinstance(protect, ProtectClasses):
+    if not protect.makes_clusters:
         yield Promise("records with the same generalised values", "groups", policy.definition, quasi, least=protect.k)
-        for name in policy.kept_columns if protect.l is not None else ():
-            yield Promise(f"different values of {name} in a class", "values", policy.definition, (name,), least=protect.l)
-        if isinstance(policy.suppress, SuppressClasses) and policy.suppress.confidence is not None:
+        least = protect.different_values
+        for name in policy.kept_columns if least is not None else ():
+            yield Promise(f"different values of {name} in a class", "values", policy.definition, (name,), least=least)
+        if _drops_after_noise(policy):
             words = "originals in the confidence box of a record, if any"
-            yield Promise(words, "intervals", policy.definition, tuple(policy.noise_columns), least=protect.k)
-    elif isinstance(policy.suppress, Suppress):
-        below = policy.suppress.quasi_groups_below
+            yield Promise(words, "intervals", policy.definition, names, least=protect.k)
+    elif policy.suppress is not None and policy.suppress.groups_below:
+        below = policy.suppress.groups_below
         yield Promise("records with the same kept values", "groups", policy.definition, quasi, least=below)
+
+
+def _drops_after_noise(policy: Policy) -> bool:
+    return policy.suppress is not None and policy.suppress.confidence is not None

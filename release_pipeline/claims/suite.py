@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.load import parse_policy
+from release_pipeline.privacy.catalogue import find_method, list_methods
+from release_pipeline.privacy.catalogue.definitions import SAME
 
+K = 3
 WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale up costs hardly any of epsilon
 _NOISE = f"role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up"
 _ATOMS = ", atoms: [0, 500]"
@@ -31,25 +35,19 @@ class _Case:
     releases: str = "once"
 
 
-_CASES = {
-    "laplace": _Case("method: laplace, epsilon: 2"),
+_MORE = {  # beside the plain cases of the methods that work column by column
     "laplace, two columns": _Case("method: laplace, epsilon: 4", noise=2),
-    "dp-um": _Case("method: dp-um, epsilon: 2, k: 3"),
     "dp-um, order not restored": _Case("method: dp-um, epsilon: 2, k: 3, consistency: none"),
     "dp-um, two records per person": _Case(
         "method: dp-um, epsilon: 1, k: 3", other=_WHO, person="{column: who, records_per_release: 2}"
     ),
     "dp-um, random parts": _Case("method: dp-um, epsilon: 2, k: 3, partitions: 2"),
     "dp-um, atoms": _Case("method: dp-um, epsilon: 2, k: 3", atoms=_ATOMS),
-    "idp-ls": _Case("method: idp-ls, epsilon: 2, k: 3"),
     "idp-ls, values anywhere": _Case("method: idp-ls, epsilon: 2, k: 3, clamp: no"),
-    "idp-ls, centroid": _Case("method: idp-ls, epsilon: 2, k: 3, scope: centroid"),
-    "idp-cbls": _Case("method: idp-cbls, epsilon: 2, k: 3"),
     "idp-cbls, order not restored": _Case("method: idp-cbls, epsilon: 2, k: 5, consistency: none"),
     "idp-cbls, values anywhere": _Case("method: idp-cbls, epsilon: 2, k: 5, clamp: no"),
     "idp-cbls, atoms": _Case("method: idp-cbls, epsilon: 2, k: 3", atoms=_ATOMS),
     "idp-cbls, random parts": _Case("method: idp-cbls, epsilon: 2, k: 3, partitions: 2"),
-    "idp-cbls, centroid": _Case("method: idp-cbls, epsilon: 2, k: 3, scope: centroid"),
     "idp-cbls, two columns": _Case("method: idp-cbls, epsilon: 4, k: 3", noise=2),
     "idp-cbls, small groups": _Case(
         "method: idp-cbls, epsilon: 2, k: 3", other=_SITE, suppress="{quasi_groups_below: 5, at_most: 100%}"
@@ -85,8 +83,20 @@ _CASES = {
 
 
 def list_suite() -> dict[str, Policy]:
-    """Every policy of the suite by what it is."""
-    return {name: _make(name, case) for name, case in _CASES.items()}
+    """Every policy of the suite by what it is: of each method that works column by column at every scope that claims something of
+    its own, and what else there is."""
+    return {name: _make(name, case) for name, case in {**dict(_list_plain()), **_MORE}.items()}
+
+
+def _list_plain() -> Iterator[tuple[str, _Case]]:
+    for method in list_methods("columns"):
+        spec = find_method(method)
+        protect = f"method: {method}, epsilon: 2" + (f", k: {max(spec.least_k, K)}" if spec.takes_k else "")
+        for claim in spec.claims:
+            if claim.scope == "column":
+                yield method, _Case(protect)
+            elif claim.lists is not SAME:  # or else it is the claim of scope column under another name
+                yield f"{method}, {claim.scope}", _Case(f"{protect}, scope: {claim.scope}")
 
 
 def _make(name: str, case: _Case) -> Policy:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,6 @@ import pyarrow as pa
 
 from release_pipeline.claims.promises import MOST_CLUSTERS
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import Dates, Intervals, Listed, Prefixes
-from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn, ProtectClasses
 from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream
 
 Ints = npt.NDArray[np.int64]
@@ -69,10 +66,10 @@ def make_table(policy: Policy, units: dict[str, Ints]) -> pa.Table:
     rows = len(next(iter(units.values())))
     columns: dict[str, pa.Array] = {}
     for name, column in policy.released_columns.items():
-        if isinstance(column, NoiseColumn):
-            columns[name] = pa.array(column.exact_grid.restore(units[name].astype(np.float64)))
+        if name in units:
+            columns[name] = pa.array(policy.noise_columns[name].exact_grid.restore(units[name].astype(np.float64)))
         else:
-            columns[name] = pa.array(_entries(column)[:1] * rows)
+            columns[name] = pa.array(column.examples(COPIES)[:1] * rows)
     return pa.table(columns)
 
 
@@ -80,10 +77,10 @@ def make_classes(policy: Policy) -> list[ClassTable]:
     """Classes for (k,epsilon)-anonymity: of k records and a few more, wide apart, one in the middle, at an end of the domain and
     away from it."""
     k = policy.protect.k or 2
-    l = (policy.protect.l if isinstance(policy.protect, ProtectClasses) else None) or 1  # noqa: E741  the literature's name
+    l = policy.protect.different_values or 1  # noqa: E741  the literature's name
     columns = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
     first, column = next(iter(policy.generalised_columns.items()))
-    labels = _entries(column)[:COPIES]
+    labels = column.examples(COPIES)[:COPIES]
     made: list[ClassTable] = []
     least = max(k, l + 2)  # the two records that differ most agree with another one in what is kept
     for size in (least, least + 1, least + 2):
@@ -96,7 +93,7 @@ def make_classes(policy: Policy) -> list[ClassTable]:
                 table = table.set_column(table.column_names.index(first), first, entries)
                 for name, kept in policy.kept_columns.items() if l > 1 else ():
                     places = np.append(np.arange(size - 2) % len(kept.values), [0, 0])
-                    values = pa.array(_entries(kept)).take(pa.array(np.tile(places, len(labels))))
+                    values = pa.array(kept.examples(COPIES)).take(pa.array(np.tile(places, len(labels))))
                     table = table.set_column(table.column_names.index(name), name, values)
                 made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels)))
     return made
@@ -110,11 +107,11 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
         rows = max(policy.protect.k or 1, policy.groups_below, 2) * 7 * policy.parts + number
         columns: dict[str, pa.Array] = {}
         for name, column in policy.released_columns.items():
-            if isinstance(column, NoiseColumn):
-                units = _draw(stream, rows, column.exact_grid.width + 1)
-                columns[name] = pa.array(column.exact_grid.restore(units.astype(np.float64)))
+            if name in policy.noise_columns:
+                grid = policy.noise_columns[name].exact_grid
+                columns[name] = pa.array(grid.restore(_draw(stream, rows, grid.width + 1).astype(np.float64)))
             else:  # the smaller of two draws: some entries are rare
-                entries = _entries(column)
+                entries = column.examples(COPIES)
                 one, other = (_draw(stream, rows, len(entries)) for _ in range(2))
                 columns[name] = pa.array(entries).take(pa.array(np.minimum(one, other)))
         found.append(pa.table(columns))
@@ -165,23 +162,6 @@ def _class_shapes(size: int) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
             shape[-2] = middle
         yield f"all at one end but {'one' if not middle else f'two, one of them at {middle:g} of the way'}", shape
     yield "evenly spread", np.linspace(0, 1, size)
-
-
-def _entries(column: KeepColumn | GeneraliseColumn) -> list[Any]:
-    """Entries that are declared: all that are listed, numbers all over a domain, or one that a hierarchy covers."""
-    if isinstance(column, KeepColumn):
-        return list(column.values) if column.integers else [str(value) for value in column.values]
-    match column.hierarchy:
-        case Listed(values=values):
-            return list(values)
-        case Intervals(exact_grid=grid):
-            places = np.unique(np.linspace(0, grid.width, COPIES, dtype=np.int64))
-            return grid.restore(places.astype(np.float64)).tolist()
-        case Dates(first=first):
-            return [first.isoformat()]
-        case Prefixes() as codes:
-            length = codes.prefixes[0]
-            return [next(code for code in ("0" * length, "a" * length) if codes.covers(code))]
 
 
 def _draw(stream: NoiseStream, count: int, below: int) -> Ints:

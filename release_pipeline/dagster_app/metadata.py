@@ -13,8 +13,9 @@ import dagster as dg
 
 from release_pipeline.flow.release import STAGES, StageResult
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn, ReleasedColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn, ReleasedColumn
 
+TYPES = {"number": "double", "whole number": "bigint", "text": "varchar"}
 ALLOWED: dict[str, tuple[type, ...]] = {
     "anonymity_k": (int, type(None)),
     "candidate_hash": (str,),
@@ -85,8 +86,8 @@ def column_origins(policy: Policy) -> Any:
     The same as the declared column lineage, which Dagster records, and only its commercial UI draws.
     """
     records: list[dg.TableRecord] = []
-    for name, column in _released(policy):
-        passed = [stage for stage in STAGES if stage != "microaggregated" or not isinstance(column, KeepColumn)]
+    for name, _ in _released(policy):
+        passed = [stage for stage in STAGES if stage != "microaggregated" or name not in policy.kept_columns]
         row = {"released": name, "from source column": name, "done": _words(policy, name), "passed": " > ".join(passed)}
         records.append(dg.TableRecord(row))
     return dg.MetadataValue.table(records)
@@ -97,9 +98,7 @@ def _released(policy: Policy) -> list[tuple[str, ReleasedColumn]]:
 
 
 def _type(column: ReleasedColumn) -> str:
-    if isinstance(column, NoiseColumn):
-        return "double"
-    return "bigint" if isinstance(column, KeepColumn) and column.integers else "varchar"
+    return TYPES[column.released_as]
 
 
 def _words(policy: Policy, name: str) -> str:

@@ -10,7 +10,8 @@ from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.load import check_name
-from release_pipeline.policy.plan import describe_claim, describe_plan, make_plan
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.words import describe_claim
 
 GROUP = "policies"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from release_pipeline.policy import Policy
 from release_pipeline.policy.expectation_rules import is_read_as_number
 from release_pipeline.policy.expectations import Comparison, Condition, Expectation, Total, Unique
-from release_pipeline.policy.model import Person
+from release_pipeline.policy.sections import Person
 from release_pipeline.store.raw import RawTable
 
 

@@ -29,7 +29,7 @@ from release_pipeline.flow.reading import (
 )
 from release_pipeline.flow.tables import write_together
 from release_pipeline.policy import Policy
-from release_pipeline.policy.plan import describe_claim
+from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.privacy.utility import Clamping, column_error, measure_clamping
 from release_pipeline.stages.checks import (

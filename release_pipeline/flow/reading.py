@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from release_pipeline.errors import DataRefused
 from release_pipeline.flow.expectations import count_broken
 from release_pipeline.policy import Policy
-from release_pipeline.policy.hierarchies import Intervals, Listed
-from release_pipeline.policy.model import DropColumn, GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn, Person
 from release_pipeline.policy.periods import PATTERN
+from release_pipeline.policy.readings import ListReading, NumberReading, Reading, RuleReading
+from release_pipeline.policy.sections import Person
 from release_pipeline.stages.checks import Check, Facts, refusals
-from release_pipeline.stages.microaggregate import fill_missing
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
 
+NUMERIC = ("text", "number")  # kinds of columns of a source that numbers are read from
 NO_RELEASES = {"missing": 0, "undeclared": 0}
 
 
@@ -26,9 +27,9 @@ def needed_columns(policy: Policy) -> list[str]:
 
 
 def is_needed(policy: Policy, name: str) -> bool:
-    """Whether a column is released, says whose record it is, or is one that an expectation is about."""
+    """Whether a column is read to be released, says whose record it is, or is one that an expectation is about."""
     is_person = isinstance(policy.person, Person) and policy.person.column == name
-    return is_person or policy.columns[name].do != "drop" or name in policy.expected_columns
+    return is_person or policy.columns[name].reading is not None or name in policy.expected_columns
 
 
 def release_filter(policy: Policy, names: Mapping[str, str], release: str | None) -> ReleaseFilter | None:
@@ -54,56 +55,53 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
     for name, column in policy.columns.items():
         if name not in table.kinds:
             continue
-        if isinstance(column, NoiseColumn):
-            if table.kinds[name] in ("text", "number"):
-                low, high = (float(bound) for bound in column.domain)
-                fill = None if isinstance(column.missing, str) else float(column.missing.fill)
-                counts[name] = table.count_numbers(name, low=low, high=high, step=float(column.grid), fill=fill)
-        elif isinstance(column, GeneraliseColumn):
-            counts |= _count_generalised(name, column, table)
-        elif isinstance(column, KeepColumn):
-            filled = str(column.missing.category) if isinstance(column.missing, MissingCategory) else None
-            counts[name] = table.count_categories(name, [str(value) for value in column.values], filled=filled)
+        if column.reading is not None:
+            counts |= _count(name, column.reading, table)
         elif isinstance(policy.person, Person) and name == policy.person.column:
             counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
     return Facts(table.count_records(), counts, table.kinds, count_broken(policy, table))
 
 
-def _count_generalised(name: str, column: GeneraliseColumn, table: RawTable) -> dict[str, Mapping[str, int]]:
-    spec, filled = column.hierarchy, column.missing_entry
-    if not isinstance(spec, Intervals):
-        covers = frozenset(spec.values).__contains__ if isinstance(spec, Listed) else spec.covers
-        return {name: table.count_entries(name, lambda entry: covers(entry) or entry == filled, filled=filled)}
-    if table.kinds[name] not in ("text", "number"):
-        return {}
-    low, high = (float(bound) for bound in spec.domain)
-    return {name: table.count_numbers(name, low=low, high=high, step=float(spec.grid), fill=None)}
+def _count(name: str, reading: Reading, table: RawTable) -> dict[str, Mapping[str, int]]:
+    match reading:
+        case NumberReading() as how:
+            if table.kinds[name] not in NUMERIC:
+                return {}
+            low, high, fill = float(how.low), float(how.high), None if how.fill is None else float(how.fill)
+            return {name: table.count_numbers(name, low=low, high=high, step=float(how.step), fill=fill)}
+        case RuleReading(covers=covers, filled=filled):
+            return {name: table.count_entries(name, lambda entry: covers(entry) or entry == filled, filled=filled)}
+        case ListReading(values=values, filled=filled):
+            return {name: table.count_categories(name, values, filled=filled)}
 
 
 def typed_column(policy: Policy, name: str, table: RawTable) -> pa.Array | None:
     """A column of the source as the records have it: numbers, or entries, with what is declared for the missing ones; None where
     it is absent or of a type that cannot be read so, which the checks tell."""
-    column, kind = policy.columns[name], table.kinds.get(name)
-    is_cut = isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals)
-    numeric = is_cut or isinstance(column, NoiseColumn)
-    if isinstance(column, DropColumn) or kind is None or (numeric and kind not in ("text", "number")):
+    kind = table.kinds.get(name)
+    if kind is None:
         return None
-    if isinstance(column, NoiseColumn):
-        return pa.array(fill_missing(column, table.numbers(name)), from_pandas=False)
-    if numeric:
-        return pa.array(table.numbers(name), from_pandas=True)  # NaN stands for a missing one, which the checks have counted
-    if isinstance(column, GeneraliseColumn):
-        entries = table.categories(name).combine_chunks()
-        return entries if column.missing_entry is None else entries.fill_null(column.missing_entry)
-    return _kept_entries(column, table.categories(name))
+    match policy.columns[name].reading:
+        case NumberReading() as how:
+            if kind not in NUMERIC:
+                return None
+            numbers = table.numbers(name)
+            if how.fill is not None:
+                numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
+            return pa.array(numbers, from_pandas=how.keeps_missing)  # NaN stands for a missing one, which the checks have counted
+        case RuleReading(filled=filled):
+            return _fill(table.categories(name), filled)
+        case ListReading(filled=filled, integers=integers):
+            entries = _fill(table.categories(name), filled)
+            return entries.cast(pa.int64()) if integers else entries
+        case None:
+            return None
 
 
-def _kept_entries(column: KeepColumn, entries: pa.ChunkedArray) -> pa.Array:
-    """A kept column in its declared type, missing entries in their declared category."""
-    if isinstance(column.missing, MissingCategory):
-        entries = entries.fill_null(str(column.missing.category))
+def _fill(entries: pa.ChunkedArray, filled: str | None) -> pa.Array:
+    """Entries with the declared category in the place of missing ones."""
     whole = entries.combine_chunks()
-    return whole.cast(pa.int64()) if column.integers else whole
+    return whole if filled is None else whole.fill_null(filled)
 
 
 def refuse(name: str, checks: Sequence[Check]) -> None:

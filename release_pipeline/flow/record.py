@@ -30,7 +30,7 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import sum_series
-from release_pipeline.policy.plan import describe_claim
+from release_pipeline.policy.words import describe_claim
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 

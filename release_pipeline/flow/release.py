@@ -38,8 +38,8 @@ from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_re
 from release_pipeline.flow.reviewing.surroundings import SURROUNDINGS, tell_surroundings
 from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_standings
-from release_pipeline.policy.model import Person, ProtectClasses
-from release_pipeline.policy.plan import describe_claim
+from release_pipeline.policy.sections import Person
+from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.checks import (
@@ -366,7 +366,7 @@ class ReleaseFlow(ReleaseNotes):
     ) -> dict[str, Any]:
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
-        noisy = "single values" if isinstance(policy.protect, ProtectClasses) else "the cluster sums"
+        noisy = "the cluster sums" if policy.protect.makes_clusters else "single values"
         evidence = {
             "confidential": "internal figures: exact losses, scales and errors describe the data and must not be published",
             "salt": self.site.keyed_hash(f"salt of the evidence of {self.id}".encode()),  # no hash of it can be guessed at

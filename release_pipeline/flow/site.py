@@ -15,7 +15,8 @@ from typing import Any
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
-from release_pipeline.policy.load import check_name, list_policies, raise_problems, read_text
+from release_pipeline.policy.load import check_name, list_policies, read_text
+from release_pipeline.policy.messages import raise_problems
 from release_pipeline.policy.text import EMPTY, read_yaml
 from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.registry import Registry, RegistryChanged, open_registry

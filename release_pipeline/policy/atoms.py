@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 
-import numpy as np
-
-from release_pipeline.policy.model import NoiseColumn, Policy, Protect
-from release_pipeline.policy.scalars import decimal_text
+from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.model import Policy
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.consistency import SHARE, reach_of_atoms
-from release_pipeline.privacy.sensitivity import scales_for
+from release_pipeline.privacy.methods import rule_of
+from release_pipeline.privacy.scales import domain_scale
 
 SHOWN = 12
 WAY_OUT = "Use idp-cbls or idp-ls at scope column, a larger epsilon or a coarser grid."
@@ -26,8 +26,16 @@ def list_atoms(column: NoiseColumn) -> str:
 
 def keeps_atoms(policy: Policy) -> bool:
     """Whether clusters of equal values have no noise: then what lies at an atom stays there, whatever is restored."""
-    protect = policy.protect
-    return protect.method == "idp-cbls" or (protect.method == "idp-ls" and protect.scope == "column")
+    return policy.claim.keeps_atoms
+
+
+def describe_kept_atoms(policy: Policy) -> str:
+    """What becomes of the atoms of a column when order is restored."""
+    if policy.consistency == "none":
+        return ": no order is restored that could move them"
+    if keeps_atoms(policy):
+        return ": clusters that are exactly there stay there when order is restored; noise can bring others"
+    return ": blocks that the noise does not let tell from them are put there when order is restored"
 
 
 def warn_of_atoms(policy: Policy, rows: int | None) -> Iterator[str]:
@@ -41,21 +49,20 @@ def warn_of_atoms(policy: Policy, rows: int | None) -> Iterator[str]:
     value at an atom stays there if that is rounded to nothing.
     """
     for name, column in policy.noise_columns.items():
-        if not column.atoms or not isinstance(policy.protect, Protect):
+        if not column.atoms:
             continue
-        lost = _warn(policy, policy.protect, column, policy.column_epsilon[name], rows)
+        lost = _warn(policy, column, policy.column_epsilon[name], rows)
         if lost:
             yield f"{name}: {lost}"
 
 
-def _warn(policy: Policy, protect: Protect, column: NoiseColumn, epsilon: Epsilon, rows: int | None) -> str:
-    k, part = protect.k or 1, None if rows is None else rows // policy.parts
-    scale = int(scales_for(np.array([column.exact_grid.width]), epsilon)[0])
+def _warn(policy: Policy, column: NoiseColumn, epsilon: Epsilon, rows: int | None) -> str:
+    k, part = policy.protect.k or 1, None if rows is None else rows // policy.parts
+    rule, width = rule_of(policy.claim), column.exact_grid.width
     if not keeps_atoms(policy) and policy.consistency == "none":
-        least = scale if policy.definition == "dp" else -(-scale // 2)  # idp-ls: at least half of the domain
-        stay = _rounded_to_nothing(least, k, clamps=policy.clamps)
-        many = f"{'about' if policy.definition == 'dp' else 'at most'} {stay:.1%}"
-        what = "record" if protect.method == "laplace" else "cluster"
+        stay = _rounded_to_nothing(rule.least(width, epsilon), k, clamps=policy.clamps)
+        many = f"{'about' if rule.is_public else 'at most'} {stay:.1%}"
+        what = "record" if policy.method.by_record else "cluster"
         return (
             f"every {what} has noise of its own, which leaves {many} of those at an atom there. {WAY_OUT}"
             if stay < 1 - SHARE
@@ -73,7 +80,7 @@ def _warn(policy: Policy, protect: Protect, column: NoiseColumn, epsilon: Epsilo
             if edge > SHARE
             else ""
         )
-    reach = reach_of_atoms(scale, k, max(part // k, 1))
+    reach = reach_of_atoms(domain_scale(width, epsilon), k, max(part // k, 1))
     if reach < 0.5:
         return ""
     distance = decimal_text(Decimal(f"{reach * float(column.grid):.2g}"))

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+from release_pipeline.policy.declared import Frozen, defaults_of_later
 from release_pipeline.policy.model import Policy
-from release_pipeline.policy.plan import DEFINITION_NAME, describe_claim
+from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.budget import format_nano
 
+Path: TypeAlias = tuple[str, ...]
 SHOWN = 8  # changes of one hierarchy
 LONGEST = 200  # letters of a list that is told whole; a hierarchy may have thousands of rows
-UNSAID: dict[tuple[str, ...], str] = {("protect", "clamp"): "yes"}  # what an option is that the canonical form leaves out
-STRENGTH = ("dp", "idp", "k-epsilon", "k-anonymity")  # every eps-DP release is eps-iDP too; the last two bound neither
 
 
 def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
     """What changes from `old` to `new`, the weightiest first; nothing when both have the same hash."""
     if old.canonical_hash() == new.canonical_hash():
         return
-    was, is_now = old.definition, new.definition
+    was, is_now = old.claim.definition, new.claim.definition
     if was != is_now:
-        weaker = "a weaker definition" if STRENGTH.index(is_now) > STRENGTH.index(was) else "a stronger definition"
-        yield f"{weaker}: {DEFINITION_NAME[was]} becomes {DEFINITION_NAME[is_now]}; their epsilons cannot be compared"
+        weaker = "a weaker definition" if is_now.strength > was.strength else "a stronger definition"
+        yield f"{weaker}: {was.name} becomes {is_now.name}; their epsilons cannot be compared"
     if old.population != new.population:
         yield f"another budget: population {old.population} becomes {new.population}"
     if describe_claim(old) != describe_claim(new):
@@ -39,7 +39,8 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         yield f"column {name}: new, {_deed(new, name)}"
     for name in old.columns.keys() - new.columns.keys():
         yield f"column {name}: no longer under columns (was {_deed(old, name)})"
-    for path, was, is_now in _changes(json.loads(old.canonical_json()), json.loads(new.canonical_json()), ()):
+    unsaid = _list_unsaid(old) | _list_unsaid(new)
+    for path, was, is_now in _changes(json.loads(old.canonical_json()), json.loads(new.canonical_json()), (), unsaid):
         if len(path) > 1 and path[0] == "columns" and (path[1] not in old.columns or path[1] not in new.columns):
             continue
         if len(path) == 4 and path[2:] == ("hierarchy", "rows") and isinstance(was, list) and isinstance(is_now, list):
@@ -60,12 +61,24 @@ def _deed(policy: Policy, name: str) -> str:
     return f"{column.role}, {column.do}"
 
 
-def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+def _list_unsaid(policy: Policy) -> dict[Path, Any]:
+    """What options of its sections are that the canonical form leaves out, where that is not nothing."""
+    sections = {name: getattr(policy, name) for name in Policy.model_fields}
+    return {
+        (name, option): default
+        for name, section in sections.items()
+        if isinstance(section, Frozen)
+        for option, default in defaults_of_later(type(section)).items()
+        if default not in (None, (), {})
+    }
+
+
+def _changes(old: Any, new: Any, path: Path, unsaid: Mapping[Path, Any]) -> Iterator[tuple[Path, Any, Any]]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         before, after = cast(Mapping[str, Any], old), cast(Mapping[str, Any], new)
         for key in [*before, *(key for key in after if key not in before)]:
-            unsaid = UNSAID.get((*path, key))
-            yield from _changes(before.get(key, unsaid), after.get(key, unsaid), (*path, key))
+            default = unsaid.get((*path, key))
+            yield from _changes(before.get(key, default), after.get(key, default), (*path, key), unsaid)
     elif old != new:
         yield path, old, new
 

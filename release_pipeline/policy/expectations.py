@@ -23,7 +23,9 @@ from pydantic import (
     model_validator,
 )
 
-from release_pipeline.policy.scalars import Category, Exact, Frozen, Name, Percent, Text, decimal_text, unique
+from release_pipeline.policy.declared import Frozen
+from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.scalars import Category, Exact, Name, Percent, Text, unique
 
 
 def _one_or_more(value: Any) -> Any:

@@ -2,95 +2,31 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
-from typing import Any, NoReturn, TypeVar, cast, get_args, get_type_hints
+from typing import Any, cast, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import TypeAdapter, ValidationError
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
-from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.expectations import Expectation
-from release_pipeline.policy.expectations import known_keys as known_keys_of_rule
-from release_pipeline.policy.hierarchies import FORMS, Read, expand, known_keys
-from release_pipeline.policy.model import (
-    AnyProtect,
-    Audit,
-    Column,
-    DropColumn,
-    Fill,
-    Gates,
-    GeneraliseColumn,
-    KeepColumn,
-    MissingCategory,
-    NoiseColumn,
-    Person,
-    PlainProtect,
-    Policy,
-    Protect,
-    ProtectAlike,
-    ProtectClasses,
-    ProtectVectors,
-    Publish,
-    Review,
-    Scheduled,
-    Source,
-    Suppress,
-    SuppressClasses,
-    Target,
-)
-from release_pipeline.policy.rules import Parts, Problem, find_contradictions
+from release_pipeline.policy.hierarchies import Read, expand
+from release_pipeline.policy.kinds import Column
+from release_pipeline.policy.messages import explain_value, raise_problems, suggest
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import AnyOptions, ProtectSection, options_of
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.rules import find_contradictions
 from release_pipeline.policy.scalars import Name, Slug
-from release_pipeline.policy.text import Document, Path, read_yaml
+from release_pipeline.policy.text import Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
-Validated = TypeVar("Validated")
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _EXPECTATION: TypeAdapter[Any] = TypeAdapter(Expectation)
 _SLUG: TypeAdapter[Any] = TypeAdapter(Slug)
-_PROTECT: TypeAdapter[Any] = TypeAdapter(AnyProtect)
-_PROTECTS: dict[str, type[BaseModel]] = {
-    name: model
-    for model in (Protect, ProtectVectors, ProtectAlike, ProtectClasses)
-    for name in get_args(get_type_hints(model)["method"])
-}
-METHODS = tuple(_PROTECTS)
-_MODELS: dict[str, type[BaseModel]] = {
-    "source": Source,
-    "releases": Scheduled,
-    "person": Person,
-    "protect": Protect,
-    "suppress": Suppress,
-    "gates": Gates,
-    "audit": Audit,
-    "review": Review,
-    "publish": Publish,
-}
-_FORMS = {
-    "person": "Allowed: each-row, or {column: NAME, records_per_release: 1}.",
-    "releases": "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or "
-    "{every: month, first: 2026-01, cron: '0 6 1 * *'}.",
-}
-_MISPLACED = {  # options of another method, by the method that does not take them
-    ("dp-mdav", "blocks"): "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav",
-    ("mdav", "epsilon"): "mdav has no noise and no epsilon",
-    ("mdav", "weights"): "mdav has no noise and no epsilon",
-    ("mdav", "scope"): "mdav claims k-anonymity, which has no scope",
-    ("mdav", "clamp"): "mdav has no noise, so that no value leaves its domain",
-    ("dp-mdav", "clamp"): "values outside the domain are for analysts who use the law of the noise, and dp-mdav offers none",
-    ("k-epsilon", "clamp"): "values outside the domain are for analysts who use the law of the noise, and k-epsilon offers none",
-    ("mdav", "order"): "an order is what dp-mdav cuts its clusters from",
-}
-_COLUMN_MODELS: dict[str, type[BaseModel]] = {
-    "drop": DropColumn,
-    "keep": KeepColumn,
-    "noise": NoiseColumn,
-    "generalise": GeneraliseColumn,
-}
+_PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 
 
 def load_policy(file: FilePath) -> Policy:
@@ -203,7 +139,7 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
     fields = Policy.model_fields
     for key in raw:
         if key not in fields:
-            problems.append(((key,), f"'{key}' is not part of a policy.", _suggest(key, fields)))
+            problems.append(((key,), f"'{key}' is not part of a policy.", suggest(key, fields)))
     valid: dict[str, Any] = {}
     for key, info in fields.items():
         if key not in raw:
@@ -235,7 +171,7 @@ def _adapter(key: str) -> TypeAdapter[Any]:
     return TypeAdapter(get_type_hints(Policy, include_extras=True)[key])
 
 
-def _without_faults(protect: Any, problems: list[Problem]) -> PlainProtect | None:
+def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
     """What is left of a faulty `protect` when epsilon and options that are wrong by themselves are set aside: enough to find
     what else it contradicts. None if method or k are among the faults."""
     faults = {path[1] for path, _, _ in problems if path[:1] == ("protect",) and len(path) > 1}
@@ -243,7 +179,7 @@ def _without_faults(protect: Any, problems: list[Problem]) -> PlainProtect | Non
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
     try:
-        needed = {} if rest.get("method") == "mdav" else {"epsilon": 1}
+        needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
         return _PROTECT.validate_python({**needed, **rest})
     except ValidationError:
         return None
@@ -285,185 +221,3 @@ def _validate(adapter: TypeAdapter[Any], value: Any, path: Path, raw: dict[str, 
     found, faults = explain_value(adapter, value, path, raw)
     problems += faults
     return found
-
-
-def explain_value(
-    adapter: TypeAdapter[Validated], value: Any, path: Path, raw: Any, *, known: Iterable[str] | None = None
-) -> tuple[Validated | None, list[Problem]]:
-    """The validated value at `path` of the document `raw`, or what is wrong with it in words.
-
-    `known`: the keys that a message may propose; None asks the policy's model.
-    """
-    try:
-        return adapter.validate_python(value), []
-    except ValidationError as error:
-        return None, list(_explain(error.errors(include_url=False, include_context=True), path, raw, known))
-
-
-def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
-    """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
-    told: set[Path] = set()
-    for error in sorted(errors, key=_distance):
-        where = _real_path((*path, *error["loc"]), raw, error["type"])
-        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in told)
-        if where not in told and not better_told:
-            told.add(where)
-            what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw))
-            if error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
-                what, remedy = f"'{where[-1]}' is not for this method: {misplaced}.", "Remove it."
-            yield where, what, remedy
-
-
-def _find_misplaced(where: Path, raw: Any) -> str:
-    """Why an option of `protect` is not one of its method; empty where nobody can tell."""
-    return _MISPLACED.get((str(raw["protect"].get("method")), str(where[1])), "") if where[:1] == ("protect",) else ""
-
-
-def _distance(error: ErrorDetails) -> int:
-    """How far the branch of a union that this error is of is from what the steward can have meant: 0 is that branch itself."""
-    match error["type"], error["input"]:
-        case ("literal_error", dict() | list()) | ("tuple_type", dict()) | ("model_type", list()):
-            return 2
-        case ("tuple_type" | "model_type", value) if not isinstance(value, dict | list):
-            return 1
-        case _:
-            return 0
-
-
-def _real_path(location: tuple[str | int, ...], raw: Any, kind: str) -> Path:
-    """The path in the file: pydantic adds the names of union branches, which no steward wrote."""
-    here, path = raw, list[str | int]()
-    for place, step in enumerate(location):
-        if _has(here, step):
-            here = here[step]
-            path.append(step)
-        elif kind == "missing" and place == len(location) - 1:
-            path.append(step)
-    return tuple(path)
-
-
-def _has(value: Any, step: str | int) -> bool:
-    if isinstance(value, list):
-        return isinstance(step, int) and step < len(cast(list[Any], value))
-    return isinstance(value, dict) and step in value
-
-
-def _in_words(error: ErrorDetails, where: Path, known: Iterable[str]) -> tuple[str, str]:
-    name = str(where[-1]) if where else ""
-    context = error.get("ctx", {})
-    got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
-    if error["input"] is None and error["type"] not in ("missing", "model_attributes_type", "model_type"):
-        return f"{name} is empty.", _expected(where) or "Fill it in."
-    match error["type"]:
-        case "missing" if len(where) > 1 and where[-2] == "domain":
-            return "the domain must be [lower, upper].", ""
-        case "missing":
-            return f"'{name}' is missing.", _expected(where)
-        case "extra_forbidden":
-            return f"'{name}' is not known here.", _suggest(name, known)
-        case "literal_error" if where == ("protect", "method"):
-            return f"{got} is not a method.", f"Allowed: {', '.join(METHODS)}."
-        case "literal_error":
-            name = next((str(step) for step in reversed(where) if isinstance(step, str)), name)  # not the place in a list
-            return f"{got} is not allowed for {name}.", _FORMS.get(name) or f"Allowed: {context.get('expected', '')}."
-        case "union_tag_not_found":
-            return "'do' is missing: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
-        case "union_tag_invalid" if cast(Any, error["input"]).get("do") is None:
-            return "do is empty: what happens to the column?", f"Allowed: {', '.join(_COLUMN_MODELS)}."
-        case "union_tag_invalid":
-            return (
-                f"{_quote(cast(Any, error['input']).get('do'))} is not something to do.",
-                f"Allowed: {', '.join(_COLUMN_MODELS)}.",
-            )
-        case "string_pattern_mismatch":
-            return (
-                f"{got} is not a name.",
-                "Use letters, digits and hyphens (policy, people: lower case), a letter first.",
-            )
-        case "string_type":
-            return f"{got} is not a text.", "Put it in quotes if it is meant as one."
-        case "int_type":
-            return f"{got} is not a whole number.", ""
-        case "greater_than_equal":
-            return f"{got} is too small.", f"The least allowed is {context.get('ge')}."
-        case "greater_than":
-            return f"{got} is too small.", f"It must be above {context.get('gt')}."
-        case "less_than_equal":
-            return f"{got} is too large.", f"The most allowed is {context.get('le')}."
-        case "tuple_type" | "too_long":
-            return f"{name} must be a list" + (" of two." if error["type"] == "too_long" else "."), ""
-        case "too_short" | "string_too_short":
-            return f"{name} is empty.", ""
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"{name} must be a mapping.", ""
-        case "value_error":
-            return f"{got}: {error['msg'].removeprefix('Value error, ').rstrip('.')}.", ""
-        case _:
-            return f"{got}: {error['msg']}.", ""
-
-
-def _quote(value: Any) -> str:
-    if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    text = str(cast(object, value))
-    return f"'{text}'" if len(text) <= 100 else f"'{text[:100]}...'"
-
-
-def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
-    """The keys that may stand in the mapping at `where`."""
-    if where[:1] == ("columns",) and len(where) >= 2:
-        column = raw["columns"][where[1]]
-        if where[2:] == ("hierarchy",):
-            return known_keys(column["hierarchy"])
-        do = str(column.get("do"))
-        model = _COLUMN_MODELS.get(do, DropColumn)
-        if where[2:] == ("missing",):
-            model = Fill if do == "noise" else MissingCategory
-    elif where[:2] == ("audit", "predict") and len(where) == 3:
-        model = Target
-    elif where[:1] == ("expect",) and len(where) == 2:
-        return known_keys_of_rule(raw["expect"][where[1]])
-    elif where[:1] == ("protect",):
-        model = _PROTECTS.get(str(raw["protect"].get("method")), Protect)
-    elif where[:1] == ("suppress",) and "quasi_groups_below" not in cast(dict[str, Any], raw["suppress"]):
-        model = SuppressClasses if cast(dict[str, Any], raw.get("protect") or {}).get("method") == "k-epsilon" else Suppress
-    else:
-        model = _MODELS.get(str(where[0]), Policy) if where else Policy
-    return model.model_fields
-
-
-def _expected(where: Path) -> str:
-    examples = {
-        "why": "Say in a few words where this comes from.",
-        "domain": "Declare [lower, upper] from what is known of the variable, not from the data.",
-        "grid": "Declare the step between two values, like 1 or 0.01.",
-        "atoms": "List values of the grid that readers count, like [0].",
-        "outside": "Say clamp or fail for values outside the domain.",
-        "values": "List the categories that may occur.",
-        "role": "Say identifier, quasi or confidential.",
-        "epsilon": "There is no default.",
-        "hierarchy": FORMS,
-        "order": "Say corner (the paper's) or hilbert.",
-        "k": "It is the number of records per cluster or class, like 25.",
-        "grouping": "Say ola (one level for all records) or mondrian (class by class).",
-    }
-    return examples.get(str(where[-1]), "")
-
-
-def _suggest(key: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(key, names, n=1)
-    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}."
-
-
-def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
-    """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
-    located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
-    told = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
-    faults = {str(fault): fault for fault in told}
-    count = f"{len(faults)} error{'s' if len(faults) != 1 else ''}"
-    raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(faults), faults=tuple(faults.values()), where=name)
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(str(step) for step in path)

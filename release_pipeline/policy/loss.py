@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from release_pipeline.policy.model import Policy, ProtectClasses
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.families import find_family
+from release_pipeline.policy.model import Policy
 from release_pipeline.policy.populations import Population
 from release_pipeline.privacy.amplification import amplified
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.partition import largest_share
-from release_pipeline.privacy.vectors import Insensitive, find_reach
 
 LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
-
-_ONE_AND_LN_2 = Fraction("1.693147180559945309418")  # rounded up: losses are exact integers, never below the bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +38,22 @@ def release_loss(policy: Policy, *, records: int) -> Loss:
     """The bound of one release of `policy` with `records` records: the number of records is public.
 
     A DP release fills both definitions (every eps-DP release is also eps-iDP); an iDP release leaves DP infinite. At scope
-    `centroid` of the iDP methods the column costs more (methods.md section 2): idp-ls at most 1 + ln 2 times, idp-cbls the
-    number of clusters times. Those of dp-mdav: `wider_bound`. Of one part of random parts it is the same, in the largest part.
-    (k,epsilon)-anonymity and k-anonymity bound neither: they do not compose, and a cap counts releases.
+    `centroid` of the iDP methods and of dp-mdav the column costs more (methods.md section 2): `wider_bound`. Of one part of
+    random parts it is the same, in the largest part. (k,epsilon)-anonymity and k-anonymity bound neither: they do not compose,
+    and a cap counts releases.
     """
     nano = policy.epsilon
     if nano is None or not policy.adds_up:
         return Loss(None, None, None, None, None, None)
     column = wider_bound(policy, nano, records=records)
-    table = column if table_is_covered(policy) else None
-    if policy.definition == "dp":
-        return Loss(nano, column, table, nano, column, table)
-    return Loss(None, None, None, nano, column, table)
+    table = column if policy.covers_table else None
+    match policy.definition:
+        case "dp":
+            return Loss(nano, column, table, nano, column, table)
+        case "idp":
+            return Loss(None, None, None, nano, column, table)
+        case _:
+            raise InvalidArgument(f"nothing says how {policy.claim.definition.short} is charged.", where="definition")
 
 
 def list_losses(
@@ -97,42 +99,13 @@ def share_of_parts(policy: Policy, count: int, slots: int | None) -> Fraction:
 
 def wider_bound(policy: Policy, nano: int, *, records: int) -> int:
     """The public bound on the whole list of a column's values, for a release of `nano`; for dp-mdav on the lists of all columns
-    and on which rows share values too, which is all that there is to see where nothing else is released.
-
-    At scope `centroid` of dp-mdav a chain changes up to p centroids: trimmed ones cost p epsilon, each at most epsilon; plain
-    ones what the order allows (`order_reach`), since sum_j sum_a |change| eps_a / W_a <= epsilon reach.
-    """
-    protect = policy.protect
-    if protect.scope != "centroid" or protect.method in ("laplace", "dp-um"):
-        return nano
-    if protect.method == "idp-ls":
-        return math.ceil(nano * _ONE_AND_LN_2)
-    clusters = count_clusters(policy, records) or 1
-    spec = policy.vectors
-    if isinstance(spec, Insensitive) and spec.statistic == "plain":
-        widths = [column.exact_grid.width for column in policy.noise_columns.values()]
-        return math.ceil(nano * find_reach(widths, spec, clusters=clusters))
-    return nano * clusters
-
-
-def count_clusters(policy: Policy, records: int | None) -> int | None:
-    """How many clusters so many records make, in the largest part where they are parted; None where there are none, or nobody
-    knows how many records."""
-    k = policy.protect.k
-    if records is None or k is None or isinstance(policy.protect, ProtectClasses):
-        return None
-    return max(-(-records // policy.parts) // k, 1)
+    and on which rows share values too, which is all that there is to see where nothing else is released."""
+    return find_family(policy.protect).bound_lists(policy, nano, records=records)
 
 
 def depends_on_records(policy: Policy) -> bool:
     """Whether the bound grows with the number of records."""
-    return policy.protect.scope == "centroid" and policy.protect.method in ("idp-cbls", "dp-mdav")
-
-
-def table_is_covered(policy: Policy) -> bool:
-    """Whether a bound holds for all that a reader sees: with `laplace` and dp-mdav, where no other column is released and rows
-    leave shuffled (methods.md section 2)."""
-    return policy.protect.method in ("laplace", "dp-mdav") and not policy.kept_columns
+    return policy.claim.lists.counts
 
 
 def sum_series(policy: Policy, losses: Iterable[Loss]) -> int | None:

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, model_validator
 
 from release_pipeline.errors import PolicyInvalid
-from release_pipeline.policy.load import explain_value, raise_problems, read_text
-from release_pipeline.policy.rules import Problem
+from release_pipeline.policy.load import read_text
+from release_pipeline.policy.messages import explain_value, raise_problems
 from release_pipeline.policy.scalars import Budget
-from release_pipeline.policy.text import read_yaml
+from release_pipeline.policy.text import Problem, read_yaml
 
 
 class Cap(BaseModel):

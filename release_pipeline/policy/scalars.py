@@ -8,9 +8,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StrictStr, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StrictStr, ValidationInfo
 
 from release_pipeline.policy.cron import Cron
+from release_pipeline.policy.declared import Option
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.privacy import Epsilon
 
 OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
@@ -106,11 +108,6 @@ def ascending(values: tuple[Decimal, ...]) -> tuple[Decimal, ...]:
     return tuple(sorted(values))
 
 
-def decimal_text(value: Decimal) -> str:
-    """A decimal as people write it: no exponent, no zeros at the end."""
-    return format(value.normalize(), "f")
-
-
 def _category(value: Any) -> int | str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -171,8 +168,9 @@ Category = Annotated[int | str, BeforeValidator(_category)]
 YesNo = Annotated[Literal["yes", "no"], BeforeValidator(_yes_no)]
 Timetable = Annotated[Cron, BeforeValidator(_cron), PlainSerializer(lambda cron: cron.text)]
 
-
-class Frozen(BaseModel):
-    """A part of a policy: it does not change, and knows no other keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+Domain = Annotated[
+    tuple[Exact, Exact], Option(hint="Declare [lower, upper] from what is known of the variable, not from the data.")
+]
+Step = Annotated[Exact, Option(hint="Declare the step between two values, like 1 or 0.01.")]
+Outside = Annotated[Literal["clamp", "fail"], Option(hint="Say clamp or fail for values outside the domain.")]
+Why = Annotated[Text, Option(hint="Say in a few words where this comes from.")]

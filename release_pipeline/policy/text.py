@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, cast
 import yaml
 
 Path: TypeAlias = tuple[str | int, ...]
+Problem: TypeAlias = tuple[Path, str, str]  # where, what, remedy
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0-9]+[eE][-+]?[0-9]{1,3})")

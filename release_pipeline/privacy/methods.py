@@ -168,7 +168,7 @@ def compute_statistics(
     clusters = records.rank(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
     moves = spec.sums.moves(clusters, grid.width)
-    scale = _rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
+    scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
     return Statistics(
         grid=grid,
         claim=claim,
@@ -218,7 +218,7 @@ def find_public_scale(promised: ClaimSpec, scale: IntArray) -> int | None:
     return int(scale[0]) if promised.rule is not None and promised.rule.is_public else None
 
 
-def _rule_of(promised: ClaimSpec) -> ScaleRule:
+def rule_of(promised: ClaimSpec) -> ScaleRule:
     """How the scales of a claim are found; every method that works column by column says it."""
     if promised.rule is None:
         raise InvalidArgument("the method has no noise of single columns.", where="method")
@@ -248,7 +248,7 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, sco
     (`ScaleRule.worst`). With more records in more clusters scales can be larger, so that what is refused for some is refused for
     more.
     """
-    spec, rule = find_method(method, family="columns"), _rule_of(find_claim(method, scope))
+    spec, rule = find_method(method, family="columns"), rule_of(find_claim(method, scope))
     if spec.sums is None:
         if k not in (None, 1):
             raise InvalidArgument(f"{method} masks every record on its own and has no k.", where="k", remedy="Leave k out.")

@@ -94,6 +94,10 @@ class ScaleRule(Protocol):
         follows from that of the records."""
         ...
 
+    def least(self, width: int, epsilon: Epsilon) -> int:
+        """No scale is smaller, over all data; 0 where a sum may have no noise."""
+        ...
+
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
         """E|Z| on the sum of a cluster of k records, in grid units: the figure itself where the scale is public, or else the most
         over all data. None where that needs the number of clusters, which is not known."""
@@ -129,6 +133,10 @@ class OfDomain:
         """What each has."""
         return math.ceil(width / epsilon.fraction)
 
+    def least(self, width: int, epsilon: Epsilon) -> int:
+        """What each has."""
+        return domain_scale(width, epsilon)
+
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
         """Of the scale that each has."""
         return mean_magnitude(domain_scale(width, epsilon))
@@ -143,6 +151,10 @@ class LocalSensitivity(OfDomain):
     def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By the values of each cluster."""
         return scales_for(prop8_sensitivity(clusters, width), epsilon)
+
+    def least(self, width: int, epsilon: Epsilon) -> int:
+        """Half of the domain: W - x_1 and x_n add up to W at the least."""
+        return -(-domain_scale(width, epsilon) // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +171,10 @@ class OfMoves:
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
         """ceil(B W / eps)."""
         return math.ceil(sums.reach(k) * width / epsilon.fraction)
+
+    def least(self, width: int, epsilon: Epsilon) -> int:
+        """None for a cluster of equal values."""
+        return 0
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
         """E|Z| is below t, and ceil adds less than 1."""
@@ -180,6 +196,10 @@ class Calibrated:
         """For a last cluster of up to 2k - 1 records."""
         reach = calibrated_reach(sums.reach(k), clusters, stretch=(2 - 1 / k) ** (1 / 3))
         return math.ceil(Fraction(reach) * width / epsilon.fraction) + 1
+
+    def least(self, width: int, epsilon: Epsilon) -> int:
+        """None for a cluster of equal values."""
+        return 0
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
         """Of a cluster of k records."""

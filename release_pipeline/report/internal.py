@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from release_pipeline.policy.plan import count_of
+from release_pipeline.policy.formats import count_of
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import GateView, InternalView
 from release_pipeline.report.prose import Name, is_number, say_apart

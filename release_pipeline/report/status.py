@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from release_pipeline.policy.plan import count_of
+from release_pipeline.policy.formats import count_of
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.public import load_templates
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import NoiseColumn, Target
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.sections import Target
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage

@@ -6,17 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from release_pipeline.policy.hierarchies import Intervals, Listed
-from release_pipeline.policy.model import (
-    GeneraliseColumn,
-    KeepColumn,
-    MissingCategory,
-    NoiseColumn,
-    Person,
-    Policy,
-)
-from release_pipeline.policy.plan import percent
+from release_pipeline.policy.formats import percent
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
+from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.utility import Clamping
 
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end
@@ -124,14 +118,15 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
     for name, column in policy.columns.items():
         if name not in facts.kinds:
             continue
-        if isinstance(column, NoiseColumn):
-            checks += _check_numbers(name, facts, limit=limits.get(name), must_have=isinstance(column.missing, str))
-        elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
-            checks += _check_numbers(name, facts, limit=limits.get(name), must_have=column.missing_entry is None)
-        elif isinstance(column, GeneraliseColumn):
-            checks += _check_entries(name, column, facts)
-        elif isinstance(column, KeepColumn):
-            checks += _check_categories(name, column, facts)
+        match column.reading:
+            case NumberReading() as numbers:
+                checks += _check_numbers(name, facts, limit=limits.get(name), must_have=numbers.must_have)
+            case RuleReading() as entries:
+                checks += _check_entries(name, entries, facts)
+            case ListReading() as categories:
+                checks += _check_categories(name, categories, facts)
+            case None:
+                pass
     if isinstance(policy.person, Person) and policy.person.column in facts.kinds:
         checks += _check_persons(policy.person, facts)
     elif not isinstance(policy.person, Person):
@@ -157,13 +152,10 @@ def warn(facts: Facts, policy: Policy) -> list[str]:
     """What stops nothing and deserves a word, by the counts: clamped and filled records, heavy ties, broken rules."""
     warnings: list[str] = []
     for name, column in policy.columns.items():
-        if isinstance(column, NoiseColumn):
-            warnings += _warn_of_numbers(name, facts, outside=column.outside, filled=not isinstance(column.missing, str))
-            if policy.protect.method not in ("k-epsilon", "mdav", "dp-mdav"):
-                warnings += _warn_of_ties(name, facts)
-        elif isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals):
-            filled = column.missing_entry is not None
-            warnings += _warn_of_numbers(name, facts, outside=column.hierarchy.outside, filled=filled)
+        if isinstance(column.reading, NumberReading):
+            warnings += _warn_of_numbers(name, facts, outside=column.reading.outside, filled=not column.reading.must_have)
+        if name in policy.noise_columns and policy.claim.rule is not None:
+            warnings += _warn_of_ties(name, facts)
     return [*warnings, *(check.message for check in _check_expectations(facts, policy) if 0 < check.count <= check.at_most)]
 
 
@@ -270,9 +262,9 @@ def _warn_of_ties(name: str, facts: Facts) -> Iterator[str]:
         yield f"column {name}: heavy ties; at least half of the records share one value, so many clusters are constant."
 
 
-def _check_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[Check]:
+def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
-    fails = not isinstance(column.missing, MissingCategory)
+    fails = column.filled is None
     yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=fails))
     yield Check(
         "categories",
@@ -291,9 +283,9 @@ def _check_categories(name: str, column: KeepColumn, facts: Facts) -> Iterator[C
     )
 
 
-def _check_entries(name: str, column: GeneraliseColumn, facts: Facts) -> Iterator[Check]:
+def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
-    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=column.missing_entry is None))
+    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=column.filled is None))
     entries = "1 different entry" if counts["uncovered_entries"] == 1 else f"{counts['uncovered_entries']:,} different entries"
     yield Check(
         "categories",
@@ -303,12 +295,11 @@ def _check_entries(name: str, column: GeneraliseColumn, facts: Facts) -> Iterato
         f"column {name}: {_records(counts['uncovered'])} with {entries} that the hierarchy does not cover. "
         "Add them to it, or correct the source.",
     )
-    alone = isinstance(column.hierarchy, Listed) and len(column.hierarchy.rows) == 1
     yield Check(
         "categories",
         name,
         "constant",
-        int(counts["different"] == 1 and not alone and not counts["missing"]),
+        int(counts["different"] == 1 and not column.only_one and not counts["missing"]),
         f"column {name}: all records have the same entry; drop the column, or list that one alone if it may be public.",
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from release_pipeline.policy.model import Gates
+from release_pipeline.policy.sections import Gates
 from release_pipeline.stages.measures.groups import Groups
 
 ERROR = "expected error"

@@ -11,20 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.hierarchies import Intervals
-from release_pipeline.policy.model import NoiseColumn, Policy, Protect
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import ColumnOptions
 from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import Clamping, measure_clamping
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 
 DRAWS, ROUNDS = 200_000, 200  # simulated draws per column for the expected error, in 3 rounds of them to 200
-
-
-def fill_missing(column: NoiseColumn, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The declared fill where a number is missing."""
-    if isinstance(column.missing, str):
-        return numbers
-    return np.where(np.isnan(numbers), float(column.missing.fill), numbers)
 
 
 def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float64]]) -> dict[str, Clamping]:
@@ -39,7 +33,7 @@ def microaggregate(
 ) -> Statistics:
     """The exact statistics of one noise column under the policy's method, and the noise scales."""
     column, protect = policy.noise_columns[name], policy.protect
-    assert isinstance(protect, Protect)  # noqa: S101  for the type checker
+    assert isinstance(protect, ColumnOptions)  # noqa: S101  for the type checker
     return compute_statistics(
         numbers,
         grid=column.exact_grid,

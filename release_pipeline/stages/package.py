@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import KeepColumn, MissingCategory, ProtectClasses
+from release_pipeline.policy.kinds import KeepColumn, MissingCategory
 from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode, group_sizes
 
@@ -56,8 +56,8 @@ def check_released(table: pa.Table, policy: Policy, *, rows: int, on_grid: bool 
     quasi, below = policy.released_quasi, policy.groups_below
     if below and quasi and (group_sizes(encode([table.column(name) for name in quasi])) < below).any():
         yield f"There are groups of released quasi-identifiers below {below}."
-    if isinstance(policy.protect, ProtectClasses) and policy.protect.l is not None:
-        yield from _find_uniform(table, policy, policy.protect.l)
+    if policy.protect.different_values is not None:
+        yield from _find_uniform(table, policy, policy.protect.different_values)
 
 
 def _find_uniform(table: pa.Table, policy: Policy, least: int) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.policy.model import NoiseColumn
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.methods import Statistics, add_noise
 from release_pipeline.privacy.noise import Context

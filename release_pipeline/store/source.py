@@ -18,8 +18,8 @@ import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import SourceError
-from release_pipeline.policy.model import Source
 from release_pipeline.policy.scalars import canonical_name
+from release_pipeline.policy.sections import Source
 from release_pipeline.store.connections import open_delivered, open_memory, source_errors
 from release_pipeline.store.raw import RawTable, create_macros, entry_macro
 from release_pipeline.store.sql import Qualified, statement

@@ -14,7 +14,7 @@ from release_pipeline.claims.suite import list_suite
 from release_pipeline.cli import main
 from release_pipeline.flow import claims
 from release_pipeline.flow.publication.dossier import write_dossier
-from release_pipeline.policy.load import METHODS
+from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.publishing import Keys, make_trusted_site, publish_release, read_zip

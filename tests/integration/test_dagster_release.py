@@ -24,7 +24,8 @@ import pytest
 from release_pipeline.cli import main
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.metadata import ALLOWED, build_metadata
-from release_pipeline.dagster_app.releases import SiteResource, build_release_assets
+from release_pipeline.dagster_app.releases import build_release_assets
+from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow.release import FAMILIES, StageResult
 from release_pipeline.stages.checks import Check

@@ -18,7 +18,8 @@ from release_pipeline.flow.sums import is_whole
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import describe_plan, make_plan
-from release_pipeline.policy.statements import SCALES_FIXED, state_claim
+from release_pipeline.policy.statements import state_claim
+from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.report.internal_view import InternalView
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, materializations, run_job
 

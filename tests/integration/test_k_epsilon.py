@@ -38,7 +38,8 @@ from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.ways import find_way
-from release_pipeline.stages.ways.classes import SUPPRESSION, ClassWay
+from release_pipeline.stages.ways.classes import ClassWay
+from release_pipeline.stages.ways.way import SUPPRESSION
 from tests.integration.people import PEOPLE, RELEASE, appoint
 from tests.integration.sites import ROOT, TinySite, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES

@@ -25,13 +25,13 @@ from release_pipeline.dagster_app import operations, releases
 from release_pipeline.dagster_app.definitions import build_defs
 from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.errors import StoreBusy
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.telling.overview import describe_status
 from release_pipeline.policy.periods import begin_of, name_period
 from release_pipeline.store import connections
-from release_pipeline.store.connections import StoreBusy
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock

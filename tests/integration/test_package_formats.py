@@ -21,8 +21,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.policy.statements import SCALES_FIXED
 from release_pipeline.privacy.catalogue import find_claim
+from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.report.public import CARD_SCHEMA
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, make_rows

@@ -22,7 +22,7 @@ import pytest
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.reading import collect_facts, count_releases, needed_columns, release_filter
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.model import Source
+from release_pipeline.policy.sections import Source
 from release_pipeline.stages.checks import match_header
 from release_pipeline.store.source import SourceDoor, expand, find_source, open_raw
 from tests.guards import HANGING

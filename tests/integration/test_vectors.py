@@ -19,7 +19,8 @@ from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.plan import describe_claim, make_plan
+from release_pipeline.policy.plan import make_plan
+from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy import mdav
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.public import CARD_SCHEMA

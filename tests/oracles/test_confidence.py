@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.model import ProtectClasses
+from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.privacy import Epsilon, Grid, class_noise
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -213,7 +213,7 @@ def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     tables, masked, group, (original, noisy, illness), scales = lay_out(chance, columns, chance.randint(5, 25))
     least = None if least is None else min(least, k)  # a policy with more is refused
     policy = make_policy(columns, k, least, confidence)
-    assert isinstance(policy.protect, ProtectClasses)
+    assert isinstance(policy.protect, KEpsilonOptions)
     way = ClassWay(policy)
 
     def read(name: str, wanted: Sequence[str] | None) -> pa.Table:

@@ -21,9 +21,10 @@ from release_pipeline.errors import (
     ReleasePipelineError,
     SecretLost,
     SourceError,
+    StoreBusy,
+    StoreError,
     WrongUsage,
 )
-from release_pipeline.store.connections import StoreBusy, StoreError
 from release_pipeline.store.registry import RegistryChanged
 
 SOURCES = sorted(Path(release_pipeline.__file__).parent.rglob("*.py"))

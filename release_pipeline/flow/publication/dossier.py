@@ -36,8 +36,9 @@ from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.model import GeneraliseColumn, KeepColumn, NoiseColumn
-from release_pipeline.policy.plan import describe_claim, describe_suppression, name_some
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.words import describe_claim, describe_suppression
 from release_pipeline.report.lineage import Step, draw_lineage
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 

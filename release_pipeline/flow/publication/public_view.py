@@ -15,32 +15,23 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
+from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.hierarchies import list_rows
+from release_pipeline.policy.kinds import GeneraliseColumn, MissingCategory, NoiseColumn
 from release_pipeline.policy.loss import sum_series
-from release_pipeline.policy.model import (
-    GeneraliseColumn,
-    MissingCategory,
-    NoiseColumn,
-    ProtectAlike,
-    ProtectClasses,
-    ProtectVectors,
-    Suppress,
-    SuppressClasses,
-)
-from release_pipeline.policy.plan import (
-    DEFINITION_NAME,
-    Plan,
+from release_pipeline.policy.options import DpMdavOptions, KEpsilonOptions, MdavOptions
+from release_pipeline.policy.plan import make_plan
+from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.words import (
     charge_words,
     describe_claim,
     describe_method,
     describe_scopes,
     describe_suppression,
-    make_plan,
-    name_some,
     not_covered_words,
 )
-from release_pipeline.policy.scalars import decimal_text
-from release_pipeline.policy.statements import state_claim
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.view import ColumnView, PublicView
 from release_pipeline.stages.package import ALWAYS_ON_GRID, ON_GRID
@@ -92,7 +83,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         method_words=describe_method(policy),
         paper=PAPERS[protect.method],
         definition=policy.definition,
-        definition_words=DEFINITION_NAME[policy.definition],
+        definition_words=policy.claim.definition.name,
         neighbours=_neighbours(policy),
         claim=describe_claim(policy),
         statement=state_claim(policy),
@@ -121,7 +112,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         head_event=intent.number,
         head_hash=intent.hash,
         supersedes=_find_published_before(events, standing.id),
-        diversity=protect.l if isinstance(protect, ProtectClasses) else None,
+        diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
         parts=tuple(_part_words(policy, facts, standing)),
         values=INSIDE if policy.clamps else ANYWHERE,
@@ -167,9 +158,9 @@ def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
 
 
 def _neighbours(policy: Policy) -> str:
-    if isinstance(policy.protect, ProtectClasses):
+    if isinstance(policy.protect, KEpsilonOptions):
         return WITHIN
-    if isinstance(policy.protect, ProtectAlike):
+    if isinstance(policy.protect, MdavOptions):
         return NO_NEIGHBOURS
     return "two tables are neighbours when one record is replaced; their number of records is public" + COVERED[policy.definition]
 
@@ -194,7 +185,7 @@ def _part_words(policy: Policy, facts: PublicFacts, standing: Standing) -> Itera
 def _whole_part_words(policy: Policy, facts: PublicFacts) -> Iterator[str]:
     """Of random parts that are all in one release."""
     put = f"The records were put into {policy.parts} parts at random, and each part was"
-    if not isinstance(policy.protect, ProtectClasses):
+    if not isinstance(policy.protect, KEpsilonOptions):
         yield f"{put} masked on its own"
         return
     yield f"{put} grouped on its own"
@@ -208,11 +199,11 @@ def _whole_part_words(policy: Policy, facts: PublicFacts) -> Iterator[str]:
 
 
 def _k_words(policy: Policy) -> str:
-    if isinstance(policy.protect, ProtectClasses):
+    if isinstance(policy.protect, KEpsilonOptions):
         return f"records in every class at least: k-anonymity on {name_some(policy.generalised_columns)}"
-    if isinstance(policy.protect, ProtectAlike):
+    if isinstance(policy.protect, MdavOptions):
         return f"records in every cluster at least: k-anonymity on {name_some(policy.noise_columns)} together"
-    if isinstance(policy.protect, ProtectVectors):
+    if isinstance(policy.protect, DpMdavOptions):
         return "records per cluster of all masked columns together; not k-anonymity"
     return "records per cluster of one column; not k-anonymity" if policy.protect.k else "the method makes no clusters"
 
@@ -232,7 +223,7 @@ def _suppression_words(policy: Policy) -> str:
 
 def _how_to_use(policy: Policy) -> Iterator[str]:
     """What an analyst must know to draw right conclusions, from the policy alone."""
-    if isinstance(policy.protect, ProtectClasses):
+    if isinstance(policy.protect, KEpsilonOptions):
         yield (
             "The labels of the generalised columns are exact and coarse: analyse them as categories, and keep in mind that finer "
             "differences inside a label are gone."
@@ -243,10 +234,10 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
             "drawn towards the middle of the domain, and medians are safer."
         )
         yield "The label * stands for every value."
-    elif isinstance(policy.protect, ProtectAlike):
+    elif isinstance(policy.protect, MdavOptions):
         yield f"Treat the masked values of a row as the means of {policy.protect.k} or more records like it, not as one person's."
         yield "Grouping takes away the spread within the clusters: do not read extremes, variances or tails from it."
-    elif isinstance(policy.protect, ProtectVectors):
+    elif isinstance(policy.protect, DpMdavOptions):
         yield f"Treat the masked values of a row as those of a group of {policy.protect.k} or more records, not as one person's."
         yield "Grouping takes away the spread within the groups: do not read extremes from it."
     elif policy.protect.k:
@@ -265,9 +256,9 @@ def _how_to_use(policy: Policy) -> Iterator[str]:
         yield "Treat a masked value as one that was measured with the noise named here, not as one person's."
     if policy.definition != "k-epsilon":
         yield "Prefer means, quantiles and models over many records."
-    if isinstance(policy.protect, ProtectVectors):
+    if isinstance(policy.protect, DpMdavOptions):
         yield "Links between masked columns can come out stronger than they are, by the common clusters, or weaker, by the noise."
-    elif not isinstance(policy.protect, ProtectAlike):
+    elif not isinstance(policy.protect, MdavOptions):
         yield "Links between masked columns come out weaker than they are."
     if isinstance(policy.suppress, SuppressClasses):
         yield "Records are missing where classes were small, or where a record stood out in its class: not at random."

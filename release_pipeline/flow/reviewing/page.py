@@ -11,19 +11,15 @@ from release_pipeline import __version__
 from release_pipeline.flow.evidence import AtomShares, AuditFigures, Budget, Evidence
 from release_pipeline.flow.reviewing.questions import ATTACKS, list_questions
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import NoiseColumn, ProtectClasses, Suppress, SuppressClasses
-from release_pipeline.policy.plan import (
-    DEFINITION_NAME,
-    describe_claim,
-    describe_method,
-    describe_scopes,
-    describe_target,
-    make_plan,
-    name_some,
-    show_figure,
-)
-from release_pipeline.policy.scalars import decimal_text
-from release_pipeline.policy.statements import SCALES_FIXED, state_claim
+from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.options import KEpsilonOptions
+from release_pipeline.policy.plan import make_plan
+from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
+from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
+from release_pipeline.privacy.figures import show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AtomView,
@@ -64,7 +60,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         policy=policy.policy,
         tool=f"release-pipeline {__version__}",
         claim=describe_claim(policy),
-        definition=DEFINITION_NAME[policy.definition],
+        definition=policy.claim.definition.name,
         wider=tuple(describe_scopes(make_plan(policy, rows=facts.get("rows_in")))),
         method_words=describe_method(policy),
         candidate_hash_words="" if stopped_at else PART_OF_CANDIDATE,
@@ -297,7 +293,7 @@ def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, st
 def _linkage_words(policy: Policy) -> str:
     """What record linkage says under this claim, and what not."""
     supposed = f"It supposes somebody who has {name_some(policy.noise_columns)} of everybody, as exact as the original."
-    if isinstance(policy.protect, ProtectClasses):
+    if isinstance(policy.protect, KEpsilonOptions):
         return f"{supposed} Within a class it is the linking risk of (k,epsilon)-anonymity. No gate looks at it."
     if policy.adds_up and policy.protect.scope != "table" and policy.protect.k is not None:
         return (

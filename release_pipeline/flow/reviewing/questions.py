@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from release_pipeline.policy.plan import name_some, show_figure
+from release_pipeline.policy.formats import name_some
+from release_pipeline.privacy.figures import show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView
 from release_pipeline.report.sections.utility import FAR, MOST_ATOMS, say_atoms, say_ks
 from release_pipeline.stages.checks import HEAVY_CLAMPING

@@ -22,8 +22,10 @@ from release_pipeline.flow.telling.ledger import (
 )
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.documents import Fault
+from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.load import check_name
-from release_pipeline.policy.plan import Plan, PlanView, check_rows, describe_plan, make_plan, view_plan
+from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
+from release_pipeline.policy.views import PlanView, view_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.scales import ScaleRule, Sums
 
 Family: TypeAlias = Literal["columns", "vectors", "mdav", "classes"]
@@ -18,7 +19,8 @@ class Definition:
     """A privacy definition: its name at three lengths, and what follows from it alone.
 
     `strength`: a smaller one implies no less. `composes`: epsilons of releases about the same people add up to a bound, so that a
-    cap can name one. `covers_groups`: g people lose at most g epsilon. `groups`: what is said of groups beside the name.
+    cap can name one. `covers_groups`: g people lose at most g epsilon. `fixes_scales`: it holds with the noise scales fixed at
+    the actual data. `groups`: what is said of groups beside the name.
     """
 
     key: str
@@ -28,6 +30,7 @@ class Definition:
     strength: int
     composes: bool
     covers_groups: bool
+    fixes_scales: bool = False
     groups: str
 
 
@@ -96,6 +99,22 @@ class MethodSpec:
     is_noisy: bool = True
     on_grid: OnGrid = "moved"
     kit: Kit = Kit()
+
+    def __post_init__(self) -> None:
+        """An entry that is not complete is none: nothing may be drawn or charged by half of what there is to know."""
+        if not self.claims:
+            raise InvalidArgument(f"{self.name} claims nothing.", where="method")
+        kinds = [(claim.scope, *sorted(claim.options.items())) for claim in self.claims]
+        if len(set(kinds)) != len(kinds):
+            raise InvalidArgument(f"{self.name} has two claims of the same scope and options.", where="method")
+        by_column = self.family == "columns"
+        if any((claim.rule is not None) != by_column for claim in self.claims):
+            what = "needs a rule for the noise scales of every claim" if by_column else "has scales of its own, and takes no rule"
+            raise InvalidArgument(f"{self.name} {what}.", where="method")
+        if self.takes_k != (self.sums is not None) and by_column:
+            raise InvalidArgument(f"{self.name} needs the sums of its clusters, or has no k.", where="method")
+        if any(claim.lists.factor is None and claim.definition.composes for claim in self.claims) and by_column:
+            raise InvalidArgument(f"{self.name} needs what a column's whole list can lose.", where="method")
 
     @property
     def scopes(self) -> tuple[str, ...]:

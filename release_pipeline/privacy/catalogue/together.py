@@ -1,7 +1,6 @@
 """The methods that look at several columns at once: clusters of all noise columns together, and classes of generalised ones. How
 they make clusters and noise is in `vectors`, `classes` and `class_noise`."""
 
-from release_pipeline.privacy.catalogue.columns import CLUSTER_LISTS
 from release_pipeline.privacy.catalogue.definitions import (
     DP,
     FOR_ACTUAL_TABLE,
@@ -20,6 +19,7 @@ from release_pipeline.privacy.scales import PLAIN, TRIMMED, Sums
 _ALL_ROWS = "the masked columns of all rows in random order"
 _ONE_VECTOR = "the noisy {} of all masked columns of one cluster, by its number along the order"
 _BY_ORDER = ListLoss(factor=None, words="clusters that one change may move", counts=True)  # `chains.order_reach`
+_TRIMMED = ListLoss(factor=lambda clusters: clusters, words=_BY_ORDER.words, counts=True)
 _ORDERS = ("corner", "hilbert")
 _GROUPED = "what grouping does to links between columns depends on the data."
 _LACKS = "the card lacks options of its method."
@@ -38,7 +38,7 @@ def _vector_claim(statistic: str, scope: str, order: str) -> ClaimSpec:
         section=f"dp-mdav, {statistic} sums: scope {scope}{f', order {order}' if by_order else ''}",
         statement=state_noise(formula, _ALL_ROWS if of_table else _ONE_VECTOR.format(words)),
         options={"statistic": statistic, "order": order},
-        lists=SAME if of_table else _BY_ORDER if sums is PLAIN else CLUSTER_LISTS,
+        lists=SAME if of_table else _BY_ORDER if sums is PLAIN else _TRIMMED,
         covers_table=True,
         restores_order="dp-mdav has no order to restore",
     )

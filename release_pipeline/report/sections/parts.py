@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from release_pipeline.policy.plan import count_of
+from release_pipeline.policy.formats import count_of
 from release_pipeline.report.charts.drawing import Picture
 from release_pipeline.report.internal_view import Ladder
 from release_pipeline.report.prose import Sentence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.policy.plan import count_of
+from release_pipeline.policy.formats import count_of
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.charts.classes import draw_classes, say_sizes
 from release_pipeline.report.internal_view import AttackView, ClassesView, InternalView, ShareView, SuppressionView

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.policy.plan import count_of
+from release_pipeline.policy.formats import count_of
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.charts.correlations import draw_correlations, find_differences
 from release_pipeline.report.charts.curves import draw_curves

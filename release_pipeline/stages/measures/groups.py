@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import NoiseColumn
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.risk import closeness, distinct_diversity
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries

@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
-from release_pipeline.policy.plan import percent
+from release_pipeline.policy.formats import percent
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
+from release_pipeline.policy.options import KEpsilonOptions
+from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -64,9 +66,9 @@ class ClassWay:
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics", "labels")
 
     @property
-    def protect(self) -> ProtectClasses:
+    def protect(self) -> KEpsilonOptions:
         """The options of the method."""
-        assert isinstance(self.policy.protect, ProtectClasses)  # noqa: S101  for the type checker
+        assert isinstance(self.policy.protect, KEpsilonOptions)  # noqa: S101  for the type checker
         return self.policy.protect
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:

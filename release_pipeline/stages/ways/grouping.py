@@ -12,7 +12,9 @@ import numpy.typing as npt
 from release_pipeline.errors import DataRefused, ReleasePipelineError
 from release_pipeline.policy import Policy
 from release_pipeline.policy.hierarchies import Intervals, Listed
-from release_pipeline.policy.model import GeneraliseColumn, ProtectClasses, SuppressClasses
+from release_pipeline.policy.kinds import GeneraliseColumn
+from release_pipeline.policy.options import KEpsilonOptions
+from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.class_noise import class_diameters, class_ends
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.hierarchy import Hierarchy
@@ -41,7 +43,7 @@ class _Coded:
     spec: GeneraliseColumn
 
 
-def make_classes(policy: Policy, protect: ProtectClasses, read: Read, progress: Progress) -> Classes:
+def make_classes(policy: Policy, protect: KEpsilonOptions, read: Read, progress: Progress) -> Classes:
     """The classes of these records: a function of the records alone."""
     coded = {name: _encode(protect, read, name, column) for name, column in policy.generalised_columns.items()}
     sensitive = read_sensitive(policy, protect, read)
@@ -71,7 +73,7 @@ def unite_classes(of_parts: Sequence[Classes], rows: Sequence[Ints]) -> Classes:
 
 
 def _search(
-    policy: Policy, protect: ProtectClasses, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress
+    policy: Policy, protect: KEpsilonOptions, coded: dict[str, _Coded], sensitive: Ints | None, progress: Progress
 ) -> Classes:
     rule = policy.suppress
     codes = np.stack([column.codes for column in coded.values()], axis=1)
@@ -96,7 +98,7 @@ def _search(
     return Classes(found.group, labels, noted)
 
 
-def _cut(protect: ProtectClasses, coded: dict[str, _Coded], sensitive: Ints | None) -> Classes:
+def _cut(protect: KEpsilonOptions, coded: dict[str, _Coded], sensitive: Ints | None) -> Classes:
     codes = np.stack([column.codes for column in coded.values()], axis=1)
     hierarchies = {place: column.hierarchy for place, column in enumerate(coded.values()) if column.hierarchy is not None}
     group, reached = cut_classes(codes, protect.k, hierarchies=hierarchies, sensitive=sensitive, l=protect.l or 1)
@@ -122,7 +124,7 @@ def label_ranges(spec: Intervals, units: Ints, group: Ints) -> list[str]:
     return [spec.show(int(a), int(b)) if a <= b else "" for a, b in zip(low, high, strict=True)]
 
 
-def _encode(protect: ProtectClasses, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
+def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseColumn) -> _Coded:
     """A generalised column as numbers, with the labels of what occurs in it."""
     entries, spec, missing = read("records", [name]).column(name).combine_chunks(), column.hierarchy, column.missing_entry
     if not isinstance(spec, Intervals):
@@ -145,14 +147,14 @@ def _encode(protect: ProtectClasses, read: Read, name: str, column: GeneraliseCo
     return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
 
 
-def read_sensitive(policy: Policy, protect: ProtectClasses, read: Read) -> Ints | None:
+def read_sensitive(policy: Policy, protect: KEpsilonOptions, read: Read) -> Ints | None:
     """The confidential columns that `l` is about, a column each."""
     if protect.l is None:
         return None
     return encode([read("records", [name]).column(name) for name in policy.kept_columns])
 
 
-def measure_loss(policy: Policy, protect: ProtectClasses, read: Read, group: Ints) -> dict[str, float]:
+def measure_loss(policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints) -> dict[str, float]:
     """Of each generalised column, the share of its occurring values that a record's label stands for, beside its own: 0 where
     nothing was generalised, 1 where everything became one (the normalised certainty penalty)."""
     lost: dict[str, float] = {}

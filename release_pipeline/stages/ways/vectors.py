@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.policy.model import Suppress
 from release_pipeline.policy.scalars import OURS
+from release_pipeline.policy.suppression import Suppress
 from release_pipeline.privacy.methods import Statistics
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask

@@ -10,7 +10,8 @@ import pytest
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, load_policy, parse_policy
 from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.views import plan_to_json
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 INCOME = "{role: confidential, do: noise, domain: [-100, 99900], grid: 1, outside: clamp, why: known%s}"

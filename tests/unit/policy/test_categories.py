@@ -6,7 +6,7 @@ import pytest
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import parse_policy
-from release_pipeline.policy.model import KeepColumn
+from release_pipeline.policy.kinds import KeepColumn
 from tests.integration.sites import PARTS, policy_text
 
 

@@ -11,7 +11,8 @@ import pytest
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.diff import describe_diff
-from release_pipeline.policy.plan import describe_plan, make_plan, plan_to_json
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.views import plan_to_json
 from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Facts, check_facts, families_of, refusals, warn
 
 POLICY = """\

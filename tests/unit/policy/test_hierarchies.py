@@ -23,7 +23,7 @@ from release_pipeline.policy.hierarchies import (
     rows_of_groups,
 )
 from release_pipeline.policy.load import list_files
-from release_pipeline.policy.model import SuppressClasses
+from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.hierarchy import Hierarchy
 
 POLICY = """\

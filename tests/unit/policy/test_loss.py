@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, release_loss, table_is_covered, wider_bound
+from release_pipeline.policy.loss import LOSSES, Account, Loss, release_loss, wider_bound
 from release_pipeline.policy.populations import Cap, Population
 from release_pipeline.privacy import Epsilon, mask_column
 from release_pipeline.privacy.budget import NANO
@@ -64,9 +64,9 @@ def test_bounds_by_method_and_scope(policy: Policy, records: int, expected: list
 
 def test_only_laplace_without_kept_columns_covers_the_table() -> None:
     """Rank patterns and kept columns are not covered."""
-    assert table_is_covered(policy_of("method: laplace, epsilon: 1"))
-    assert not table_is_covered(policy_of("method: laplace, epsilon: 1", kept=KEPT))
-    assert not table_is_covered(policy_of("method: dp-um, epsilon: 1, k: 5"))
+    assert policy_of("method: laplace, epsilon: 1").covers_table
+    assert not policy_of("method: laplace, epsilon: 1", kept=KEPT).covers_table
+    assert not policy_of("method: dp-um, epsilon: 1, k: 5").covers_table
 
 
 @pytest.mark.slow

@@ -15,16 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.policy import Policy, load_policy, parse_policy
-from release_pipeline.policy.plan import (
-    Plan,
-    describe_claim,
-    describe_plan,
-    describe_table,
-    make_plan,
-    not_covered_words,
-    plan_to_json,
-    table_is_covered,
-)
+from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.views import plan_to_json
+from release_pipeline.policy.words import describe_claim, describe_scopes, not_covered_words
 from release_pipeline.privacy import MaskedColumn, mask_column
 
 RAND_HIE = Path(__file__).resolve().parents[3] / "policies/rand-hie.yaml"
@@ -138,8 +132,9 @@ def test_only_laplace_without_kept_columns_covers_the_table(method: str, k: int 
     """Clusters show which records were ranked together, and a kept column is not protected: the table is not bounded."""
     policy = policy_of(method, k, INCOME, RENT, *kept)
     covered = method == "laplace" and not kept
-    assert table_is_covered(policy) == covered
-    assert describe_table(policy) == ("whole table: covered with the same epsilon" if covered else "whole table: not bounded")
+    assert policy.covers_table == covered
+    table = dict(describe_scopes(make_plan(policy)))["table"]
+    assert table == ("covered with the same epsilon" if covered else "not bounded")
     assert any(line.startswith("not covered ") for line in describe_plan(make_plan(policy, rows=100))) != covered
     words = " ".join(not_covered_words(policy))
     assert ("ranked together" in words) == (method != "laplace")

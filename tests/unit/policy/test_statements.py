@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.model import ProtectAlike
-from release_pipeline.policy.plan import describe_plan, make_plan, not_covered_words
-from release_pipeline.policy.statements import SCALES_FIXED, state_claim
+from release_pipeline.policy.options import MdavOptions
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.words import not_covered_words
 from release_pipeline.privacy.catalogue import METHODS, find_claim
+from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.report.internal import render_internal
 from tests.unit.policy.test_plan import INCOME, RENT, policy_of
 from tests.unit.report.internal_views import sample_view
@@ -77,7 +79,7 @@ def test_a_statement_knows_persons_and_parts() -> None:
     assert "up to 3 records of one person" in state_claim(policy_of("dp-um", records=3))
     assert "of all parts together" in state_claim(policy_of("dp-um", options=", partitions: 4"))
     alike = {"method": "mdav", "k": 5, "partitions": 4}
-    parted = policy_of("dp-um", 5, INCOME, RENT).model_copy(update={"protect": ProtectAlike.model_validate(alike)})
+    parted = policy_of("dp-um", 5, INCOME, RENT).model_copy(update={"protect": MdavOptions.model_validate(alike)})
     assert state_claim(parted) == find_claim("mdav", "cluster").statement
     assert "A class is all records of the release with the same labels" in state_claim(classes_of(", partitions: 4"))
     assert state_claim(classes_of()) == find_claim("k-epsilon", "class").statement

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.policy.model import Gates
+from release_pipeline.policy.sections import Gates
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.utility import column_error
 from release_pipeline.stages.gates import ALONE, Gate, judge_gates, judge_groups

@@ -1,0 +1,30 @@
+"""The families of methods, as `privacy.catalogue` names them: what policies, plans and losses ask of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.families.base import Family
+from release_pipeline.policy.families.classes import ClassFamily
+from release_pipeline.policy.families.columns import ColumnFamily
+from release_pipeline.policy.families.mdav import MdavFamily
+from release_pipeline.policy.families.vectors import VectorFamily
+from release_pipeline.policy.options import AnyOptions, ColumnOptions, DpMdavOptions, KEpsilonOptions, MdavOptions
+
+__all__ = ["FAMILIES", "Family", "find_family"]
+
+FAMILIES: dict[str, Family[Any]] = {
+    "columns": ColumnFamily(ColumnOptions),
+    "vectors": VectorFamily(DpMdavOptions),
+    "mdav": MdavFamily(MdavOptions),
+    "classes": ClassFamily(KEpsilonOptions),
+}
+
+
+def find_family(protect: AnyOptions) -> Family[Any]:
+    """The family of a policy's method; a method that the catalogue does not have, or a family that is none, is refused."""
+    family = protect.spec.family
+    if family not in FAMILIES:
+        raise InvalidArgument(f"the family of {protect.method} is none of {', '.join(FAMILIES)}.", where="method")
+    return FAMILIES[family]

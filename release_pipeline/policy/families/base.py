@@ -1,0 +1,303 @@
+"""What policies, plans and losses ask of a family of methods. Each family is a file beside this one; what holds for all that do
+not say otherwise stands here.
+
+A family says nothing that differs between its methods: that stands in their entries in `privacy.catalogue`, so that a new method
+of a family that there is needs no word here.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.policy.formats import count_of, name_some
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import AnyOptions, split_epsilon
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.text import Problem
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.definitions import SAME, SCALES_FIXED
+from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.sensitivity import scales_for
+
+Options = TypeVar("Options", bound=AnyOptions)
+SERIES_OPEN = "Groups of people, such as a family, and what several releases about the same people tell together."
+PUBLIC_FACTS = "How many records there are, and that they passed the declared checks: both are public."
+APPEARS = "whether a release appears at all: that these data passed the checks, and are as many as they are, is public"
+NOTHING_ADDS_UP = "nothing adds up over releases, so that caps count them"
+KEPT_COLUMNS = "the columns that are kept as they are, and with them the whole table"
+GROUPS_SUPPRESSED = (
+    "Which records were dropped or lost a cell to protect small groups: that follows from the columns kept as they are."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """One noise column: its epsilon, and the mean absolute noise of a released value before clamping and consistency.
+
+    `noise` is exact (for a cluster of k) when `worst_case` is false, else an upper bound; None when the bound needs the number
+    of rows. `share` is the noise as a share of the domain's width.
+    """
+
+    name: str
+    epsilon: Epsilon | None
+    noise: float | None
+    share: float | None
+    worst_case: bool
+
+    @property
+    def noise_words(self) -> str:
+        """How large the noise is."""
+        if self.noise is None:
+            return "depends on the number of rows"
+        return f"{'at most ' if self.worst_case else ''}{show_figure(self.noise)}"
+
+    @property
+    def share_words(self) -> str:
+        """The same, and what it is of the domain."""
+        return self.noise_words if self.share is None else f"{self.noise_words} ({self.share:.1%} of the domain)"
+
+    @property
+    def words(self) -> str:
+        """What masks the column."""
+        if self.epsilon is None:
+            return "replaced by the mean of its cluster"
+        remedy = " (name it with --rows)" if self.noise is None else ""
+        return f"epsilon {self.epsilon}; noise {self.share_words}{remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The claim of a release, its reach, and each column's part."""
+
+    policy: Policy
+    rows: int | None
+    columns: tuple[ColumnPlan, ...]
+
+    @property
+    def clusters(self) -> int | None:
+        """How many clusters `rows` records make."""
+        return self.policy.count_clusters(self.rows)
+
+
+class Family(ABC, Generic[Options]):
+    """What a family of methods makes of a policy: rules, plan, bounds and words.
+
+    `options`: those of its methods; `part_words`: what is done to each random part of the records.
+    """
+
+    part_words: ClassVar[str] = "each masked on its own: one change is in one part"
+
+    def __init__(self, options: type[Options]) -> None:
+        self.options = options
+
+    def of(self, policy: Policy) -> Options:
+        """The options of the policy; those of another family are refused."""
+        if not isinstance(policy.protect, self.options):
+            raise InvalidArgument(f"the options of {policy.protect.method} are of another family.", where="protect")
+        return policy.protect
+
+    # rules
+
+    @abstractmethod
+    def find_contradictions(self, parts: Parts, protect: Options) -> Iterator[Problem]:
+        """What the options of the method and the other parts do not agree on."""
+
+    @abstractmethod
+    def describe_protected(self, protect: Options) -> tuple[str, str]:
+        """What protects single records alone, and why: for people who may have several."""
+
+    def check_noise(self, parts: Parts, protect: Options) -> Iterator[Problem]:
+        """Noise that could leave 64 bits with as many rows as the policy says there are at least: with more rows it is not less,
+        so that no release could be made."""
+        shares = split_epsilon(protect, parts.noise)
+        for name, share in shares.items():
+            if share.nano == 0:
+                yield (
+                    ("protect", "epsilon"),
+                    f"nothing of epsilon is left for '{name}'.",
+                    "Use a larger epsilon or other weights.",
+                )
+                continue
+            try:
+                width = parts.noise[name].exact_grid.width
+            except ReleasePipelineError:
+                continue  # a fault of the column, which says so
+            yield from self.check_column(parts, protect, name, width=width, share=share)
+
+    def check_column(self, parts: Parts, protect: Options, name: str, *, width: int, share: Epsilon) -> Iterator[Problem]:
+        """The same, of one column."""
+        try:
+            scales_for(np.array([width]), share)
+        except ReleasePipelineError as error:
+            yield ("columns", name, "grid"), error.what, error.remedy
+
+    def check_suppression(self, parts: Parts, protect: Options) -> Iterator[Problem]:
+        """What may be suppressed, and whether there is any such thing."""
+        if isinstance(parts.suppress, SuppressClasses):
+            what = f"quasi_groups_below is missing: {protect.method} suppresses small groups; the rest is for k-epsilon."
+            yield ("suppress",), what, "Write {quasi_groups_below: 5, at_most: 5%} with the numbers you mean."
+        yield from find_groupless(parts)
+
+    # bounds
+
+    @abstractmethod
+    def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
+        """How large the noise of each column can be."""
+
+    def check_rows(self, policy: Policy, rows: int) -> None:
+        """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
+
+    def bound_lists(self, policy: Policy, nano: int, *, records: int) -> int:
+        """The public bound on the whole list of a column's values, for a release of `nano`: a multiple that stands with the claim
+        in the catalogue, or that widths and order of the columns decide."""
+        clusters = policy.count_clusters(records) or 1
+        factor = policy.claim.lists.factor
+        return math.ceil(nano * (self.find_factor(policy, clusters) if factor is None else factor(clusters)))
+
+    def find_factor(self, policy: Policy, clusters: int) -> Fraction:
+        """That multiple where the claim leaves it to the family."""
+        raise InvalidArgument(f"nothing says what the lists of {policy.protect.method} lose.", where="method")
+
+    # words
+
+    def describe_lists(self, plan: Plan) -> str:
+        """The public bound on the loss of a column's whole list under a claim for each centroid: from declared facts alone."""
+        policy, lists = plan.policy, plan.policy.claim.lists
+        if lists is SAME:
+            return lists.words
+        if not lists.counts:
+            return f"at most {self._bound_words(policy, 0)} in all ({lists.words})"
+        if plan.clusters is None or plan.rows is None:
+            return "at most the number of clusters (rows / k) times epsilon"
+        bound = self._bound_words(policy, plan.rows)
+        return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} {lists.words})"
+
+    def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
+        """What is known of the widest scope, everything that a reader of the table sees; a number where that of the rows is
+        known."""
+        if not policy.covers_table:
+            return "whole table: not bounded"
+        if policy.claim.lists is SAME:
+            return "whole table: covered with the same epsilon"
+        if rows is None or clusters is None:
+            return "whole table: at most the number of clusters (rows / k) times epsilon"
+        bound = self._bound_words(policy, rows)
+        return f"whole table: at most {bound} for {rows:,} rows ({count_of(clusters, 'cluster')} that one change may move)"
+
+    def _bound_words(self, policy: Policy, rows: int) -> str:
+        return format_nano(self.bound_lists(policy, policy.epsilon or 0, records=rows))
+
+    def describe_claim(self, policy: Policy) -> str:
+        """The epsilon of a release with what it is of."""
+        covers = "for the column lists" if policy.protect.scope == "column" else "for each centroid on its own"
+        parted = self.describe_parts(policy)
+        return f"{epsilon_words(policy)}, {policy.claim.definition.short}, {covers}{parted}; {self.describe_table(policy)}"
+
+    def describe_method(self, policy: Policy) -> str:
+        """The method in words."""
+        return policy.method.summary
+
+    def describe_parts(self, policy: Policy) -> str:
+        """What random parts mean for the claim: nothing where there are none."""
+        if policy.parts == 1:
+            return ""
+        if policy.publishes_parts:
+            return f", in each of {policy.parts} releases of one random part of the records: every record is in one of them"
+        return f", in {policy.parts} random parts of the records, each masked on its own"
+
+    def state_parts(self, policy: Policy) -> str:
+        """What the formal statement adds where there are several random parts."""
+        return (
+            "M does so for each random part of the records, and this is said of all parts together, in whatever releases."
+            if policy.adds_up
+            else ""
+        )
+
+    def explain_parts(self, policy: Policy) -> Iterator[str]:
+        """What else there is to say of random parts in the plan."""
+        yield from ()
+
+    def before_claim(self, policy: Policy) -> Iterator[tuple[str, str]]:
+        """Paragraphs of the plan, each under its label, between the method and its definition."""
+        yield from ()
+
+    @abstractmethod
+    def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """Paragraphs of the plan, each under its label, after the claim."""
+
+    def describe_before(self, policy: Policy) -> str:
+        """What the noise of the plan is before: ", before ..."; empty where nothing is done to noisy values."""
+        return ""
+
+    def describe_suppressed(self) -> str:
+        """Which quasi-identifiers make the groups that may be suppressed."""
+        return "kept"
+
+    def state_kept(self, policy: Policy) -> Iterator[str]:
+        """What the claim becomes where records are dropped for what the noise made of them: nothing where none are."""
+        yield from ()
+
+    def list_uncovered(self, policy: Policy) -> Iterator[str]:
+        """What the claim does not protect, a sentence each."""
+        if policy.claim.definition.fixes_scales:
+            yield "Groups of people, such as a family: the claim is about one record at a time."
+            yield SCALES_FIXED
+        if not policy.covers_table:
+            yield self.describe_open_table(policy)
+        if policy.kept_columns:
+            yield f"The columns that are released as they are: {name_some(policy.kept_columns)}."
+        if policy.suppress is not None and policy.kept_columns:
+            yield GROUPS_SUPPRESSED
+        yield PUBLIC_FACTS
+        yield "What follows about people from the statistics themselves, whether or not their record was used."
+
+    def describe_open_table(self, policy: Policy) -> str:
+        """Why nothing bounds the table as a whole."""
+        return "The table as a whole: the columns kept beside the masked ones have no bound."
+
+    def view_options(self, policy: Policy) -> dict[str, str | None]:
+        """The options that the plan names for scripts, by their key there."""
+        return {}
+
+
+def epsilon_words(policy: Policy) -> str:
+    """The epsilon of a release, and how the columns share it."""
+    parts = policy.column_epsilon
+    if len(parts) == 1:
+        split = f"all for the column {next(iter(parts))}"
+    elif len({part.nano for part in parts.values()}) == 1:
+        split = f"{next(iter(parts.values()))} for each of {len(parts)} columns"
+    else:
+        split = ", ".join(f"{name} {part}" for name, part in parts.items())
+    if policy.records_per_person > 1:
+        split += f"; times {policy.records_per_person} records per person"
+    return f"epsilon {format_nano(policy.epsilon or 0)} in all ({split})"
+
+
+def together_words(policy: Policy) -> str:
+    """The masked columns as one thing."""
+    names = list(policy.noise_columns)
+    return f"the column {names[0]}" if len(names) == 1 else f"all {len(names)} masked columns together"
+
+
+def refuse_generalised(parts: Parts, what: str) -> Iterator[Problem]:
+    """A problem for every column that is generalised, with methods that generalise none."""
+    for name in parts.generalised:
+        yield ("columns", name, "do"), what, "Keep, mask or drop the column, or use k-epsilon."
+
+
+def find_groupless(parts: Parts) -> Iterator[Problem]:
+    """Small groups to suppress where there are none."""
+    if isinstance(parts.suppress, Suppress) and parts.complete and not any(c.role == "quasi" for c in parts.kept.values()):
+        what = "there are no groups to suppress: no quasi-identifier is released."
+        yield ("suppress",), what, "Remove suppress, or keep a column of role quasi."

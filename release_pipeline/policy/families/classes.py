@@ -1,0 +1,245 @@
+"""k-epsilon: classes of records that share their generalised quasi-identifiers, and noise inside each class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+
+from release_pipeline.policy.families.base import (
+    NOTHING_ADDS_UP,
+    PUBLIC_FACTS,
+    SERIES_OPEN,
+    ColumnPlan,
+    Family,
+    Plan,
+    epsilon_words,
+)
+from release_pipeline.policy.formats import name_some, percent
+from release_pipeline.policy.hierarchies import Intervals, Listed
+from release_pipeline.policy.kinds import GeneraliseColumn
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import KEpsilonOptions
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.suppression import SuppressClasses
+from release_pipeline.policy.text import Path, Problem
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.class_noise import KEPT, epsilon_for
+from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
+from release_pipeline.privacy.scales import domain_scale, mean_magnitude
+
+MAX_NODES = 1_000_000  # of the lattice of levels
+WANTED = (Decimal("0.01"), Decimal("0.05"), Decimal("0.1"))  # shares of a domain, for which `check` names the epsilon
+NOT_DP = "not differential privacy: classes, noise scales and suppression depend on the data"
+GROUPINGS = {
+    "ola": "one level of every hierarchy for all records, the one that loses least (OLA09)",
+    "mondrian": "classes are cut in two as long as both parts are large enough, each with labels of its own (MON06)",
+}
+
+
+class ClassFamily(Family[KEpsilonOptions]):
+    """Groups by generalised quasi-identifiers, nothing of them released raw."""
+
+    part_words = "each grouped on its own"
+
+    def find_contradictions(self, parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
+        """Something to make classes from, nothing that would break them, and hierarchies that the grouping can take."""
+        if parts.complete and not parts.generalised:
+            what = "no column has do: generalise, so there are no classes."
+            yield ("columns",), what, "Declare the hierarchy of at least one quasi-identifier."
+        for name, column in parts.kept.items():
+            if column.role == "quasi":
+                what = f"{protect.method} releases no quasi-identifier as it is: with it groups would be smaller than k."
+                yield ("columns", name, "do"), what, "Generalise it."
+        yield from _check_different_values(parts, protect)
+        mondrian = protect.grouping == "mondrian"
+        if mondrian and protect.metric is not None:
+            yield ("protect", "metric"), "mondrian cuts by width and chooses by no metric.", "Remove metric."
+        for name, column in parts.generalised.items():
+            yield from _check_hierarchy(name, column, mondrian=mondrian)
+        nodes = math.prod(column.hierarchy.levels for column in parts.generalised.values())
+        if not mondrian and nodes > MAX_NODES:
+            what = f"the hierarchies have {nodes:,} combinations of levels, and ola goes through {MAX_NODES:,} at the most."
+            yield ("protect", "grouping"), what, "Use fewer columns or levels, or mondrian."
+
+    def describe_protected(self, protect: KEpsilonOptions) -> tuple[str, str]:
+        """What protects single records alone, and why."""
+        return protect.method, "a class counts records, and k of them may be fewer than k people."
+
+    def check_suppression(self, parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
+        """Shares of what the grouping and the noise may drop."""
+        rule = parts.suppress
+        if rule is not None and not isinstance(rule, SuppressClasses):
+            what = f"the classes of {protect.method} have k records already; quasi_groups_below is for other methods."
+            yield ("suppress", "quasi_groups_below"), what, "Write grouping_at_most, confidence and at_most."
+        elif rule is not None and protect.grouping == "mondrian" and rule.grouping_at_most:
+            what = "mondrian cuts only where both parts are large enough, and drops nobody."
+            yield ("suppress", "grouping_at_most"), what, "Remove it."
+
+    def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
+        """Of a class as wide as the domain; every record has noise of its own."""
+        for name, column in policy.noise_columns.items():
+            grid, epsilon = column.exact_grid, policy.column_epsilon[name]
+            step = float(grid.step)
+            noise = mean_magnitude(domain_scale(grid.width, epsilon)) * step
+            yield ColumnPlan(name, epsilon, noise, noise / (grid.width * step), True)
+
+    def describe_claim(self, policy: Policy) -> str:
+        """k, and the epsilon within each class."""
+        short, parted = policy.claim.definition.short, self.describe_parts(policy)
+        return f"k {policy.protect.k} and {epsilon_words(policy)}, {short}, within each class{parted}; {NOT_DP}"
+
+    def describe_parts(self, policy: Policy) -> str:
+        """What random parts mean for the claim: nothing where there are none."""
+        if policy.parts == 1 or policy.publishes_parts:
+            return super().describe_parts(policy)
+        return f", grouped in {policy.parts} random parts of the records"
+
+    def state_parts(self, policy: Policy) -> str:
+        """What the formal statement adds where there are several random parts."""
+        return "A class is all records of the release with the same labels, whichever random part they are of."
+
+    def explain_parts(self, policy: Policy) -> Iterator[str]:
+        """What else there is to say of random parts in the plan."""
+        if not policy.publishes_parts:
+            yield "a class is all records with the same labels, of whatever parts: noise is as large as it is wide"
+
+    def before_claim(self, policy: Policy) -> Iterator[tuple[str, str]]:
+        """How classes are made."""
+        protect = self.of(policy)
+        by = f", least by {protect.chosen_metric}" if protect.grouping == "ola" else ""
+        yield "grouping", f"{protect.grouping}: {GROUPINGS[protect.grouping]}{by}"
+        if protect.l is not None:
+            yield "l", f"every class has at least {protect.l} different values of {' and of '.join(policy.kept_columns)}"
+
+    def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """What suppression makes of the claim, what is not covered, and which epsilon gives how much noise."""
+        yield from (("", words) for words in self.state_kept(plan.policy))
+        for sentence in self.list_uncovered(plan.policy):
+            yield "not covered", sentence
+        yield "series", NOTHING_ADDS_UP
+        yield from self._list_wanted(plan.policy)
+
+    def state_kept(self, policy: Policy) -> Iterator[str]:
+        """What the claim becomes where records are dropped for standing out: nothing where none are."""
+        protect = self.of(policy)
+        if not _drops_after_noise(policy):
+            return
+        twice = format_nano(KEPT * protect.epsilon.nano)
+        which = "two records of a class that agree in the kept confidential columns" if protect.l else "two records of a class"
+        yield (
+            f"Epsilon is of the numbers as they are drawn. That a record is kept, and released with these numbers, is covered "
+            f"with {KEPT} times epsilon, {twice}, for {which}: whether a class keeps k records depends on the noise of the "
+            "others, too."
+        )
+
+    def list_uncovered(self, policy: Policy) -> Iterator[str]:
+        """What the claim does not protect, a sentence each."""
+        yield (
+            "Which class a record is in: who knows somebody's generalised values finds the class. Within it the claim bounds "
+            "what the masked numbers of one record tell."
+        )
+        if policy.kept_columns:
+            kept = name_some(policy.kept_columns)
+            yield (
+                f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in "
+                "it."
+            )
+        if _drops_after_noise(policy):
+            yield (
+                "Which records were dropped because they stood out, or because their class became too small by that: it is "
+                "decided with the originals beside the released numbers, those of other records among them."
+            )
+        if policy.cut_columns:
+            yield "The ends of a range: each is the exact number of one person or more in the class."
+        yield SERIES_OPEN
+        yield PUBLIC_FACTS
+
+    def view_options(self, policy: Policy) -> dict[str, str | None]:
+        """The options that the plan names for scripts, by their key there."""
+        return {"grouping": self.of(policy).grouping}
+
+    def _list_wanted(self, policy: Policy) -> Iterator[tuple[str, str]]:
+        """The epsilon in all that keeps the noise of a column at some share of its domain, whatever the data: for a class as wide
+        as the domain, and for one a tenth as wide."""
+        total, shares = self.of(policy).epsilon.nano, ", ".join(percent(wanted) for wanted in WANTED)
+        for name, column in policy.noise_columns.items():
+            grid, share = column.exact_grid, total / policy.column_epsilon[name].nano
+            wide, narrow = (
+                ", ".join(
+                    show_figure(share * _epsilon_for_noise(grid.width // part, float(wanted) * grid.width)) for wanted in WANTED
+                )
+                for part in (1, 10)
+            )
+            yield (
+                "wanted",
+                f"{name}: mean noise of {shares} of the domain needs epsilon {wide} in all for a class as wide as the domain, "
+                f"and {narrow} for one a tenth as wide",
+            )
+            limit = policy.gates.relative_error.get(name)
+            if limit is not None:
+                middle = float(sum(column.domain)) / 2
+                needed = show_figure(_epsilon_for_noise(grid.width, float(limit) * abs(middle) / float(grid.step)) * share)
+                yield "", f"a relative error of {limit:f} at {middle:g}, the middle of the domain, needs {needed}"
+
+
+def _drops_after_noise(policy: Policy) -> bool:
+    return policy.suppress is not None and policy.suppress.confidence is not None
+
+
+def _epsilon_for_noise(diameter: int, wanted: float) -> float:
+    """The epsilon at which E|Z| = 1/sinh(1/t) with t = ceil(diameter/epsilon) is at most `wanted` grid units."""
+    if diameter < 1 or wanted <= 0:
+        return math.inf if diameter else 0.0
+    found = epsilon_for(lambda epsilon: mean_magnitude(domain_scale(diameter, epsilon)), wanted)
+    return math.inf if found is None else float(found)
+
+
+def _check_different_values(parts: Parts, protect: KEpsilonOptions) -> Iterator[Problem]:
+    """Whether there can be l different values."""
+    if protect.l is None:
+        return
+    if parts.complete and not parts.kept:
+        what = "l counts different values of the confidential columns that are kept, and there are none."
+        yield ("protect", "l"), what, "Remove l."
+    for name, column in parts.kept.items():
+        if len(column.values) < protect.l:
+            what = f"'{name}' has {len(column.values)} declared values, so that no class can have l = {protect.l} of them."
+            yield ("protect", "l"), what, "Lower l."
+    if protect.l > protect.k:
+        what = "l is above k, and a class of k records cannot have more different values."
+        yield ("protect", "l"), what, "Raise k, or lower l."
+
+
+def _check_hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> Iterator[Problem]:
+    here: Path = ("columns", name, "hierarchy")
+    spec, missing = column.hierarchy, column.missing_entry
+    if isinstance(spec, Intervals):
+        if mondrian and spec.intervals is not None:
+            what = "mondrian cuts numbers where the data ask for it, not at declared intervals."
+            yield (*here, "intervals"), what, "Remove intervals; domain, grid and outside are enough."
+        elif not mondrian and spec.intervals is None:
+            yield here, "ola needs the intervals that the numbers become.", "Add them, like intervals: [5, 10, 20]."
+        if column.why is None:
+            yield ("columns", name), "'why' is missing: where does the domain come from?", "Say it in a few words."
+        if missing is not None and mondrian:
+            what = "mondrian cuts numbers, and a missing one has no place among them."
+            yield (*here[:2], "missing"), what, "Use missing: fail and fill the source by a rule of your own, or use ola."
+        elif missing is not None and spec.may_release(missing, None):
+            yield (*here[:2], "missing"), "the category for missing entries reads like a number.", "Choose a word."
+        return
+    if isinstance(spec, Listed):
+        if missing is not None and missing not in spec.values:
+            what = "the category for missing entries is not among the hierarchy's values."
+            yield (*here[:2], "missing"), what, "Add it to them, with its labels."
+        if mondrian and len({row[-1] for row in spec.rows}) > 1:
+            what = "mondrian begins with everybody in one class, so the last level must be one label."
+            yield here, what, "Add a level with * for all values."
+        twice = find_ambiguous_label(Hierarchy.of(spec.rows)) if mondrian else None
+        if twice is not None:
+            what = f"'{twice}' stands for different values on two levels, which mondrian may release side by side."
+            yield here, what, "Give the levels labels of their own."
+    elif missing is not None and spec.may_release(missing, None):
+        what = "the category for missing entries reads like one of the hierarchy's labels."
+        yield (*here[:2], "missing"), what, "Choose a word."

@@ -1,0 +1,76 @@
+"""mdav: k-anonymity by clusters of alike records, all columns together, whose centroids are exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from release_pipeline.policy.families.base import (
+    NOTHING_ADDS_UP,
+    PUBLIC_FACTS,
+    SERIES_OPEN,
+    ColumnPlan,
+    Family,
+    Plan,
+    refuse_generalised,
+    together_words,
+)
+from release_pipeline.policy.families.vectors import check_together, check_vector_rows
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import MdavOptions
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.text import Problem
+
+NO_NOISE = "no noise, and not differential privacy: clusters depend on the data, and centroids are exact"
+
+
+class MdavFamily(Family[MdavOptions]):
+    """Clusters, and no noise."""
+
+    def find_contradictions(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
+        """Nothing is generalised."""
+        yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
+
+    def describe_protected(self, protect: MdavOptions) -> tuple[str, str]:
+        """What protects single records alone, and why."""
+        return protect.method, "a cluster counts records, and k of them may be fewer than k people."
+
+    def check_noise(self, parts: Parts, protect: MdavOptions) -> Iterator[Problem]:
+        """There is none; sums could leave 64 bits all the same."""
+        yield from check_together(parts, protect.cluster(parts.noise), least_k=1)
+
+    def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
+        """No noise."""
+        yield from (ColumnPlan(name, None, 0.0, 0.0, False) for name in policy.noise_columns)
+
+    def check_rows(self, policy: Policy, rows: int) -> None:
+        """Sums of all columns together."""
+        check_vector_rows(policy, self.of(policy).cluster(policy.noise_columns), rows)
+
+    def describe_claim(self, policy: Policy) -> str:
+        """How many records share their masked values."""
+        parted = self.describe_parts(policy)
+        return f"k {policy.protect.k}, k-anonymity on {together_words(policy)}{parted}; {NO_NOISE}"
+
+    def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """What is not covered."""
+        for sentence in self.list_uncovered(plan.policy):
+            yield "not covered", sentence
+        yield "series", NOTHING_ADDS_UP
+
+    def describe_suppressed(self) -> str:
+        """Centroids are exact, so that masked quasi-identifiers make groups, too."""
+        return "kept and masked"
+
+    def list_uncovered(self, policy: Policy) -> Iterator[str]:
+        """What the claim does not protect, a sentence each."""
+        yield "Which cluster a record is in: who knows somebody's values roughly finds the cluster, and learns its exact means."
+        yield (
+            "The values of a cluster whose records agree: its mean is the value of each of them. And whoever knows all records "
+            "of a cluster but one computes that one from the mean."
+        )
+        if policy.kept_columns:
+            kept = name_some(policy.kept_columns)
+            yield f"The columns that are released as they are: {kept}. With them groups may be smaller than k."
+        yield SERIES_OPEN
+        yield PUBLIC_FACTS

@@ -1,0 +1,164 @@
+"""dp-mdav: clusters of all noise columns together, along an order of single records, and noise on their centroids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.policy.families.base import (
+    APPEARS,
+    KEPT_COLUMNS,
+    ColumnPlan,
+    Family,
+    Plan,
+    refuse_generalised,
+    together_words,
+)
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import DpMdavOptions, split_epsilon
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.text import Problem
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.together import STATISTICS
+from release_pipeline.privacy.curve import MAX_COLUMNS
+from release_pipeline.privacy.scales import mean_magnitude
+from release_pipeline.privacy.vectors import (
+    Alike,
+    Insensitive,
+    check_vector_sizes,
+    find_reach,
+    public_scales,
+    worst_scales,
+)
+
+ORDERS = {
+    "corner": "by the distance from the lower corner of the declared domain (the paper's)",
+    "hilbert": "along a Hilbert curve through the declared domain",
+}
+SUMS = {"plain": "plain sums", "trimmed": "sums with the least and the greatest value of each column drawn in"}
+
+
+class VectorFamily(Family[DpMdavOptions]):
+    """Clusters of all columns together, and noise."""
+
+    def find_contradictions(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
+        """Clusters that are large enough, a curve through few enough columns, and nothing kept where the table is claimed."""
+        yield from refuse_generalised(parts, f"{protect.method} makes clusters of numbers and generalises no column.")
+        least = STATISTICS[protect.statistic][0].least_k
+        if protect.k < least:
+            what = f"{protect.statistic} sums need clusters of at least {least} records."
+            yield ("protect", "k"), what, f"Raise k to {least} or more, or use plain sums."
+        if protect.order == "hilbert" and len(parts.noise) > MAX_COLUMNS:
+            what = f"a hilbert curve goes through {MAX_COLUMNS} columns at the most, and {len(parts.noise)} have do: noise."
+            yield ("protect", "order"), what, "Use order: corner, or fewer columns."
+        if protect.scope == "table":
+            for name in parts.kept:
+                what = "a column that is kept as it is has no bound, and the claim would be for the whole table."
+                yield ("columns", name, "do"), what, "Mask or drop it, or claim scope: centroid."
+
+    def describe_protected(self, protect: DpMdavOptions) -> tuple[str, str]:
+        """What protects single records alone, and why."""
+        return f"{protect.method} with {protect.statistic} sums", "individual differential privacy does not cover groups."
+
+    def check_noise(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
+        """Of each column, and of all together."""
+        yield from super().check_noise(parts, protect)
+        if all(share.nano for share in split_epsilon(protect, parts.noise).values()):
+            yield from check_together(parts, protect.cluster(parts.noise), least_k=STATISTICS[protect.statistic][0].least_k)
+
+    def check_suppression(self, parts: Parts, protect: DpMdavOptions) -> Iterator[Problem]:
+        """Nothing is suppressed."""
+        if parts.suppress is not None and isinstance(parts.suppress, protect.suppression):
+            what = f"{protect.method} suppresses nothing: which records were dropped would be covered by no claim."
+            yield ("suppress",), what, "Remove it."
+        else:
+            yield from super().check_suppression(parts, protect)
+
+    def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
+        """Exact for plain sums, whose scales are public; for trimmed ones the worst over all data (`worst_scales`)."""
+        protect = self.of(policy)
+        grids = [column.exact_grid for column in policy.noise_columns.values()]
+        exact = protect.statistic == "plain"
+        if clusters is None and protect.scope == "table":
+            yield from (ColumnPlan(name, part, None, None, not exact) for name, part in policy.column_epsilon.items())
+            return
+        spec, widths = protect.cluster(policy.noise_columns), [grid.width for grid in grids]
+        if exact or protect.scope == "centroid":
+            noise = [mean_magnitude(t) / protect.k for t in public_scales(widths, spec, clusters=clusters or 1)]
+        else:
+            sizes = 2 * protect.k - 1  # what the bound is for; the mean noise of a centroid is the scale over the size
+            noise = [t / sizes for t in worst_scales(widths, spec, clusters=clusters or 1)]
+        for (name, part), grid, amount in zip(policy.column_epsilon.items(), grids, noise, strict=True):
+            yield ColumnPlan(name, part, amount * float(grid.step), amount / grid.width, not exact)
+
+    def check_rows(self, policy: Policy, rows: int) -> None:
+        """Sums and noise of all columns together."""
+        check_vector_rows(policy, self.of(policy).cluster(policy.noise_columns), rows)
+
+    def find_factor(self, policy: Policy, clusters: int) -> Fraction:
+        """A chain changes up to p plain centroids by what the order allows (`order_reach`), since sum_j sum_a |change| eps_a /
+        W_a <= epsilon reach."""
+        widths = [column.exact_grid.width for column in policy.noise_columns.values()]
+        return find_reach(widths, self.of(policy).cluster(policy.noise_columns), clusters=clusters)
+
+    def describe_claim(self, policy: Policy) -> str:
+        """The epsilon of a release with what it is of."""
+        if policy.protect.scope != "table":
+            return super().describe_claim(policy)
+        total, parted = format_nano(policy.epsilon or 0), self.describe_parts(policy)
+        of_table = f"for the whole table ({together_words(policy)})"
+        return f"epsilon {total} in all, {policy.claim.definition.short}, {of_table}{parted}"
+
+    def describe_method(self, policy: Policy) -> str:
+        """The method in words, with the order that clusters are cut from."""
+        return f"{policy.method.summary}; order {self._describe_order(policy)}"
+
+    def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """The order, what wider scopes have, and what is not covered."""
+        policy = plan.policy
+        yield "order", self._describe_order(policy)
+        if policy.protect.scope == "centroid":
+            table = self.describe_table(policy, plan.clusters, plan.rows)
+            yield "wider", f"column lists: {self.describe_lists(plan)}; {table}"
+        if policy.covers_table:
+            yield "not covered", APPEARS
+            return
+        yield "not covered", KEPT_COLUMNS
+        yield "", APPEARS
+
+    def describe_before(self, policy: Policy) -> str:
+        """Values are moved into the domain after the noise."""
+        return ", before the domain is restored"
+
+    def view_options(self, policy: Policy) -> dict[str, str | None]:
+        """The options that the plan names for scripts, by their key there."""
+        protect = self.of(policy)
+        return {"order": protect.order, "statistic": protect.statistic}
+
+    def _describe_order(self, policy: Policy) -> str:
+        protect = self.of(policy)
+        logs = [name for name, column in policy.noise_columns.items() if column.transform == "log"]
+        seen = f"; of the logarithm of {name_some(logs)}" if logs else ""
+        return f"{protect.order}: {ORDERS[protect.order]}{seen}; {SUMS[protect.statistic]}"
+
+
+def check_together(parts: Parts, spec: Insensitive | Alike, *, least_k: int) -> Iterator[Problem]:
+    """Sums and noise of the columns together that could leave 64 bits: for as many rows as the policy says there are at least."""
+    try:
+        widths = [column.exact_grid.width for column in parts.noise.values()]
+    except ReleasePipelineError:
+        return  # a fault of the column, which says so
+    if not widths or spec.k < least_k:
+        return
+    try:
+        check_vector_sizes(widths, spec, clusters=max(parts.least_rows(spec.k) // spec.k, 1))
+    except ReleasePipelineError as error:
+        yield ("protect",), error.what, error.remedy
+
+
+def check_vector_rows(policy: Policy, spec: Insensitive | Alike, rows: int) -> None:
+    """Refuse so many rows if sums or noise of the columns together might not fit."""
+    widths = [column.exact_grid.width for column in policy.noise_columns.values()]
+    check_vector_sizes(widths, spec, clusters=policy.count_clusters(rows) or 1)

@@ -1,0 +1,89 @@
+"""What gates and audit must agree on with the other parts of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from release_pipeline.policy.kinds import find_clamping
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.text import Problem
+
+
+def check_gates(parts: Parts) -> Iterator[Problem]:
+    """Limits that there is something to apply to."""
+    if parts.gates is None:
+        return
+    if parts.gates.min_rows is not None and parts.protect and parts.protect.k and parts.gates.min_rows < 2 * parts.protect.k:
+        yield (
+            ("gates", "min_rows"),
+            f"min_rows is below 2 k = {2 * parts.protect.k}.",
+            "Fewer records than two clusters are never released: raise it.",
+        )
+    if parts.gates.differencing_below is not None and parts.releases == "once":
+        what = "there is one release, and nothing to compare it with."
+        yield ("gates", "differencing_below"), what, "Remove differencing_below."
+    elif parts.gates.differencing_below and parts.person == "each-row":
+        what = "each row is a person of its own, so nobody can be seen to join or leave."
+        yield ("gates", "differencing_below"), what, "Name the person's column, or set differencing_below to 0."
+    clamping = find_clamping(parts.columns)
+    if isinstance(parts.gates.clamped_at_most, dict):
+        for name in parts.gates.clamped_at_most:
+            if parts.complete and name not in clamping:
+                yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", "Remove it."
+    elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
+        yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
+    for name in parts.gates.atom_share:
+        if name in parts.noise and not parts.noise[name].atoms:
+            what = f"'{name}' declares no atoms."
+            yield ("gates", "atom_share", name), what, "Declare them with the column, like atoms: [0], or remove the limit."
+    for gate, limits in (
+        ("expected_error", parts.gates.expected_error),
+        ("relative_error", parts.gates.relative_error),
+        ("atom_share", parts.gates.atom_share),
+        ("ks", parts.gates.ks),
+    ):
+        for name in limits:
+            if parts.complete and name not in parts.noise:
+                yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", "Remove it."
+
+
+def check_group_gates(parts: Parts) -> Iterator[Problem]:
+    """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
+    if parts.gates is None or not parts.complete:
+        return
+    makes_groups = any(column.role == "quasi" for column in (parts.kept | parts.generalised).values())
+    if parts.protect is not None and not parts.protect.spec.is_noisy:  # whose exact values make groups, too
+        makes_groups = makes_groups or any(column.role == "quasi" for column in parts.noise.values())
+    for gate, limit in parts.gates.of_groups.items():
+        if not makes_groups:
+            yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
+            continue
+        for name in limit:
+            column = (parts.kept | parts.noise).get(name)
+            if column is None or column.role != "confidential":
+                yield ("gates", gate, name), f"'{name}' is not a released column with role: confidential.", "Remove it."
+            elif gate == "l_diversity" and name in parts.kept and parts.gates.l_diversity[name] > len(parts.kept[name].values):
+                what = f"'{name}' has {len(parts.kept[name].values)} declared values, so that no group can have so many."
+                yield ("gates", gate, name), what, "Lower it."
+            elif gate == "l_diversity" and name in parts.noise:
+                what = f"'{name}' gets noise, so that different values of it say nothing."
+                yield ("gates", gate, name), what, "Use t_closeness, or remove it."
+
+
+def check_audit(parts: Parts) -> Iterator[Problem]:
+    """What a model is to predict must be released, and be a number or an entry as the column is."""
+    for name, target in parts.audit.predict.items() if parts.audit is not None and parts.complete else ():
+        place = ("audit", "predict", name)
+        if name in parts.noise:
+            low, high = parts.noise[name].domain
+            if target.above is None:
+                yield (*place, "equals"), f"'{name}' is a column of numbers.", "Say above: NUMBER."
+            elif not low <= target.above < high:
+                yield (*place, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
+        elif name in parts.kept:
+            if target.equals is None:
+                yield (*place, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
+            elif str(target.equals) not in {str(value) for value in parts.kept[name].values}:
+                yield (*place, "equals"), "it is none of the column's declared values.", "Name one of them."
+        else:
+            yield place, f"'{name}' is not a released column with do: noise or keep.", "Remove it."

@@ -1,0 +1,83 @@
+"""How a policy declares what a generalised column becomes: listed labels, intervals, prefixes or dates.
+
+Each form says which entries it covers and what they become on every level. The last level of all is `*`, but for listed labels,
+which end as they are listed. A category for missing entries stays itself until `*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias, cast
+
+from pydantic import BaseModel, Discriminator, Tag
+
+from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read, Row
+from release_pipeline.policy.hierarchies.dates import PERIODS, Dates
+from release_pipeline.policy.hierarchies.intervals import MAX_INTERVALS, Intervals
+from release_pipeline.policy.hierarchies.listed import Listed, expand, read_rows, rows_of_groups
+from release_pipeline.policy.hierarchies.prefixes import Prefixes
+
+__all__ = [
+    "ALL",
+    "FORMS",
+    "MAX_INTERVALS",
+    "MAX_ROWS",
+    "PERIODS",
+    "Dates",
+    "HierarchySpec",
+    "Intervals",
+    "Listed",
+    "Prefixes",
+    "Read",
+    "expand",
+    "form_of",
+    "known_keys",
+    "list_rows",
+    "read_rows",
+    "rows_of_groups",
+]
+
+
+def _form(value: Any) -> str:
+    """Which form was meant, by what only it has."""
+    if isinstance(value, BaseModel):
+        return type(value).__name__.lower()
+    keys = set(cast(Mapping[str, Any], value)) if isinstance(value, dict) else set[str]()
+    if keys & {"prefixes", "of"}:
+        return "prefixes"
+    if keys & {"dates", "first", "last"}:
+        return "dates"
+    return "intervals" if keys & {"intervals", "domain", "grid", "outside"} else "listed"
+
+
+HierarchySpec: TypeAlias = Annotated[
+    Annotated[Listed, Tag("listed")]
+    | Annotated[Intervals, Tag("intervals")]
+    | Annotated[Prefixes, Tag("prefixes")]
+    | Annotated[Dates, Tag("dates")],
+    Discriminator(_form),
+]
+SPECS: dict[str, type[BaseModel]] = {"listed": Listed, "intervals": Intervals, "prefixes": Prefixes, "dates": Dates}
+FORMS = (
+    "Allowed: {csv: FILE}, {groups: {LABEL: [values]}}, {intervals: [5, 10], domain: [0, 100], grid: 1, outside: clamp}, "
+    "{prefixes: [5, 3], of: digits}, {dates: [day, month, year], first: 1900-01-01, last: 2030-12-31}."
+)
+
+
+def known_keys(value: Any) -> list[str]:
+    """The keys that may stand in the hierarchy that was meant."""
+    form = _form(value)
+    return ["csv", "groups", "rows"] if form == "listed" else list(SPECS[form].model_fields)
+
+
+def form_of(value: Any) -> type[BaseModel]:
+    """The form of hierarchy that was meant."""
+    return SPECS[_form(value)]
+
+
+def list_rows(spec: Listed | Intervals | Prefixes | Dates, missing: str | None) -> list[Row] | None:
+    """Every value with its label on each level, for a reader of the release; None where they are too many to list."""
+    rows = spec.list_rows()
+    if rows is None or missing is None or isinstance(spec, Listed):  # whose rows list the category for missing ones
+        return rows
+    return [*rows, (*[missing] * (spec.levels - 1), ALL)]

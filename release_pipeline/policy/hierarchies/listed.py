@@ -1,0 +1,136 @@
+"""Hierarchies that list every value with its labels, as a CSV, as groups or as rows."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
+
+from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.policy.declared import Frozen
+from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read, Row, as_value_error, entry_text
+from release_pipeline.policy.readings import RuleReading
+from release_pipeline.privacy.hierarchy import Hierarchy
+
+LONGEST_LABEL = 200
+
+
+def _rows(value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        return value
+    rows = cast(Sequence[Any], value)
+    return [[entry_text(entry) for entry in cast(Sequence[Any], row)] if isinstance(row, list | tuple) else row for row in rows]
+
+
+def _check_rows(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    if any(len(label) > LONGEST_LABEL for row in rows for label in row):
+        raise ValueError(f"has a value or label of more than {LONGEST_LABEL} characters")
+    try:
+        Hierarchy.of(rows)
+    except ReleasePipelineError as error:
+        raise as_value_error(error) from None
+    if len(rows) > MAX_ROWS:
+        raise ValueError(f"lists more than {MAX_ROWS:,} values")
+    return rows
+
+
+class Listed(Frozen):
+    """A row for every value: the value, and its label on each level. In the file: `csv`, `groups` or `rows`."""
+
+    rows: Annotated[tuple[tuple[StrictStr, ...], ...], BeforeValidator(_rows), AfterValidator(_check_rows), Field(min_length=1)]
+
+    @property
+    def levels(self) -> int:
+        """How many levels, the values themselves included."""
+        return len(self.rows[0])
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What may occur."""
+        return tuple(row[0] for row in self.rows)
+
+    @property
+    def words(self) -> str:
+        """The hierarchy for a person."""
+        return f"{len(self.rows):,} values listed, in {self.levels} levels"
+
+    @property
+    def level_words(self) -> tuple[str, ...]:
+        """Each level in a word or two."""
+        counts = [len(set(column)) for column in zip(*self.rows, strict=True)]
+        return tuple(ALL if count == 1 and level else f"{count:,} values" for level, count in enumerate(counts))
+
+    def may_release(self, label: str, missing: str | None) -> bool:
+        """Whether a released column may have this label."""
+        return any(label in row for row in self.rows)
+
+    def reading(self, missing: str | None) -> RuleReading:
+        """How the source's column is read."""
+        return RuleReading(covers=frozenset(self.values).__contains__, filled=missing, only_one=len(self.rows) == 1)
+
+    def list_rows(self) -> list[Row]:
+        """Every value with its label on each level."""
+        return list(self.rows)
+
+    def examples(self, most: int) -> list[Any]:
+        """Entries that may occur: all of them."""
+        return list(self.values)
+
+
+def expand(value: Any, read: Read) -> Any:
+    """A hierarchy as a steward wrote it, its `csv` or `groups` as rows. Raises `ReleasePipelineError` with what is wrong."""
+    if not isinstance(value, dict):
+        return value
+    spec = cast(dict[str, Any], value)
+    sources = [key for key in ("csv", "groups", "rows") if key in spec]
+    if len(sources) != 1 or sources == ["rows"]:
+        if len(sources) > 1:
+            raise InvalidArgument(f"{' and '.join(sources)} both list the values.", remedy="Use one of them.")
+        return spec
+    if sources == ["csv"]:
+        if not isinstance(spec["csv"], str):
+            raise InvalidArgument("csv must name a file.")
+        rows = read_rows(read(spec["csv"]))
+    else:
+        rows = rows_of_groups(spec["groups"])
+    Hierarchy.of(rows)  # what is wrong with them is told where the steward wrote them
+    return {"rows": rows, **{key: part for key, part in spec.items() if key != sources[0]}}
+
+
+def read_rows(text: str) -> list[list[str]]:
+    """The rows of a hierarchy's CSV (level0, level1, ...), with commas or semicolons between, without its header."""
+    first = text.split("\n", 1)[0]
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=";" if ";" in first and "," not in first else ",") if row]
+    except csv.Error:
+        raise InvalidArgument("this is not readable as CSV.") from None
+    if not rows or [name.strip().lower() for name in rows[0]] != [f"level{level}" for level in range(len(rows[0]))]:
+        raise InvalidArgument("the CSV of a hierarchy begins with the header level0,level1,...", remedy="Add it.")
+    return [[entry_text(entry) for entry in row] for row in rows[1:]]
+
+
+def rows_of_groups(groups: Any) -> list[list[str]]:
+    """Rows from nested groups {LABEL: [values] or {LABEL: ...}}, all of one depth, or from plain values; `*` is the last level.
+
+    >>> rows_of_groups({"vowel": ["a", "e"], "other": ["b"]})
+    [['a', 'vowel', '*'], ['e', 'vowel', '*'], ['b', 'other', '*']]
+    """
+    rows: list[list[str]] = []
+
+    def walk(here: Any, path: list[str]) -> None:
+        if isinstance(here, dict) and here:
+            for label, below in cast(dict[str, Any], here).items():
+                walk(below, [str(label), *path])
+        elif isinstance(here, list) and here:
+            entries = cast(list[Any], here)
+            rows.extend([entry_text(entry), *path] for entry in entries)
+        else:
+            raise InvalidArgument("groups are [values], or {LABEL: [values], ...}, or have groups in them.")
+
+    walk(groups, [])
+    if len({len(row) for row in rows}) > 1:
+        raise InvalidArgument("some groups are nested deeper than others.", remedy="Give every value as many labels.")
+    return rows if all(row[-1] == ALL and len(row) > 1 for row in rows) else [[*row, ALL] for row in rows]

@@ -1,0 +1,52 @@
+"""What every kind of columns says of itself. A kind is one file beside this one: its options, what is wrong with them by
+themselves, how the source's column is read, and its words in the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from release_pipeline.policy.declared import Frozen, Option
+from release_pipeline.policy.readings import Reading
+from release_pipeline.policy.scalars import Category
+from release_pipeline.policy.text import Path, Problem
+
+Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
+ReleasedAs: TypeAlias = Literal["number", "whole number", "text"]
+ROLE = Option(hint="Say identifier, quasi or confidential.")
+QuasiOrConfidential = Annotated[Literal["quasi", "confidential"], ROLE]
+
+
+class MissingCategory(Frozen):
+    """Missing entries become this category, which `values` must list."""
+
+    category: Category
+
+
+class ColumnKind(Frozen):
+    """A column under `do`. `missing_form`: what `missing` may be beside fail."""
+
+    missing_form: ClassVar[type[Frozen]] = MissingCategory
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the source's column is read; None where its values are not."""
+        return None
+
+    @property
+    def released_as(self) -> ReleasedAs:
+        """The type of the released column."""
+        return "text"
+
+    def describe(self, mask: str, *, is_read: bool = False) -> str:
+        """What becomes of the column, in a line; `mask` says how large the noise of a masked one is, where that is known;
+        `is_read` whether a rule needs it."""
+        raise NotImplementedError
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """What is wrong with the options of this column by themselves."""
+        yield from ()
+
+    def examples(self, most: int) -> list[Any]:
+        """Entries that may occur, about so many where there are too many to list; none of a masked column."""
+        return []

@@ -1,0 +1,314 @@
+"""The options of `protect`, by family of methods: those of columns, of dp-mdav, of mdav and of k-epsilon.
+
+Which family a method is of stands in `privacy.catalogue`; a method that is not there is none. What its family makes of the
+options, from rules to words, is in `families`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+
+from pydantic import Discriminator, Field, StrictInt, Tag, field_validator
+from pydantic_core import PydanticCustomError
+
+from release_pipeline.policy.declared import Frozen, Option
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.scalars import Budget, Exact, Name, YesNo
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.catalogue import METHODS, ClaimSpec, Family, MethodSpec, find_claim, find_method, list_methods
+from release_pipeline.privacy.consistency import choose_consistency
+from release_pipeline.privacy.lattice import Metric
+from release_pipeline.privacy.vectors import Alike, Insensitive, Order, Statistic, VectorScope
+
+NOT_A_METHOD = "not_a_method"  # the type of that error
+_NO_NOISE = {"mdav": "{method} has no noise and no epsilon"}
+_SIZE = Option(hint="It is the number of records per cluster or class, like 25.")
+
+Total = Annotated[Budget, Option(hint="There is no default.", not_for=_NO_NOISE)]
+Weights = Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], Option(not_for=_NO_NOISE)]
+SCOPE = Option(not_for={"mdav": "{method} claims k-anonymity, which has no scope"})
+LAW_OF_NOISE = "values outside the domain are for analysts who use the law of the noise, and {method} offers none"
+
+
+class MethodOptions(Frozen):
+    """What every method takes: `partitions`, so many random parts, each masked on its own; `publish_parts`, each part in a
+    release of its own, so that everybody's data are used once; `amplification`, charging what the random choice of the part
+    saves. `family` is that of the catalogue; `only` the one method of it that these options are for, None for all of the family;
+    `suppression` what `suppress` is with them; `makes_clusters` whether k records make a cluster whose number is public."""
+
+    family: ClassVar[Family]
+    suppression: ClassVar[type[Suppress | SuppressClasses]] = Suppress
+    only: ClassVar[str | None] = None
+    makes_clusters: ClassVar[bool] = True
+
+    partitions: Annotated[Annotated[StrictInt, Field(ge=2, le=10_000)] | None, Option(added_later=True)] = None
+    publish_parts: Annotated[Literal["one per release"] | None, Option(added_later=True)] = None
+    amplification: Annotated[Literal["sampling"] | None, Option(added_later=True)] = None
+    method: str
+
+    @classmethod
+    def methods(cls) -> tuple[str, ...]:
+        """The methods that have these options."""
+        return list_methods(cls.family) if cls.only is None else (cls.only,)
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _is_known(cls, method: Any) -> Any:
+        if method not in cls.methods():
+            raise PydanticCustomError(NOT_A_METHOD, "not a method")
+        return method
+
+    @property
+    def spec(self) -> MethodSpec:
+        """What the catalogue says of the method."""
+        return find_method(self.method, family=self.family)
+
+    @property
+    def told_apart_by(self) -> dict[str, str]:
+        """The options that tell the claims of one scope apart."""
+        return {}
+
+    @property
+    def order_restored(self) -> str:
+        """Whether the order of released values is restored: isotonic or none."""
+        return "none"
+
+    @property
+    def clamps(self) -> bool:
+        """Whether released values are moved back into their declared domain."""
+        return True
+
+    @property
+    def cuts_numbers(self) -> bool:
+        """Whether generalised numbers are cut class by class, each into a range of its own."""
+        return False
+
+    @property
+    def different_values(self) -> int | None:
+        """How many different values of every kept column the records of a group have at the least, if that is asked for."""
+        return None
+
+    def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | Alike | None:
+        """How clusters of all these columns together are made, if such are made."""
+        return None
+
+    def grouped_at_least(self, *, only_masked: bool) -> int:
+        """How many records each group of equal released quasi-identifiers has by the method alone; 0 where it says nothing.
+        `only_masked`: whether all of them are masked."""
+        return 0
+
+    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+        """The order of those columns that decides between equally good clusters or classes: a part of the canonical form."""
+        return {}
+
+
+class ColumnOptions(MethodOptions):
+    """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
+    `weights`. With `clamp: no` released values stay where the noise put them: the claim is the same, since what is done to noisy
+    values costs nothing, and the law of the noise is then exact."""
+
+    family: ClassVar[Family] = "columns"
+
+    epsilon: Total
+    k: Annotated[StrictInt, Field(ge=1)] | None = None
+    scope: Annotated[Literal["centroid", "column"], SCOPE] = "column"
+    consistency: Literal["isotonic", "none"] | None = None
+    clamp: Annotated[
+        YesNo,
+        Option(
+            added_later=True,
+            not_for={
+                "mdav": "{method} has no noise, so that no value leaves its domain",
+                "vectors": LAW_OF_NOISE,
+                "classes": LAW_OF_NOISE,
+            },
+        ),
+    ] = "yes"
+    weights: Weights = Field(default_factory=dict[str, Decimal])
+
+    @property
+    def order_restored(self) -> str:
+        """Whether the order of released values is restored: isotonic or none."""
+        return choose_consistency(self.consistency, method=self.method, scope=self.scope)
+
+    @property
+    def clamps(self) -> bool:
+        """Whether released values are moved back into their declared domain."""
+        return self.clamp == "yes"
+
+
+class DpMdavOptions(MethodOptions):
+    """dp-mdav: clusters of all noise columns together, cut from an order of single records, and noise on their centroids.
+
+    `order`: by distance to the domain's `corner` (the paper's), or along a `hilbert` curve. `statistic`: `plain` sums for eps-DP,
+    `trimmed` ones for eps-iDP. `scope`: each `centroid` on its own (the paper's), or the whole `table`.
+    """
+
+    family: ClassVar[Family] = "vectors"
+    only: ClassVar[str | None] = "dp-mdav"  # what computes it knows no other
+
+    epsilon: Total
+    k: Annotated[StrictInt, Field(ge=1), _SIZE]
+    order: Annotated[
+        Order,
+        Option(hint="Say corner (the paper's) or hilbert.", not_for={"mdav": "an order is what dp-mdav cuts its clusters from"}),
+    ]
+    statistic: Statistic = "plain"
+    scope: Annotated[VectorScope, SCOPE] = "table"
+    weights: Weights = Field(default_factory=dict[str, Decimal])
+
+    @property
+    def told_apart_by(self) -> dict[str, str]:
+        """The options that tell the claims of one scope apart."""
+        return {"statistic": self.statistic, "order": self.order}
+
+    def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive:
+        """How clusters of all these columns together are made, and noise."""
+        return Insensitive(
+            epsilons=tuple(split_epsilon(self, columns).values()),
+            k=self.k,
+            order=self.order,
+            statistic=self.statistic,
+            scope=self.scope,
+            transforms=tuple(column.seen_as for column in columns.values()),
+        )
+
+    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+        """Distances and curves take the columns in their order."""
+        return {"columns": masked}
+
+
+class MdavOptions(MethodOptions):
+    """mdav: k-anonymity on the noise columns together. Each record gets the centroid of k records or more that are like it; there
+    is no noise, and no epsilon. `blocks: kd` cuts millions of rows into cells first."""
+
+    family: ClassVar[Family] = "mdav"
+    only: ClassVar[str | None] = "mdav"  # what computes it knows no other
+
+    k: Annotated[StrictInt, Field(ge=2), _SIZE]
+    blocks: Annotated[
+        Literal["kd"] | None,
+        Option(not_for={"vectors": "blocks are cut at medians of the data, which is for k-anonymity alone, with mdav"}),
+    ] = None
+
+    @property
+    def scope(self) -> str:
+        """What the claim covers: which of the records of its cluster a released one is."""
+        return "cluster"
+
+    @property
+    def epsilon(self) -> None:
+        """None, as there is no noise."""
+
+    @property
+    def weights(self) -> dict[str, Decimal]:
+        """None, as there is no epsilon to share."""
+        return {}
+
+    def cluster(self, columns: Mapping[str, NoiseColumn]) -> Alike:
+        """How clusters of all these columns together are made."""
+        return Alike(self.k, self.blocks)
+
+    def grouped_at_least(self, *, only_masked: bool) -> int:
+        """A cluster has k records, which agree in all that is masked."""
+        return self.k if only_masked else 0
+
+    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+        """Distances take the columns in their order."""
+        return {"columns": masked}
+
+
+class KEpsilonOptions(MethodOptions):
+    """(k,epsilon)-anonymity: classes of k records or more that share their generalised quasi-identifiers, with noise inside them.
+
+    `grouping` makes the classes: `ola` one level of every hierarchy for all records, the best by `metric`; `mondrian` cuts class
+    by class. With `l` each class has that many different values of every confidential column. `epsilon` is split over the noise
+    columns by `weights`.
+    """
+
+    family: ClassVar[Family] = "classes"
+    suppression: ClassVar[type[Suppress | SuppressClasses]] = SuppressClasses
+    makes_clusters: ClassVar[bool] = False
+    only: ClassVar[str | None] = "k-epsilon"  # what computes it knows no other
+
+    grouping: Annotated[
+        Literal["ola", "mondrian"], Option(hint="Say ola (one level for all records) or mondrian (class by class).")
+    ]
+    metric: Metric | None = None
+    k: Annotated[StrictInt, Field(ge=2), _SIZE]
+    l: Annotated[StrictInt, Field(ge=2)] | None = None  # noqa: E741  the literature's name
+    epsilon: Total
+    weights: Weights = Field(default_factory=dict[str, Decimal])
+
+    @property
+    def scope(self) -> str:
+        """What the claim covers: what a record's released numbers tell of it among the records of its class."""
+        return "class"
+
+    @property
+    def chosen_metric(self) -> Metric:
+        """The metric of `ola`."""
+        return self.metric or "categorical-precision"
+
+    @property
+    def cuts_numbers(self) -> bool:
+        """Whether generalised numbers are cut class by class, each into a range of its own."""
+        return self.grouping == "mondrian"
+
+    @property
+    def different_values(self) -> int | None:
+        """How many different values of every kept column the records of a class have at the least, if that is asked for."""
+        return self.l
+
+    def grouped_at_least(self, *, only_masked: bool) -> int:
+        """The records of a class."""
+        return self.k
+
+    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+        """The first of equally good levels, or cuts, is taken."""
+        return {"order": generalised}
+
+
+AnyOptions: TypeAlias = ColumnOptions | DpMdavOptions | MdavOptions | KEpsilonOptions
+OPTIONS: dict[str, type[AnyOptions]] = {
+    model.family: model for model in (ColumnOptions, DpMdavOptions, MdavOptions, KEpsilonOptions)
+}
+
+
+def options_of(method: Any) -> type[AnyOptions]:
+    """The options that the methods of this one's family take; those of columns, which refuse the name, where there is no such."""
+    spec = METHODS.get(method) if isinstance(method, str) else None
+    return OPTIONS.get(spec.family, ColumnOptions) if spec is not None else ColumnOptions
+
+
+def _family_of(value: Any) -> str:
+    method = cast(dict[str, Any], value).get("method") if isinstance(value, dict) else getattr(value, "method", None)
+    return options_of(method).family
+
+
+ProtectSection: TypeAlias = Annotated[
+    Annotated[ColumnOptions, Tag("columns")]
+    | Annotated[DpMdavOptions, Tag("vectors")]
+    | Annotated[MdavOptions, Tag("mdav")]
+    | Annotated[KEpsilonOptions, Tag("classes")],
+    Discriminator(_family_of),
+]
+
+
+def claim_of(protect: AnyOptions) -> ClaimSpec:
+    """What the catalogue says of the method, at the scope and with the options that are chosen."""
+    return find_claim(protect.method, protect.scope, **protect.told_apart_by)
+
+
+def split_epsilon(protect: AnyOptions, names: Iterable[str]) -> dict[str, Epsilon]:
+    """What each of the columns may spend; nothing where the method has no noise. The odd nano-epsilon go by name: the hash
+    ignores the order in the file."""
+    listed, total = list(names), protect.epsilon
+    if total is None:
+        return {}
+    ordered = sorted(listed)
+    shares = dict(zip(ordered, total.split([protect.weights.get(name, Decimal(1)) for name in ordered]), strict=True))
+    return {name: shares[name] for name in listed}

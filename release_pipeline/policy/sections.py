@@ -1,0 +1,194 @@
+"""The sections of a policy beside what is done to its columns: source, people, releases, gates, audit, review, publication."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    StrictInt,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.declared import Frozen, Option
+from release_pipeline.policy.periods import Every, end_of
+from release_pipeline.policy.scalars import (
+    Category,
+    Exact,
+    Instant,
+    Name,
+    Percent,
+    ReleaseList,
+    Text,
+    Timetable,
+    period_text,
+    release_texts,
+    unique,
+)
+
+_LATER = Option(added_later=True)
+_OF_SHAPE = Option(
+    added_later=True,
+    not_for={"classes": "{method} expects errors from closed formulas and simulates no released column before the charge."},
+    instead="Remove it, or use expected_error or relative_error.",
+)
+
+
+class Source(Frozen):
+    """Where the confidential table is, and the column (compared as text) that tells releases apart.
+
+    `path` names a CSV or Parquet file, or with `table` a DuckDB file; `postgres` an address, with `table`. ${NAME} in path or
+    address is taken from the environment when the source is read, so that no password stands in a policy.
+    """
+
+    path: Text | None = None
+    postgres: Text | None = None
+    table: Text | None = None
+    release_column: Name | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Source:
+        if (self.path is None) == (self.postgres is None):
+            raise ValueError("a source has either a path or a postgres address")
+        if self.postgres is not None and self.table is None:
+            raise ValueError("a postgres source needs its table")
+        return self
+
+    @property
+    def words(self) -> str:
+        """The source as it may be shown: never the address of a server."""
+        if self.path is None:
+            return f"Postgres table {self.table}"
+        return self.path if self.table is None else f"{self.path} table {self.table}"
+
+
+class Person(Frozen):
+    """The column that says whose record it is, and how many records one person may have in a release."""
+
+    column: Name
+    records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
+
+
+class Scheduled(Frozen):
+    """Releases that a timetable opens: those of a list one after the other, or every period once it has ended, from the `first`
+    on. Times are UTC."""
+
+    list: Annotated[ReleaseList, BeforeValidator(release_texts)] | None = None
+    every: Every | None = None
+    first: Annotated[Annotated[Text, BeforeValidator(period_text)] | None, _LATER] = None
+    cron: Timetable
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Scheduled:
+        if (self.list is None) == (self.every is None):
+            raise ValueError("a timetable has either a list of releases or 'every' with a period")
+        return self
+
+    @field_validator("first")
+    @classmethod
+    def _is_period(cls, first: str | None, info: ValidationInfo) -> str | None:
+        if first is None or "every" not in info.data:  # what is wrong with `every` is told already
+            return first
+        every: Every | None = info.data["every"]
+        if every is None:
+            raise ValueError("says which period a series begins with, and is for 'every': a list begins with its first release")
+        try:
+            end_of(every, first)
+        except InvalidArgument as error:
+            raise ValueError(error.what.removesuffix(".")) from None
+        return first
+
+
+def _one_or_each(value: Any) -> str:
+    return "each" if isinstance(value, dict) else "one"
+
+
+class Gates(Frozen):
+    """What a release must meet before anybody reviews it: of the data; of what to expect, which are errors, by how much the
+    share of records at an atom may differ, and the Kolmogorov-Smirnov distance; and, from `anonymity_k` to `marketer_risk`, of
+    the released table alone. `clamped_at_most`: the share of its records that may lie outside the domain of a column with
+    `outside: clamp`, one for all such columns or one for each that is named. No limit is set on a figure that compares released
+    values with the original: it would tell of the noise that was drawn (methods.md section 2)."""
+
+    min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
+    differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
+    expected_error: dict[Name, Annotated[Exact, Field(gt=0)]] = Field(default_factory=dict[str, Decimal])
+    relative_error: Annotated[
+        dict[Name, Annotated[Exact, Field(gt=0)]],
+        Option(
+            added_later=True,
+            not_for=dict.fromkeys(
+                ("columns", "vectors", "mdav"),
+                "relative errors are expected within the classes of k-epsilon; this method has none.",
+            ),
+            instead="Use expected_error.",
+        ),
+    ] = Field(default_factory=dict[str, Decimal])
+    atom_share: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
+    ks: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
+    anonymity_k: Annotated[Annotated[StrictInt, Field(ge=2)] | None, _LATER] = None
+    l_diversity: Annotated[dict[Name, Annotated[StrictInt, Field(ge=2)]], _LATER] = Field(default_factory=dict[str, int])
+    t_closeness: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _LATER] = Field(default_factory=dict[str, Decimal])
+    marketer_risk: Annotated[Percent | None, _LATER] = None
+    clamped_at_most: Annotated[
+        Annotated[
+            Annotated[Percent, Tag("one")] | Annotated[dict[Name, Percent], Tag("each")],
+            Discriminator(_one_or_each),
+        ]
+        | None,
+        _LATER,
+    ] = None
+
+    @property
+    def of_groups(self) -> dict[str, tuple[str, ...]]:
+        """The limits on groups of released quasi-identifiers that are set, by name, with the columns that they are for."""
+        limits: dict[str, tuple[str, ...]] = {"l_diversity": tuple(self.l_diversity), "t_closeness": tuple(self.t_closeness)}
+        set_ones = {name: columns for name, columns in limits.items() if columns}
+        if self.anonymity_k is not None:
+            set_ones["anonymity_k"] = ()
+        if self.marketer_risk is not None:
+            set_ones["marketer_risk"] = ()
+        return set_ones
+
+
+class Target(Frozen):
+    """What a model says yes to: numbers `above` one, or an entry that `equals` one."""
+
+    above: Exact | None = None
+    equals: Category | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Target:
+        if (self.above is None) == (self.equals is None):
+            raise ValueError("a target has either 'above' with a number or 'equals' with an entry")
+        return self
+
+
+class Audit(Frozen):
+    """What the reviewers are told beyond what every audit measures. `predict`: the columns that models learn to predict."""
+
+    predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
+
+
+class Review(Frozen):
+    """How many people, none of them the steward, must approve a candidate."""
+
+    reviewers: Annotated[StrictInt, Field(ge=1, le=10)] = 2
+
+
+class Publish(Frozen):
+    """The formats of the data in the package, and the embargo before which it may not go out."""
+
+    formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(unique)] = (
+        "parquet",
+        "csv",
+    )
+    not_before: Instant | None = None

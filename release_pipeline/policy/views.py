@@ -1,0 +1,138 @@
+"""The plan of a release for a script: what `check --json` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, cast
+
+from release_pipeline.policy.atoms import warn_of_atoms
+from release_pipeline.policy.documents import OPTIONAL, Exactly, Hash, to_json
+from release_pipeline.policy.expectations import ExpectationView, view_expectations
+from release_pipeline.policy.families import find_family
+from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.loss import depends_on_records, release_loss
+from release_pipeline.policy.words import describe_claim, not_covered_words
+from release_pipeline.privacy.budget import format_nano
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnView:
+    """A masked column of a plan."""
+
+    name: str
+    epsilon: Annotated[Exactly | None, "its part of epsilon, for one record; null without noise"]
+    noise: Annotated[float | None, "mean absolute noise of a released value; null where that depends on the number of rows"]
+    noise_is_worst_case: Annotated[bool, "whether `noise` is the worst over all data; usually it is far less then"]
+    noise_share: Annotated[float | None, "`noise` as a share of the declared domain"]
+    atoms: Annotated[tuple[str, ...] | None, "the values that readers count, as the policy declares them"] = field(
+        default=None, metadata=OPTIONAL
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BoundView:
+    """What is known of a wider scope."""
+
+    bounded: Annotated[bool, "whether anything bounds it"]
+    epsilon: Annotated[Exactly | None, "the bound, from public facts; null where nothing bounds it, or the rows are not known"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """What a policy will do, from declared facts alone."""
+
+    policy: Annotated[str, "the name of the policy"]
+    steward: Annotated[str, "who is responsible for it"]
+    population: Annotated[str, "whose budget it spends"]
+    hash: Annotated[Hash, "SHA-256 of its canonical form: what the officer approves"]
+    method: Annotated[str, "of `protect`"]
+    grouping: Annotated[str | None, "how `k-epsilon` makes classes: ola or mondrian"] = field(default=None, metadata=OPTIONAL)
+    order: Annotated[str | None, "what `dp-mdav` cuts its clusters from"] = field(default=None, metadata=OPTIONAL)
+    statistic: Annotated[str | None, "of `dp-mdav`: plain or trimmed"] = field(default=None, metadata=OPTIONAL)
+    clamp: Annotated[str | None, "no, where released values stay where the noise put them"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    partitions: Annotated[int | None, "random parts of the records, where there are several"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    publish_parts: Annotated[bool | None, "whether each release is one of these parts"] = field(default=None, metadata=OPTIONAL)
+    amplification: Annotated[str | None, "sampling, where less is charged for parts because it is secret who is in them"]
+    k: Annotated[int | None, "records per cluster or class; null without"]
+    definition: Annotated[Literal["dp", "idp", "k-epsilon", "k-anonymity"], "what is claimed"]
+    scope: Annotated[
+        Literal["centroid", "column", "table", "cluster", "class"],
+        "what the claim covers: with `definition` and `epsilon` the claim",
+    ]
+    epsilon: Annotated[Exactly | None, "of one release, in all, for one person; null for a method without"]
+    claim: Annotated[str, "the claim in words"]
+    records_per_person: Annotated[int, "how many records of a release one person may have"]
+    wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
+    not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]
+    rows: Annotated[int | None, "the records that this is planned for: --rows, or the policy's min_rows; null without either"]
+    warnings: Annotated[tuple[str, ...] | None, "what noise will not leave as it is, a sentence each"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    columns: Annotated[tuple[ColumnView, ...], "the masked columns"]
+    expectations: Annotated[
+        tuple[ExpectationView, ...] | None, "what the steward expects of the records, and is checked before the charge"
+    ] = field(default=None, metadata=OPTIONAL)
+    kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
+    generalised: Annotated[tuple[str, ...], "the columns that are released coarser"]
+
+
+def view_plan(plan: Plan) -> PlanView:
+    """The plan for a script."""
+    policy, protect = plan.policy, plan.policy.protect
+    parted = policy.parts > 1
+    return PlanView(
+        policy=policy.policy,
+        steward=policy.steward,
+        population=policy.population,
+        hash=policy.canonical_hash(),
+        method=protect.method,
+        **find_family(protect).view_options(policy),
+        partitions=policy.parts if parted else None,
+        publish_parts=policy.publishes_parts if parted else None,
+        amplification=protect.amplification,
+        k=protect.k,
+        definition=cast(Any, policy.definition),
+        scope=cast(Any, protect.scope),
+        epsilon=None if policy.epsilon is None else format_nano(policy.epsilon),
+        claim=describe_claim(policy),
+        records_per_person=policy.records_per_person,
+        wider={scope: _view_bound(plan, scope) for scope in ("column", "table")},
+        not_covered=tuple(not_covered_words(policy)),
+        rows=plan.rows,
+        warnings=tuple(warn_of_atoms(policy, plan.rows)) or None,
+        columns=tuple(
+            ColumnView(
+                name=part.name,
+                epsilon=None if part.epsilon is None else str(part.epsilon),
+                noise=part.noise,
+                noise_is_worst_case=part.worst_case,
+                noise_share=part.share,
+                atoms=tuple(decimal_text(atom) for atom in policy.noise_columns[part.name].atoms) or None,
+            )
+            for part in plan.columns
+        ),
+        expectations=tuple(view_expectations(policy.expect)) or None,
+        kept=tuple(policy.kept_columns),
+        generalised=tuple(policy.generalised_columns),
+    )
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """The plan as a script reads it."""
+    return to_json(view_plan(plan))
+
+
+def _view_bound(plan: Plan, scope: str) -> BoundView:
+    """What `release_loss` charges in a wider scope."""
+    policy = plan.policy
+    if not policy.adds_up or (scope == "table" and not policy.covers_table):
+        return BoundView(bounded=False, epsilon=None)
+    if plan.rows is None and depends_on_records(policy):
+        return BoundView(bounded=True, epsilon=None)
+    nano = release_loss(policy, records=plan.rows or 0).of(policy.definition, scope)
+    return BoundView(bounded=nano is not None, epsilon=None if nano is None else format_nano(nano))

@@ -1,0 +1,80 @@
+"""What a policy will do, in sentences, for the plan, the card, the registry and the reviewers alike: never a number alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from release_pipeline.policy.families import find_family
+from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.loss import share_of_parts
+from release_pipeline.policy.model import Policy
+from release_pipeline.privacy.amplification import amplified, prs20_bound
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.figures import show_figure
+
+
+def describe_claim(policy: Policy) -> str:
+    """The epsilon of a release with what it is of: never a number alone.
+
+    "epsilon 2 in all (0.5 for each of 4 columns), iDP, for the column lists; whole table: not bounded"
+    """
+    return find_family(policy.protect).describe_claim(policy)
+
+
+def describe_method(policy: Policy) -> str:
+    """The method in words, with the order that clusters are cut from where there is one."""
+    return find_family(policy.protect).describe_method(policy)
+
+
+def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What is known of every scope that is wider than the claim, in words: a bound from public facts, or that there is none."""
+    policy, family = plan.policy, find_family(plan.policy.protect)
+    if policy.protect.scope == "table":
+        return
+    if not policy.adds_up:
+        yield "table", "not bounded"
+        return
+    if policy.protect.scope == "centroid":
+        yield "column", family.describe_lists(plan)
+    yield "table", family.describe_table(policy, plan.clusters, plan.rows).removeprefix("whole table: ")
+
+
+def not_covered_words(policy: Policy) -> Iterator[str]:
+    """What the claim does not protect, a sentence each."""
+    yield from find_family(policy.protect).list_uncovered(policy)
+
+
+def kept_words(policy: Policy) -> Iterator[str]:
+    """What the claim becomes where records are dropped for standing out: nothing where none are."""
+    yield from find_family(policy.protect).state_kept(policy)
+
+
+def describe_suppression(policy: Policy) -> str:
+    """What may be suppressed, and how much of it."""
+    return policy.suppress.describe(find_family(policy.protect).describe_suppressed()) if policy.suppress else "nothing"
+
+
+def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
+    """What is charged after so many of the parts of a table of so many rows: with amplification what BBG18 proves, and beside it
+    PRS20's bound."""
+    nano = policy.epsilon or 0
+    if policy.protect.amplification is None:
+        yield f"{format_nano(nano)} with the first part, and nothing with the {policy.parts - 1} others"
+        return
+    for done in _some_of(policy.parts):
+        if done == policy.parts:
+            yield f"after all of them: {format_nano(nano)}"
+            break
+        share = share_of_parts(policy, done, rows)
+        older = show_figure(prs20_bound(nano, share) or 0)
+        yield f"after {done} of {policy.parts}: {format_nano(amplified(nano, share))} (PRS20 Theorem 2: {older})"
+
+
+def _some_of(parts: int) -> list[int]:
+    return sorted({1, 2, -(-parts // 2), parts})
+
+
+def describe_target(policy: Policy, name: str) -> str:
+    """What a model learns to predict of a column."""
+    target = policy.audit.predict[name]
+    return f"{name} above {target.above:f}" if target.above is not None else f"{name} equal to '{target.equals}'"

@@ -1,0 +1,25 @@
+"""The policies that `audit-claims --all-methods` goes through: every claim that is proved anywhere is attacked there."""
+
+from __future__ import annotations
+
+import pytest
+
+from release_pipeline.claims.promises import list_promises
+from release_pipeline.claims.suite import list_suite
+from release_pipeline.policy import Policy
+from release_pipeline.privacy.catalogue import METHODS, ClaimSpec
+
+SUITE = list_suite()
+CLAIMS = {claim.section: claim for spec in METHODS.values() for claim in spec.claims}
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_every_claim_of_the_catalogue_has_a_policy(claim: ClaimSpec) -> None:
+    """A claim is a section of docs/mechanisms.md; one that is in no policy of the suite would be one that nobody attacks."""
+    assert any(policy.claim.section == claim.section for policy in SUITE.values())
+
+
+@pytest.mark.parametrize("policy", SUITE.values(), ids=SUITE)
+def test_every_policy_of_the_suite_promises_something(policy: Policy) -> None:
+    """Or else it would pass without being attacked."""
+    assert list_promises(policy)

@@ -1,0 +1,156 @@
+"""A method is its entry in the catalogue: a whole one is enough for policy, plan and words, and with half of one nothing is
+promised, charged or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from release_pipeline.claims.suite import list_suite
+from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
+from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.views import plan_to_json
+from release_pipeline.policy.words import describe_claim
+from release_pipeline.privacy import mask_column
+from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_method
+from release_pipeline.privacy.catalogue.definitions import IDP, UNBOUNDED
+
+PLAIN = find_method("dp-um")
+TOY = replace(PLAIN, name="dp-toy", summary="a toy of individual ranking")
+SECRET = bytes(range(32))
+
+
+def policy_of(method: str, more: str = "") -> Policy:
+    return parse_policy(
+        f"""\
+policy: toy
+steward: ana
+population: folk
+source: {{path: toy.csv}}
+person: each-row
+releases: once
+protect: {{method: {method}, epsilon: 2, k: 5{more}}}
+columns:
+  income: {{role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known}}
+""",
+        name="toy",
+    )
+
+
+def test_an_entry_is_all_that_a_policy_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new method that works column by column is loaded, planned, stated, charged and attacked by its entry alone."""
+    monkeypatch.setitem(METHODS, "dp-toy", TOY)
+    toy, plain = policy_of("dp-toy"), policy_of("dp-um")
+    assert list(describe_plan(make_plan(toy, rows=700)))[3:5] != list(describe_plan(make_plan(plain, rows=700)))[3:5]
+    as_plain = [line.replace("dp-toy: a toy of individual ranking", f"dp-um: {PLAIN.summary}") for line in _lines(toy)]
+    assert " ".join(" ".join(as_plain).split()) == " ".join(" ".join(_lines(plain)).split())
+    assert plan_to_json(make_plan(toy))["method"] == "dp-toy"
+    assert state_claim(toy) == state_claim(plain)
+    assert describe_claim(toy) == describe_claim(plain)
+    assert release_loss(toy, records=700) == release_loss(plain, records=700)
+    assert list_suite()["dp-toy"].claim in TOY.claims
+    values = [float(number) for number in range(100)]
+    drawn = [
+        mask_column(values, domain=(0, 1000), grid=1, method=method, epsilon=2, k=5, secret=SECRET).values.tolist()
+        for method in ("dp-toy", "dp-um")
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def _lines(policy: Policy) -> list[str]:
+    return [line for line in describe_plan(make_plan(policy, rows=700)) if not line.startswith("hash")]
+
+
+def test_without_its_entry_nobody_has_heard_of_it() -> None:
+    """With every method that there is, in the order of the catalogue."""
+    with pytest.raises(PolicyInvalid) as refused:
+        policy_of("dp-toy")
+    assert "'dp-toy' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, dp-mdav, mdav, k-epsilon." in str(
+        refused.value.problems
+    )
+
+
+def _without_rule(spec: MethodSpec) -> MethodSpec:
+    return replace(spec, claims=tuple(replace(claim, rule=None) for claim in spec.claims))
+
+
+def _unbounded(spec: MethodSpec) -> MethodSpec:
+    return replace(spec, claims=tuple(replace(claim, lists=UNBOUNDED) for claim in spec.claims))
+
+
+HALVES: dict[str, Callable[[MethodSpec], MethodSpec]] = {
+    "no claims": lambda spec: replace(spec, claims=()),
+    "no rule of scales": _without_rule,
+    "the same claim twice": lambda spec: replace(spec, claims=spec.claims * 2),
+    "no sums": lambda spec: replace(spec, sums=None),
+    "nothing said of lists": _unbounded,
+    "a rule that its family does not ask": lambda spec: replace(spec, family="vectors"),
+}
+
+
+@pytest.mark.parametrize("halve", HALVES.values(), ids=HALVES)
+def test_half_an_entry_is_none(halve: Callable[[MethodSpec], MethodSpec]) -> None:
+    """It cannot be made, so that nobody can draw too little noise under its name."""
+    with pytest.raises(InvalidArgument, match="dp-toy"):
+        halve(TOY)
+
+
+USES: dict[str, Callable[[Policy], Any]] = {
+    "plan": lambda policy: make_plan(policy, rows=700),
+    "rows": lambda policy: check_rows(policy, 700),
+    "claim": describe_claim,
+    "statement": state_claim,
+    "charge": lambda policy: release_loss(policy, records=700),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_policy_whose_method_left_the_catalogue_is_for_nothing(
+    use: Callable[[Policy], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever let the name through: no plan, no claim, no charge, and no noise."""
+    policy = policy_of("dp-um")
+    monkeypatch.delitem(METHODS, "dp-um")
+    with pytest.raises(InvalidArgument, match="the method is none of"):
+        use(policy)
+    with pytest.raises(InvalidArgument, match="the method is none of"):
+        mask_column([1.0] * 50, domain=(0, 1000), grid=1, method="dp-um", epsilon=2, k=5, secret=SECRET)
+
+
+@pytest.mark.parametrize("family", ["vectors", "new"])
+def test_an_entry_of_a_family_that_does_not_compute_it_is_no_method(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What computes dp-mdav knows dp-mdav alone, and would give another method its noise."""
+    spec = replace(find_method("dp-mdav"), name="dp-toy", family=cast(Any, family))
+    monkeypatch.setitem(METHODS, "dp-toy", spec)
+    with pytest.raises(PolicyInvalid) as refused:
+        policy_of("dp-toy", ", order: corner")
+    assert "'dp-toy' is not a method" in str(refused.value.problems)
+
+
+def test_a_claim_of_an_unknown_definition_is_refused_and_never_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A definition that nobody knows how to add up would be charged as another one."""
+    monkeypatch.setitem(METHODS, "dp-toy", TOY)
+    policy = policy_of("dp-toy")
+    strange = replace(IDP, key="strange", short="strange privacy")
+    claims = tuple(replace(claim, definition=strange) for claim in TOY.claims)
+    monkeypatch.setitem(METHODS, "dp-toy", replace(TOY, claims=claims))
+    with pytest.raises(InvalidArgument, match="how strange privacy is charged"):
+        release_loss(policy, records=700)
+    with pytest.raises(PolicyInvalid) as refused:
+        policy_of("dp-toy")
+    assert "the definition is none of dp, idp, k-epsilon, k-anonymity" in str(refused.value.problems)
+
+
+def test_a_scope_that_the_method_does_not_claim_is_refused_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry may claim fewer scopes than others of its family."""
+    monkeypatch.setitem(METHODS, "dp-toy", replace(TOY, claims=tuple(c for c in TOY.claims if c.scope == "column")))
+    policy_of("dp-toy")
+    with pytest.raises(PolicyInvalid) as refused:
+        policy_of("dp-toy", ", scope: centroid")
+    assert "protect.scope: the scope is not 'column'" in str(refused.value.problems)
