@@ -18,6 +18,7 @@ import numpy as np
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.catalogue import find_method
+from release_pipeline.privacy.figures import show_figure
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.scales import PLAIN
 from release_pipeline.privacy.sensitivity import scales_for
@@ -349,8 +350,3 @@ def _bound_words(facts: Facts, reach: Reach, step: float) -> str:
         "no law: the noise scales depend on the data and are not published. Bounded, whatever the data: the noise of the whole "
         f"column's mean has a standard deviation of at most {deviation} as drawn{trimmed}.{after}"
     )
-
-
-def show_figure(number: float) -> str:
-    """A figure with as many digits as a reader can use."""
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"

@@ -18,7 +18,8 @@ from release_pipeline.flow.states import OPENED, POLICY, Standing, latest_revisi
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
 from release_pipeline.policy.periods import end_of
-from release_pipeline.policy.plan import count_of, name_some
+from release_pipeline.policy.plan import name_some
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, Registry, ReleaseId

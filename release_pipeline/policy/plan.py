@@ -47,6 +47,7 @@ from release_pipeline.privacy.amplification import amplified, prs20_bound
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import find_method
 from release_pipeline.privacy.class_noise import KEPT, epsilon_for
+from release_pipeline.privacy.figures import count_of, percent, show_figure
 from release_pipeline.privacy.methods import check_sizes
 from release_pipeline.privacy.scales import PLAIN, mean_magnitude
 from release_pipeline.privacy.sensitivity import scales_for
@@ -746,21 +747,6 @@ def name_some(names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - SOME} more" if len(listed) > SOME else ""
     return ", ".join(listed[:SOME]) + more
-
-
-def percent(share: Decimal) -> str:
-    """A share as people write it."""
-    return f"{float(share * 100):g}%"
-
-
-def count_of(number: int, what: str) -> str:
-    """A number of things in words: 1 release, 2 releases."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def show_figure(number: float) -> str:
-    """A figure that is not exact, with as many digits as it is good for."""
-    return f"{number:,.0f}" if number >= 999.5 else f"{number:.3g}"
 
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:

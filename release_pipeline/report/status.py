@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from release_pipeline.policy.plan import count_of
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.report.public import load_templates
+from release_pipeline.privacy.figures import count_of
+from release_pipeline.report.escaping import load_templates
 
 STATES = {  # a sign for each state, so that none is told by colour alone, and how the page may colour it
     "open": ("○", "calm"),
@@ -170,8 +170,8 @@ def render_status(view: StatusView) -> str:
         "populations": [(known, draw_burndown(known), list_sums(known)) for known in view.populations],
         "states": STATES,
         "steps": STEPS,
-        "amount": say_amount,
-        "approvals": say_approvals,
+        "amount": format_amount,
+        "approvals": format_approvals,
         "counted": count_of,
     }
     return load_templates("html").get_template("status.html").render(context)
@@ -194,7 +194,7 @@ def list_matters(view: StatusView) -> list[Matter]:
     return matters
 
 
-def say_amount(amount: int | None, population: PopulationView) -> str:
+def format_amount(amount: int | None, population: PopulationView) -> str:
     """An amount in the cap's unit, exactly; None is infinity."""
     if amount is None:
         return "infinity"
@@ -210,7 +210,7 @@ def name_anchor(release: str) -> str:
     return f"release-{quote(release, safe='/')}"
 
 
-def say_approvals(release: ReleaseView) -> str:
+def format_approvals(release: ReleaseView) -> str:
     """Who approved a candidate, and how many of how many; empty before there is anything to approve."""
     if release.state in BEFORE_REVIEW and not release.approvers:
         return ""
@@ -242,10 +242,10 @@ def draw_burndown(population: PopulationView) -> Chart:
     start = sums[begin - 1] if begin else population.cap
     charged = count - begin
 
-    left_now = f"{say_amount(levels[charged - 1] if charged else start, population)} left"
-    as_planned = f"{say_amount(levels[-1], population)} as planned" if len(shown) > charged else ""
+    left_now = f"{format_amount(levels[charged - 1] if charged else start, population)} left"
+    as_planned = f"{format_amount(levels[-1], population)} as planned" if len(shown) > charged else ""
     amounts = range(0, population.cap + 1, _find_step(population.cap))
-    texts = [say_amount(amount, population) for amount in amounts]
+    texts = [format_amount(amount, population) for amount in amounts]
     left = max(36, 10 + _CHAR * max(len(text) for text in texts))
     tail = 10 + _CHAR * max(len(left_now), len(as_planned))
     last_x = max(_WIDTH - 4 - tail, left + _GAP * len(shown))
@@ -273,7 +273,7 @@ def draw_burndown(population: PopulationView) -> Chart:
         if after.y - last.y < _LINE:
             last = Label(last.x, after.y - _LINE, left_now)
     crowded = last.y - _LINE < _TOP - 5
-    cap = Label(left + 4, _TOP - 5 - _LINE * crowded, f"cap {say_amount(population.cap, population)}")
+    cap = Label(left + 4, _TOP - 5 - _LINE * crowded, f"cap {format_amount(population.cap, population)}")
     return Chart(
         width=right + 4,
         height=bottom + 12 + 5 * max([len(mark.name) for mark in marks], default=0) + 6,
@@ -319,4 +319,6 @@ def _shorten(names: list[str]) -> list[str]:
 
 
 def _describe(step: StepView, level: int, population: PopulationView) -> str:
-    return f"{step.release}: {say_amount(step.amount, population)}, {STEPS[step.state]}; {say_amount(level, population)} left"
+    return (
+        f"{step.release}: {format_amount(step.amount, population)}, {STEPS[step.state]}; {format_amount(level, population)} left"
+    )

@@ -15,8 +15,8 @@ from release_pipeline.policy.model import (
     Person,
     Policy,
 )
-from release_pipeline.policy.plan import percent
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.utility import Clamping
 
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end

@@ -21,10 +21,10 @@ from release_pipeline.policy.plan import (
     describe_target,
     make_plan,
     name_some,
-    show_figure,
 )
 from release_pipeline.policy.scalars import decimal_text
 from release_pipeline.policy.statements import SCALES_FIXED, state_claim
+from release_pipeline.privacy.figures import show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AtomView,

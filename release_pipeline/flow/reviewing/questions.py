@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from release_pipeline.policy.plan import name_some, show_figure
+from release_pipeline.policy.plan import name_some
+from release_pipeline.privacy.figures import show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView
-from release_pipeline.report.sections.utility import FAR, MOST_ATOMS, say_atoms, say_ks
+from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
+from release_pipeline.report.sections.parts import FAR
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING = "singling out"
@@ -65,10 +67,10 @@ def _ask_about_distributions(view: InternalView) -> Iterator[str]:
     """Of each column with declared atoms: what readers will count. Of the others, which lie far from the original."""
     for column in view.columns:
         if column.atoms:
-            yield f"Can what became of {column.name} be counted on? {say_atoms(column).capitalize()}; {say_ks(column)}."
+            yield f"Can what became of {column.name} be counted on? {describe_atoms(column).capitalize()}; {describe_ks(column)}."
     far = [column for column in view.columns if not column.atoms and column.ks > FAR]
     if far:
-        told = "; ".join(f"{column.name} {say_ks(column)}" for column in far[:MOST_ATOMS])
+        told = "; ".join(f"{column.name} {describe_ks(column)}" for column in far[:MOST_ATOMS])
         more = f"; and {len(far) - MOST_ATOMS} more" if len(far) > MOST_ATOMS else ""
         yield f"Is the distribution of each column good enough? The largest gap is over {FAR} in {told}{more}."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from release_pipeline.privacy.figures import format_number
 from release_pipeline.report.charts.drawing import (
     LINE,
     WIDTH,
@@ -19,7 +20,7 @@ from release_pipeline.report.charts.drawing import (
     width_of,
 )
 from release_pipeline.report.internal_view import GateView, NoiseColumnView
-from release_pipeline.report.prose import is_number, say_number
+from release_pipeline.report.prose import is_number
 
 LEFT, RIGHT, TOP, ROW = 8, WIDTH - 14, 8, 40
 MOST_ROWS = 12  # of one picture, which must not break over two pages
@@ -42,7 +43,7 @@ def draw_errors(
     worthless = axis.place(1.0)
     for row, column in enumerate(columns):
         y = TOP + row * ROW
-        came = f"{say_number(column.actual_error)} {say_place(column)}".strip()
+        came = f"{format_number(column.actual_error)} {describe_place(column)}".strip()
         shapes.append(Text(0, y + 12, cut(column.name, WIDTH - width_of(came) - 12), "strong"))
         shapes.append(Text(WIDTH, y + 12, came, "bad" if column.parted else "", "end"))
         low, high, middle = (
@@ -64,7 +65,7 @@ def draw_errors(
     return Picture("Error of each column beside its expectation", words, WIDTH, bottom + 2 * LINE + 6, tuple(shapes))
 
 
-def say_place(column: NoiseColumnView) -> str:
+def describe_place(column: NoiseColumnView) -> str:
     """Where the error that came lies, in a word or two; empty where there is no range to compare it with. `parted` alone tells
     whether it is outside, for who made the view knows how exact the range is."""
     low, high = column.expected_low, column.expected_high

@@ -19,9 +19,9 @@ from release_pipeline.report.charts.drawing import (
     make_axis,
     width_of,
 )
+from release_pipeline.report.escaping import format_name
 from release_pipeline.report.internal_view import MapPoint
 from release_pipeline.report.prose import is_number
-from release_pipeline.report.public import show_name
 
 LEFT, RIGHT, TOP, BOTTOM = 44, WIDTH - 10, 24, 224
 _LONGEST, _ROOMS = 98, (290, 240, 190, 140)  # of a name: where names may crowd, and where there is room
@@ -63,7 +63,7 @@ def _name_marks(marks: Sequence[Mark], points: Sequence[MapPoint]) -> list[Text]
     names = [name for _, _, name in named]
     for i, (mark, point, name) in enumerate(named):
         others = taken[: len(marks)] + [_box(other) for other in names if other is not name]
-        rooms = _ROOMS if width_of(show_name(point.release)) > _LONGEST else ()
+        rooms = _ROOMS if width_of(format_name(point.release)) > _LONGEST else ()
         spots = [spot for room in rooms for spot in _place_name(mark, cut(point.release, room), _choose_kind(point))]
         names[i] = next((spot for spot in spots if not _touches(spot, others)), name)
     return names

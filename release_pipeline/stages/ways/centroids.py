@@ -13,7 +13,7 @@ import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import NoiseColumn, Suppress
-from release_pipeline.policy.plan import percent
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.stages.audit import Compared, Streams, audit_table

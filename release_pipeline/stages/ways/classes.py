@@ -14,7 +14,6 @@ import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import GeneraliseColumn, NoiseColumn, ProtectClasses, SuppressClasses
-from release_pipeline.policy.plan import percent
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.class_noise import (
     add_class_noise,
@@ -29,6 +28,7 @@ from release_pipeline.privacy.class_noise import (
     find_small_classes,
     mean_inverses,
 )
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import Compared, Streams, audit_table, link_within, round_figures
