@@ -83,16 +83,15 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
     is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string"):
         raise ValueError("a released column is of type number, integer or string")
-    parts = [
-        column.why,
-        column.hierarchy or "",
-        f"declared domain {column.domain[0]} to {column.domain[1]}, beyond which released values may lie"
-        if is_free and column.domain
-        else "",
-        f"declared grid {column.grid}" if column.grid else "",
-        f"declared atoms {', '.join(column.atoms)}" if column.atoms else "",
-        f"noise: {column.noise}" if column.noise else "",
-    ]
+    parts = [column.why, column.hierarchy or ""]
+    if is_free and column.domain is not None:
+        parts.append(PUBLIC("package.domain", low=column.domain[0], high=column.domain[1]))
+    if column.grid:
+        parts.append(PUBLIC("package.grid", grid=column.grid))
+    if column.atoms:
+        parts.append(PUBLIC("package.atoms", atoms=", ".join(column.atoms)))
+    if column.noise:
+        parts.append(PUBLIC("package.noise", noise=column.noise))
     field: dict[str, Any] = {"name": column.name, "type": column.type}
     field["description"] = "; ".join(part for part in parts if part)
     constraints: dict[str, Any] = {}
