@@ -13,7 +13,7 @@ from release_pipeline.privacy.figures import count_of, format_apart
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
-from release_pipeline.report.prose import Name, is_number
+from release_pipeline.report.prose import Name, is_number, list_heads
 from release_pipeline.report.sections.attacks import describe_attacks
 from release_pipeline.report.sections.budget import describe_budget
 from release_pipeline.report.sections.classes import describe_classes
@@ -22,10 +22,11 @@ from release_pipeline.report.sections.distributions import describe_distribution
 from release_pipeline.report.sections.errors import describe_errors
 from release_pipeline.report.sections.levels import describe_levels
 from release_pipeline.report.sections.map import describe_map
-from release_pipeline.report.sections.parts import STOPPED, Figure, Section, Table, describe_part, split
+from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.report.sections.predictions import describe_predictions
 from release_pipeline.report.sections.suppression import describe_suppression
 from release_pipeline.report.status import STEPS, draw_burndown, format_amount, list_sums
+from release_pipeline.sentences import REVIEWERS
 
 ORDER = (
     describe_map,
@@ -69,10 +70,15 @@ def list_failed(view: InternalView) -> list[GateView]:
 def describe_verdict(view: InternalView) -> str:
     """What the gates say, in one sentence."""
     failed, every = len(list_failed(view)), len(view.gates)
-    gates = "No gate is set" if not every else "The gate passed" if every == 1 else f"All {count_of(every, 'gate')} passed"
-    if failed:
-        gates = "The gate did not pass" if every == 1 else f"{failed:,} of {count_of(every, 'gate')} did not pass"
-    return f"Stopped {view.stopped_at}. {gates}." if view.stopped_at else f"{gates}."
+    if not every:
+        gates = REVIEWERS("verdict.none")
+    elif every == 1:
+        gates = REVIEWERS("verdict.one_failed") if failed else REVIEWERS("verdict.one_passed")
+    elif failed:
+        gates = REVIEWERS("verdict.failed", failed=f"{failed:,}", gates=count_of(every, "gate"))
+    else:
+        gates = REVIEWERS("verdict.passed", gates=count_of(every, "gate"))
+    return REVIEWERS("verdict.stopped", when=view.stopped_at, gates=gates) if view.stopped_at else gates
 
 
 def list_sections(view: InternalView) -> list[Section]:
@@ -81,7 +87,7 @@ def list_sections(view: InternalView) -> list[Section]:
     if not view.stopped_at:
         return sections
     return [
-        Section(section.anchor, section.title, absent=STOPPED.format(view.stopped_at))
+        Section(section.anchor, section.title, absent=REVIEWERS("section.stopped", when=view.stopped_at))
         if section.absent and not section.settled
         else section
         for section in sections
@@ -98,12 +104,12 @@ def draw_gates(view: InternalView) -> list[Figure]:
         rows: list[tuple[str, ...]] = []
         for gate in gates:
             value, limit = format_apart(gate.value, gate.limit)
-            least = "at least" if gate.at_least else "at most"
+            words = REVIEWERS("gates.at_least", limit=limit) if gate.at_least else REVIEWERS("gates.at_most", limit=limit)
             finite = gate.value if is_number(gate.value) else None
-            groups.append(Group(gate.name, (Bar("", finite, "failed", value),), gate.limit, f"{least} {limit}"))
-            rows.append((Name(gate.name), value, f"{least} {limit}"))
-        words = "Value and limit of each gate that did not pass; the table below has the figures."
-        caption = f"Bar: the value. Dashed line with triangle: the limit that it must keep.{describe_part(number, len(parts))}"
-        table = Table("Gates that did not pass", ("Gate", "Value", "Limit"), tuple(rows))
-        figures.append(Figure(draw_bars("Gates that did not pass", words, groups, own=True), caption, table))
+            groups.append(Group(gate.name, (Bar("", finite, "failed", value),), gate.limit, words))
+            rows.append((Name(gate.name), value, words))
+        title = REVIEWERS("gates.failed")
+        caption = REVIEWERS("gates.caption") + describe_part(number, len(parts))
+        table = Table(title, list_heads("gates.head"), tuple(rows))
+        figures.append(Figure(draw_bars(title, REVIEWERS("gates.picture_words"), groups, own=True), caption, table))
     return figures

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
 from release_pipeline.report.internal_view import ShareView
+from release_pipeline.sentences import REVIEWERS
 
 
 class Name(str):
@@ -21,6 +22,30 @@ class Name(str):
 Sentence = str | tuple[str, ...]  # pieces of a text; those that are names are a `Name`
 
 
+def review(key: str, /, **values: str | tuple[str, ...]) -> tuple[str, ...]:
+    """A sentence for the reviewers in pieces, for it has names in it: they stay what they are.
+
+    >>> review("distributions.largest", gap="0.1", column=Name("a{b}"))
+    ('The largest gap is 0.1 in ', 'a{b}', '.')
+    """
+    places = {name: f"\0{number}\0" for number, name in enumerate(values)}
+    given = list(values.values())
+    pieces = [""]
+    for number, part in enumerate(REVIEWERS(key, **places).split("\0")):
+        value = given[int(part)] if number % 2 else part
+        for piece in (value,) if isinstance(value, str) else value:
+            if isinstance(piece, Name) or isinstance(pieces[-1], Name):
+                pieces.append(piece)
+            else:
+                pieces[-1] += piece
+    return tuple(piece for piece in pieces if piece or isinstance(piece, Name))
+
+
+def list_heads(key: str) -> tuple[str, ...]:
+    """The heads of a table, which the catalogue has in one line."""
+    return tuple(REVIEWERS(key).split(" | "))
+
+
 def format_interval(share: ShareView) -> str:
     """A share with its interval, where it has one.
 
@@ -29,7 +54,8 @@ def format_interval(share: ShareView) -> str:
     """
     if not _has_interval(share):
         return format_share(share.value)
-    return f"{format_share(share.value)} ({format_share(share.low)} to {format_share(share.high)})"
+    value, low, high = (format_share(part) for part in (share.value, share.low, share.high))
+    return REVIEWERS("tried.interval", value=value, low=low, high=high)
 
 
 def format_tried(share: ShareView) -> str:
@@ -45,15 +71,15 @@ def format_tried(share: ShareView) -> str:
     ('tried 1 time', 'all 1 record tried, so plus or minus 1 percentage point')
     """
     if share.among is None:
-        words = f"tried {count_of(share.tried, 'time')}"
+        words = REVIEWERS("tried.times", times=count_of(share.tried, "time"))
     elif share.tried >= share.among:
-        words = f"all {count_of(share.among, 'record')} tried"
+        words = REVIEWERS("tried.all", records=count_of(share.among, "record"))
     else:
-        words = f"{format_count(share.tried)} of {count_of(share.among, 'record')} tried"
+        words = REVIEWERS("tried.some", tried=format_count(share.tried), records=count_of(share.among, "record"))
     if not _has_interval(share):
         return words
     apart = format_number(100 * max(share.high - share.value, share.value - share.low))
-    return f"{words}, so plus or minus {apart} percentage point{'' if apart == '1' else 's'}"
+    return REVIEWERS("tried.by_one", words=words) if apart == "1" else REVIEWERS("tried.by", words=words, apart=apart)
 
 
 def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:

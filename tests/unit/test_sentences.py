@@ -19,7 +19,12 @@ from release_pipeline.sentences import Catalogue
 PACKAGE = Path(sentences.__file__).parents[1]
 CATALOGUES = {name: known for name, known in vars(sentences).items() if isinstance(known, Catalogue)}
 PUBLIC_TEMPLATES = ("privacy-card.html", "RELEASE_NOTE.md")
-ASKED_BY = {"html": "PUBLIC", "markdown": "PUBLIC"}  # functions that take a sentence for a format
+ASKED_BY = {
+    "html": "PUBLIC",
+    "markdown": "PUBLIC",
+    "review": "REVIEWERS",
+    "list_heads": "REVIEWERS",
+}  # functions that take a sentence for a format
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where
 
 
@@ -34,7 +39,7 @@ def find_in_code(file: Path) -> Iterator[tuple[str, Use]]:
         if not isinstance(name, ast.Name) or ASKED_BY.get(name.id, name.id) not in CATALOGUES:
             continue
         where = f"{file.relative_to(PACKAGE)}:{node.lineno}"
-        if file.name == "escaping.py" and not section:
+        if file.name in ("escaping.py", "prose.py") and not isinstance(node.args[0], ast.Constant):
             continue  # which passes keys on
         assert isinstance(node.args[0], ast.Constant), f"{where}: the key is a text, so that it can be looked for"
         filled = None if section else frozenset(word.arg or "" for word in node.keywords)

@@ -6,24 +6,24 @@ from release_pipeline.privacy.figures import (
     count_of,
 )
 from release_pipeline.report.internal_view import InternalView
-from release_pipeline.report.prose import Name, Sentence
+from release_pipeline.report.prose import Name, Sentence, review
 from release_pipeline.report.sections.parts import Section
 from release_pipeline.report.status import PopulationView, StepView, format_amount, list_sums
+from release_pipeline.sentences import REVIEWERS
 
 
 def describe_budget(view: InternalView) -> Section:
     """What remains of the population's budget."""
-    anchor, title = "budget", "Budget of the population"
+    anchor, title = "budget", REVIEWERS("budget.title")
     if view.budget is None:
-        return Section(anchor, title, absent="The budget of the population could not be read.")
+        return Section(anchor, title, absent=REVIEWERS("budget.absent"))
     planned = _list_planned(view.budget)
     return Section(
         anchor,
         title,
-        shows="What every release takes from the cap of its population, in the worst case: as if the same person were in each.",
-        read=f"The line falls with each charge and never rises.{' The dashed part is planned.' * bool(planned)}",
-        sign="A line that reaches the bottom before the series ends"
-        f"{'; a cross: a planned release that will be refused' * bool(planned)}.",
+        shows=REVIEWERS("budget.shows"),
+        read=REVIEWERS("budget.read_planned") if planned else REVIEWERS("budget.read"),
+        sign=REVIEWERS("budget.sign_planned") if planned else REVIEWERS("budget.sign"),
         says=tuple(_judge_budget(view.budget)),
         budget=view.budget,
     )
@@ -34,24 +34,40 @@ def _list_planned(budget: PopulationView) -> list[StepView]:
 
 
 def _judge_budget(budget: PopulationView) -> list[Sentence]:
-    reserved = f", of it {format_amount(budget.reserved, budget)} reserved" if budget.reserved != 0 else ""
-    said: list[Sentence] = [
-        (f"Of {format_amount(budget.cap, budget)} ({budget.unit}) for ", Name(budget.name),
-         f", {_describe_amount(budget.spent, budget)} spent{reserved}; {_describe_amount(budget.remaining, budget)} left."),
-    ]  # fmt: skip
+    spent = _describe_amount(budget.spent, budget)
+    if budget.reserved != 0:
+        spent = REVIEWERS("budget.spent_reserved", spent=spent, reserved=format_amount(budget.reserved, budget))
+    else:
+        spent = REVIEWERS("budget.spent", spent=spent)
+    said = [
+        review(
+            "budget.left",
+            cap=format_amount(budget.cap, budget),
+            unit=budget.unit,
+            population=Name(budget.name),
+            spent=spent,
+            remaining=_describe_amount(budget.remaining, budget),
+        )
+    ]
     planned = _list_planned(budget)
     refused = [step for step in planned if step.state == "refused"]
     if refused:
-        said.append((f"{count_of(len(refused), 'planned release')} will be refused, the first ", Name(refused[0].release), "."))
+        said.append(review("budget.refused", releases=count_of(len(refused), "planned release"), first=Name(refused[0].release)))
     elif planned:
         said.append(
-            f"After {count_of(len(planned), 'planned release')}, {format_amount(list_sums(budget)[-1], budget)} would be left."
+            REVIEWERS(
+                "budget.after",
+                releases=count_of(len(planned), "planned release"),
+                amount=format_amount(list_sums(budget)[-1], budget),
+            )
         )
     else:
-        said.append("This page is as of this release. What came after it, and what is planned, is in the ledger.")
+        said.append(REVIEWERS("budget.as_of"))
     return said
 
 
 def _describe_amount(amount: int | None, budget: PopulationView) -> str:
     """An amount with its verb: releases are counted, an epsilon is one amount."""
-    return f"{format_amount(amount, budget)} {'are' if budget.in_releases and amount != 1 else 'is'}"
+    is_several = budget.in_releases and amount != 1
+    words = format_amount(amount, budget)
+    return REVIEWERS("budget.are", amount=words) if is_several else REVIEWERS("budget.is", amount=words)

@@ -10,17 +10,18 @@ from release_pipeline.report.charts.correlations import draw_correlations, find_
 from release_pipeline.report.internal_view import (
     InternalView,
 )
-from release_pipeline.report.prose import Name, Sentence
-from release_pipeline.report.sections.parts import FAR, NOT_MEASURED, Figure, Section, Table
+from release_pipeline.report.prose import Name, Sentence, list_heads, review
+from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
+from release_pipeline.sentences import REVIEWERS
 
 
 def describe_correlations(view: InternalView) -> Section:
     """What became of the links between columns."""
-    anchor, title = "correlations", "Correlations, released minus original"
+    anchor, title = "correlations", REVIEWERS("correlations.title")
     if view.correlations is None:
-        return Section(anchor, title, absent=NOT_MEASURED)
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     if len(view.correlations.names) < 2:
-        return Section(anchor, title, absent="There is one masked column alone, so there are no correlations to compare.")
+        return Section(anchor, title, absent=REVIEWERS("correlations.absent"))
     names, original, released = view.correlations.names, view.correlations.original, view.correlations.released
     differences = find_differences(view.correlations)
     rows = tuple(
@@ -34,39 +35,49 @@ def describe_correlations(view: InternalView) -> Section:
         for row, across, difference in differences
     )
     known = [one for one in differences if one[2] is not None]
-    said: list[Sentence] = ["No pair of columns has both correlations: nothing can be compared."]
+    said: list[Sentence] = [REVIEWERS("correlations.none")]
     large = sum(abs(one[2] or 0.0) > FAR for one in known)
     if known:
         row, across, difference = max(known, key=lambda one: abs(one[2] or 0.0))
         if not difference:
-            said = ["No correlation differs at all."]
+            said = [REVIEWERS("correlations.no_difference")]
         else:
             said = [
-                (f"The largest difference is {format_number(difference)}, between ", Name(names[across]), " and ", Name(names[row]),
-                 f": {format_number(original[row][across])} in the original, {format_number(released[row][across])} as released: it "
-                 f"{_describe_move(original[row][across] or 0.0, released[row][across] or 0.0)}."),
-                f"{large:,} of {count_of(len(known), 'pair')} {'differs' if 1 in (large, len(known)) else 'differ'} by more "
-                f"than {FAR}.",
-            ]  # fmt: skip
+                review(
+                    "correlations.largest",
+                    difference=format_number(difference),
+                    one=Name(names[across]),
+                    other=Name(names[row]),
+                    original=format_number(original[row][across]),
+                    released=format_number(released[row][across]),
+                    move=_describe_move(original[row][across] or 0.0, released[row][across] or 0.0),
+                ),
+                _describe_large(large, len(known)),
+            ]
     if len(known) < len(differences):
-        said.append(f"{count_of(len(differences) - len(known), 'pair')} without a figure: one of the columns is constant.")
+        said.append(REVIEWERS("correlations.constant", pairs=count_of(len(differences) - len(known), "pair")))
     figure = Figure(
         draw_correlations(view.correlations),
-        "The number in a cell is the difference. Blue: smaller than in the original; orange: larger; the stronger the colour, "
-        "the larger the difference.",
-        Table("Correlations", ("Column", "And", "Original", "Released", "Difference"), rows),
+        REVIEWERS("correlations.caption"),
+        Table(REVIEWERS("correlations.table_correlations"), list_heads("correlations.head"), rows),
         wide=len(names) > 6,
     )
     return Section(
         anchor,
         title,
-        shows="Each cell is a pair of columns: the column named at the left, and the one named on top of the cells.",
-        read="A cell is released minus original. A link that came nearer to 0 was thinned by noise; one that moved away from 0 "
-        "or turned its sign was made.",
-        sign="A large number where an analyst will look for a link; a sign that turns; one column that differs with all others.",
+        shows=REVIEWERS("correlations.shows"),
+        read=REVIEWERS("correlations.read"),
+        sign=REVIEWERS("correlations.sign"),
         says=tuple(said),
         figures=(figure,),
     )
+
+
+def _describe_large(large: int, known: int) -> str:
+    pairs = count_of(known, "pair")
+    if 1 in (large, known):
+        return REVIEWERS("correlations.one_large", count=f"{large:,}", pairs=pairs, limit=FAR)
+    return REVIEWERS("correlations.large", count=f"{large:,}", pairs=pairs, limit=FAR)
 
 
 def _describe_move(original: float, released: float) -> str:
@@ -76,5 +87,5 @@ def _describe_move(original: float, released: float) -> str:
     ['came nearer to 0', 'moved away from 0', 'turned its sign', 'came nearer to 0']
     """
     if min(original, released) < 0 < max(original, released):
-        return "turned its sign"
-    return "came nearer to 0" if abs(released) < abs(original) else "moved away from 0"
+        return REVIEWERS("correlations.turned")
+    return REVIEWERS("correlations.nearer") if abs(released) < abs(original) else REVIEWERS("correlations.away")

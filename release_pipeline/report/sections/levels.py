@@ -7,39 +7,42 @@ from release_pipeline.privacy.figures import (
 )
 from release_pipeline.report.escaping import end_sentence, format_text
 from release_pipeline.report.internal_view import InternalView
-from release_pipeline.report.prose import Name, Sentence
-from release_pipeline.report.sections.parts import NOT_MEASURED, Section
+from release_pipeline.report.prose import Name, Sentence, review
+from release_pipeline.report.sections.parts import Section
+from release_pipeline.sentences import REVIEWERS
 
 
 def describe_levels(view: InternalView) -> Section:
     """How far columns were made coarser."""
-    anchor, title = "levels", "Levels of generalisation"
+    anchor, title = "levels", REVIEWERS("levels.title")
     if not view.ladders and not view.ladder_words:
-        words = NOT_MEASURED if view.generalises else "No column is generalised."
+        words = REVIEWERS("section.not_measured") if view.generalises else REVIEWERS("levels.none")
         return Section(anchor, title, absent=words, settled=not view.generalises)
     said: list[Sentence] = []
     for ladder in view.ladders:
         steps = count_of(len(ladder.levels), "level")
         if ladder.at is None:
-            said.append((Name(ladder.column), f": {steps}; its labels follow no one level."))
+            said.append(review("levels.no_level", column=Name(ladder.column), levels=steps))
         elif float(ladder.at).is_integer() and 0 <= ladder.at < len(ladder.levels):
             said.append(
-                (
-                    Name(ladder.column),
-                    f": level {ladder.at:.0f} of {len(ladder.levels) - 1}, ",
-                    Name(ladder.levels[int(ladder.at)]),
-                    ".",
+                review(
+                    "levels.level",
+                    column=Name(ladder.column),
+                    level=f"{ladder.at:.0f}",
+                    last=str(len(ladder.levels) - 1),
+                    label=Name(ladder.levels[int(ladder.at)]),
                 )
             )
         else:
-            said.append((Name(ladder.column), f": mean level {ladder.at:.2f} of {len(ladder.levels) - 1}."))
-    said += [(Name(name), ": ", end_sentence(format_text(words))) for name, words in view.ladder_words]
+            last = str(len(ladder.levels) - 1)
+            said.append(review("levels.mean", column=Name(ladder.column), level=f"{ladder.at:.2f}", last=last))
+    said += [review("levels.is", column=Name(name), words=end_sentence(format_text(words))) for name, words in view.ladder_words]
     return Section(
         anchor,
         title,
-        shows="How far each quasi-identifier was made coarser: from the value itself, at the left, to one label for everybody.",
-        read="The level with the sign ● is the one that is released. Where records have different levels, the mean is said.",
-        sign="A column at its last level says nothing any more; a level that is finer than the column's purpose needs.",
+        shows=REVIEWERS("levels.shows"),
+        read=REVIEWERS("levels.read"),
+        sign=REVIEWERS("levels.sign"),
         says=tuple(said),
         ladders=view.ladders,
     )

@@ -12,35 +12,37 @@ from release_pipeline.report.internal_view import (
     InternalView,
     MapPoint,
 )
-from release_pipeline.report.prose import Name, Sentence
-from release_pipeline.report.sections.parts import NOT_MEASURED, Figure, Section, Table
+from release_pipeline.report.prose import Name, Sentence, list_heads
+from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.sentences import REVIEWERS
 
 
 def describe_map(view: InternalView) -> Section:
     """This release among its predecessors."""
-    anchor, title = "map", "Risk and utility, among earlier releases"
+    anchor, title = "map", REVIEWERS("map.title")
     if not view.map:
-        return Section(anchor, title, absent=NOT_MEASURED)
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     rows = tuple(
-        (Name(one.release), "this release" if one.is_this else "earlier", format_number(one.error), format_share(one.linkage))
+        (
+            Name(one.release),
+            REVIEWERS("map.this") if one.is_this else REVIEWERS("map.earlier"),
+            format_number(one.error),
+            format_share(one.linkage),
+        )
         for one in view.map
     )
     return Section(
         anchor,
         title,
-        shows="Each mark is a release of this policy. To the right: the median over its columns of the mean square error "
-        "over the variance (0 is exact, 1 is no better than the mean for everybody). Upwards: the share of its records whose "
-        "nearest original is their own.",
-        read="Lower and further left is better; the axes need not begin at 0. The filled diamond is this release, the rings "
-        "are earlier ones. Where errors spread by more than ten times, each step to the right multiplies.",
-        sign="A diamond far above the rings: records of this release link more often than those of earlier ones. Far to the "
-        "right of them: it is of less use.",
+        shows=REVIEWERS("map.shows"),
+        read=REVIEWERS("map.read"),
+        sign=REVIEWERS("map.sign"),
         says=tuple(_compare_releases(view.map)),
         figures=(
             Figure(
                 draw_map(view.map),
-                "Diamond: this release. Rings: earlier ones. Names without room are in the table alone.",
-                Table("Releases on the map", ("Release", "Which", "Median error", "Linked records"), rows),
+                REVIEWERS("map.caption"),
+                Table(REVIEWERS("map.table_releases_on_the_map"), list_heads("map.head"), rows),
             ),
         ),
     )
@@ -50,15 +52,15 @@ def _compare_releases(points: tuple[MapPoint, ...]) -> list[Sentence]:
     own = [point for point in points if point.is_this]
     earlier = [point for point in points if not point.is_this]
     if not own:
-        return ["This release has no point on the map: its figures were not measured."]
+        return [REVIEWERS("map.no_point")]
     this = own[0]
     said: list[Sentence] = [
-        f"This release has a median error of {format_number(this.error)}, and {format_share(this.linkage)} of its records link to "
-        "their own original."
+        REVIEWERS("map.is_at", error=format_number(this.error), linkage=format_share(this.linkage)),
     ]
     if not earlier:
-        return [*said, "It is alone on the map: there is no earlier release to compare it with."]
+        return [*said, REVIEWERS("map.alone")]
     smaller = sum(point.error < this.error for point in earlier)
     fewer = sum(point.linkage < this.linkage for point in earlier)
-    among = f"Of {count_of(len(earlier), 'earlier release')}" if len(earlier) > 1 else "Of the one earlier release"
-    return [*said, f"{among}, {smaller} had a smaller error, and {fewer} had a smaller share of linked records."]
+    if len(earlier) == 1:
+        return [*said, REVIEWERS("map.among_one", smaller=smaller, fewer=fewer)]
+    return [*said, REVIEWERS("map.among", earlier=count_of(len(earlier), "earlier release"), smaller=smaller, fewer=fewer)]

@@ -13,10 +13,9 @@ from release_pipeline.report.charts.drawing import Picture
 from release_pipeline.report.internal_view import Ladder
 from release_pipeline.report.prose import Sentence
 from release_pipeline.report.status import PopulationView
+from release_pipeline.sentences import REVIEWERS
 
 T = TypeVar("T")
-NOT_MEASURED = "Not measured for this method, or not asked for."
-STOPPED = "Not measured: a gate stopped the release {}."
 FAR = 0.1  # of a Kolmogorov-Smirnov distance, or of a correlation: what the page calls large
 
 
@@ -69,7 +68,7 @@ def split(items: Sequence[T], most: int) -> list[tuple[T, ...]]:
 
 def describe_part(part: int, parts: int) -> str:
     """Which of several pictures this is, if there are several."""
-    return f" Picture {part + 1} of {parts}." if parts > 1 else ""
+    return f" {REVIEWERS('section.part', part=part + 1, parts=parts)}" if parts > 1 else ""
 
 
 def format_count_among(count: int, total: int, what: str) -> str:
