@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,7 +14,7 @@ import jinja2
 from jinja2.filters import FILTERS
 
 from release_pipeline.privacy.figures import format_count, format_moment
-from release_pipeline.sentences import PUBLIC
+from release_pipeline.sentences import PUBLIC, REVIEWERS, STATUS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -88,7 +88,7 @@ def escape_markdown(text: str) -> str:
 
 def html(key: str, /, **values: object) -> Ready:
     """A sentence of the page, with everything that is put into it escaped."""
-    return Ready(PUBLIC(key, **{name: _escape_html(value) for name, value in values.items()}))
+    return _fill_html(PUBLIC, key, **values)
 
 
 def markdown(key: str, /, **values: object) -> Ready:
@@ -99,7 +99,7 @@ def markdown(key: str, /, **values: object) -> Ready:
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
     """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the catalogue for that format."""
+    ready. `say` takes a sentence of the public catalogue for that format, `review` and `status` one for the people of a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -112,6 +112,7 @@ def load_templates(format: Format) -> jinja2.Environment:
         auto_reload=False,
     )
     environment.globals["say"] = markdown if format == "markdown" else html
+    environment.globals |= {"review": partial(_fill_html, REVIEWERS), "status": partial(_fill_html, STATUS)}
     environment.filters |= {
         "exactly": _Name,
         "in_groups": format_count,
@@ -120,6 +121,10 @@ def load_templates(format: Format) -> jinja2.Environment:
         "moment": format_moment,
     }
     return environment
+
+
+def _fill_html(catalogue: Catalogue, key: str, /, **values: object) -> Ready:
+    return Ready(catalogue(key, **{name: _escape_html(value) for name, value in values.items()}))
 
 
 def _name_unseen(char: str) -> str:

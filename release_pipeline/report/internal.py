@@ -25,8 +25,8 @@ from release_pipeline.report.sections.map import describe_map
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.report.sections.predictions import describe_predictions
 from release_pipeline.report.sections.suppression import describe_suppression
-from release_pipeline.report.status import STEPS, draw_burndown, format_amount, list_sums
-from release_pipeline.sentences import REVIEWERS
+from release_pipeline.report.status import draw_burndown, format_amount, list_sums
+from release_pipeline.sentences import REVIEWERS, STATUS
 
 ORDER = (
     describe_map,
@@ -55,7 +55,7 @@ def render_internal(view: InternalView) -> str:
         "sections": list_sections(view),
         "draw_burndown": draw_burndown,
         "sums": list_sums,
-        "steps": STEPS,
+        "steps": STATUS.read_section("step"),
         "amount": format_amount,
         "counted": count_of,
     }
