@@ -21,6 +21,7 @@ from release_pipeline.report.charts.drawing import (
 )
 from release_pipeline.report.internal_view import GateView, NoiseColumnView
 from release_pipeline.report.prose import is_number
+from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, ROW = 8, WIDTH - 14, 8, 40
 MOST_ROWS = 12  # of one picture, which must not break over two pages
@@ -60,9 +61,9 @@ def draw_errors(
             shapes += [Line("limit", limit, y + 16, limit, y + 34), Mark("limit-mark", limit, y + 18, "triangle")]
         if is_number(column.actual_error):
             shapes.append(Mark("actual", axis.place(column.actual_error), y + 25, "diamond"))
-    shapes.append(Text(WIDTH, bottom + 2 * LINE, "error: mean square over the variance", "axis", "end"))
-    words = "Expected range, error that came, and limit of each column; the table below has the figures."
-    return Picture("Error of each column beside its expectation", words, WIDTH, bottom + 2 * LINE + 6, tuple(shapes))
+    shapes.append(Text(WIDTH, bottom + 2 * LINE, REVIEWERS("chart.error"), "axis", "end"))
+    words = REVIEWERS("chart.error_words")
+    return Picture(REVIEWERS("chart.errors"), words, WIDTH, bottom + 2 * LINE + 6, tuple(shapes))
 
 
 def describe_place(column: NoiseColumnView) -> str:
@@ -72,5 +73,7 @@ def describe_place(column: NoiseColumnView) -> str:
     if not is_number(column.actual_error) or low is None or high is None:
         return ""
     if not column.parted:
-        return "as expected"
-    return "above" if column.actual_error > high else "below" if column.actual_error < low else "outside"
+        return REVIEWERS("chart.as_expected")
+    if column.actual_error > high:
+        return REVIEWERS("chart.above")
+    return REVIEWERS("chart.below") if column.actual_error < low else REVIEWERS("chart.outside")

@@ -22,6 +22,7 @@ from release_pipeline.report.charts.drawing import (
 from release_pipeline.report.escaping import format_name
 from release_pipeline.report.internal_view import MapPoint
 from release_pipeline.report.prose import is_number
+from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, BOTTOM = 44, WIDTH - 10, 24, 224
 _LONGEST, _ROOMS = 98, (290, 240, 190, 140)  # of a name: where names may crowd, and where there is room
@@ -37,16 +38,16 @@ def draw_map(points: Sequence[MapPoint]) -> Picture:
     up = make_axis(_give_room(linked, most=100.0), BOTTOM, TOP, air=False)
     shapes: list[Shape] = [*draw_across(across, TOP, BOTTOM)]
     shapes += draw_up(up, LEFT, RIGHT)
-    shapes.append(Text(0, 11, "records that link to their own, %", "axis"))
-    shapes.append(Text(RIGHT, BOTTOM + 2 * LINE + 2, "median error over columns", "axis", "end"))
+    shapes.append(Text(0, 11, REVIEWERS("chart.linked"), "axis"))
+    shapes.append(Text(RIGHT, BOTTOM + 2 * LINE + 2, REVIEWERS("chart.median_error"), "axis", "end"))
     marks = [
         Mark("this" if point.is_this else "earlier", across.place(point.error), up.place(100 * point.linkage), shape)
         for point in drawn
         for shape in ["diamond" if point.is_this else "ring"]
     ]
     shapes += [*sorted(marks, key=lambda mark: mark.kind == "this"), *_name_marks(marks, drawn)]
-    words = "Median error over columns and share of linked records of each release; the table below has the figures."
-    return Picture("Risk and utility of the releases", words, WIDTH, BOTTOM + 2 * LINE + 8, tuple(shapes))
+    words = REVIEWERS("chart.map_words")
+    return Picture(REVIEWERS("chart.map"), words, WIDTH, BOTTOM + 2 * LINE + 8, tuple(shapes))
 
 
 def _name_marks(marks: Sequence[Mark], points: Sequence[MapPoint]) -> list[Text]:

@@ -39,7 +39,7 @@ def _judge_budget(budget: PopulationView) -> list[Sentence]:
         spent = REVIEWERS("budget.spent_reserved", spent=spent, reserved=format_amount(budget.reserved, budget))
     else:
         spent = REVIEWERS("budget.spent", spent=spent)
-    said = [
+    said: list[Sentence] = [
         review(
             "budget.left",
             cap=format_amount(budget.cap, budget),

@@ -90,7 +90,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
     parted = [column for column in view.columns if column.parted]
     said: list[Sentence] = []
     if told:
-        within = sum(describe_place(column) == "as expected" for column in told)
+        within = sum(not column.parted for column in told)
         among, is_one = count_of(len(told), "column"), 1 in (within, len(told))
         said.append(
             REVIEWERS("errors.one_within", count=within, among=among)
