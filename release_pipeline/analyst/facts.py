@@ -13,8 +13,11 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType, ReleasePipelineError
 from release_pipeline.privacy.budget import Epsilon
+from release_pipeline.privacy.catalogue import MethodSpec, find_claim, find_method
 from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import Grid
+from release_pipeline.privacy.scales import ScaleRule
+from release_pipeline.sentences import ANALYST
 
 FORMAT = "privacy-card/1"
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
@@ -52,6 +55,19 @@ class Facts:
     in_parts: bool
     columns: Mapping[str, ColumnFacts]
     on_grid: bool = False
+
+    @property
+    def spec(self) -> MethodSpec:
+        """What the catalogue says of the method; one that it does not have is refused."""
+        return find_method(self.method)
+
+    @property
+    def rule(self) -> ScaleRule:
+        """How the noise scales of a method that works column by column are found."""
+        rule = find_claim(self.method, self.scope).rule
+        if rule is None:
+            raise NoHonestAnswer(ANALYST("decline.no_rule", method=self.method))
+        return rule
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:

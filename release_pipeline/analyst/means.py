@@ -15,7 +15,6 @@ import numpy as np
 
 from release_pipeline.analyst.facts import Facts, NoHonestAnswer
 from release_pipeline.analyst.laws import (
-    KNOWN,
     LEAST_DRAWS,
     Reach,
     advise,
@@ -85,7 +84,7 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
         raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
-    if facts.method == "mdav":
+    if not facts.spec.is_noisy:
         return Interval(
             centre, centre, centre, level, "exact", "The means of clusters are exact, so that their mean is that of all."
         )
@@ -134,7 +133,7 @@ def _estimate_uncut(facts: Facts, name: str, values: FloatArray, level: float) -
         half = _half_width(reach, level)
         kind: Literal["law", "bound"] = "law" if reach.exact else "bound"
         return _around(centre, half * step / facts.rows_in, level, kind, float(grid.hi - grid.lo), name)
-    if facts.method in KNOWN and facts.consistency == "none":
+    if facts.rule.is_public and facts.consistency == "none":
         return _undo_ends(facts, name, values, level)
     half = _sum_of_magnitudes(reach, level) + reach.bias + _rounding(facts) * facts.rows_in
     return _around(centre, half * step / facts.rows_in, level, "bound", float(grid.hi - grid.lo), name)

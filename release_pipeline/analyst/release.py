@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer, check_name, read_facts
-from release_pipeline.analyst.laws import ASK, Law, declared, decline_simulation, explain_kit, law_of
+from release_pipeline.analyst.laws import Law, declared, decline_simulation, explain_kit, law_of
 from release_pipeline.analyst.means import Interval, estimate_mean, state_mean
 from release_pipeline.analyst.slopes import estimate_correlation, estimate_slopes, is_exact, read_numbers
 from release_pipeline.analyst.ties import MOST, find_unmoved, holds_released_values
@@ -26,6 +26,7 @@ from release_pipeline.privacy.grid import IntArray, as_numbers
 from release_pipeline.privacy.methods import add_noise, mask_column
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
 from release_pipeline.privacy.vectors import Alike, compute_vectors, quantise_columns
+from release_pipeline.sentences import ANALYST
 
 CARD, DATA = "privacy-card.json", "data.csv"
 MAKE_UP = "Make up a table that could be like the confidential one: spread_ties makes its columns from released ones."
@@ -196,7 +197,7 @@ def simulate(
     facts = like.facts if isinstance(like, Release) else like if isinstance(like, Facts) else read_facts(like)
     why = decline_simulation(facts)
     if why:
-        raise NoHonestAnswer(f"this release cannot be made again: {why}", remedy=ASK)
+        raise NoHonestAnswer(f"this release cannot be made again: {why}", remedy=ANALYST("advice.ask"))
     columns = _read_columns(table, "table")
     absent = [name for name in facts.masked if name not in columns]
     if absent or len({len(values) for values in columns.values()}) != 1:
@@ -240,7 +241,7 @@ def _refuse_unmoved(where: str, units: IntArray, cluster: npt.NDArray[np.intp], 
 
 
 def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray[np.float64]]:
-    if facts.method == "mdav":
+    if facts.spec.family == "mdav":
         grids = [grid for name in facts.masked if (grid := facts.columns[name].grid) is not None]
         units = quantise_columns([columns[name] for name in facts.masked], grids)
         made = compute_vectors(units, grids=grids, spec=Alike(facts.k or 2), secret=secret, context=("simulated release",))

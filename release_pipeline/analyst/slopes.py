@@ -24,7 +24,6 @@ import numpy as np
 from release_pipeline.analyst.facts import Facts, NoHonestAnswer, check_name
 from release_pipeline.analyst.laws import (
     LEAST_ROWS,
-    SIMULATE,
     advise,
     common_scale,
     declared,
@@ -38,6 +37,7 @@ from release_pipeline.analyst.means import Interval
 from release_pipeline.analyst.quantiles import check_level, worst_quantile
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import FloatArray
+from release_pipeline.sentences import ANALYST
 
 LEAST_PART = 5e-5  # of its spread that a column must have beside the others, where there is noise
 LEAST_PART_EXACTLY = 1e-10  # and where there is none
@@ -119,7 +119,7 @@ def estimate_slopes(
     inverse = np.linalg.inv(left)
     spread = np.diag(inverse @ _covariance(sums, b) @ inverse)
     if (spread < 0).any():  # an estimate of squares that is below 0: what is left of them is not told from noise
-        raise NoHonestAnswer(f"no slope: {TOO_LARGE}", where=", ".join(on), remedy=SIMULATE)
+        raise NoHonestAnswer(f"no slope: {TOO_LARGE}", where=", ".join(on), remedy=ANALYST("advice.simulate"))
     return {
         name: _around(sums, float(b[place]), _draws(sums, b, inverse[place]), float(spread[place]), level, place)
         for place, name in enumerate(on)
@@ -145,7 +145,7 @@ def estimate_correlation(facts: Facts, data: Mapping[str, Any], x: str, y: str, 
         plain = float(one.x[:, 0] @ one.y / (np.linalg.norm(one.x[:, 0]) * np.linalg.norm(one.y)))
         return _state(min(max(plain, -1.0), 1.0), level, "correlation")
     if not (_is_clearly_positive(one) and _is_clearly_positive(other)):
-        raise NoHonestAnswer(f"no correlation: {TOO_LARGE}", where=f"{x}, {y}", remedy=SIMULATE)
+        raise NoHonestAnswer(f"no correlation: {TOO_LARGE}", where=f"{x}, {y}", remedy=ANALYST("advice.simulate"))
     n, m = one.n, float(one.x[:, 0] @ one.y)
     a_x, a_y = float(one.left[0, 0]), float(other.left[0, 0])
     r = m / math.sqrt(a_x * a_y)
@@ -165,7 +165,7 @@ def estimate_correlation(facts: Facts, data: Mapping[str, Any], x: str, y: str, 
     half = _factor(float(own.max()), whole, level) * math.sqrt(max(whole, 0.0))
     estimate, low, high = (min(max(end, -1.0), 1.0) for end in (r, r - half, r + half))
     if high - low <= 0:
-        raise NoHonestAnswer(f"no correlation: {TOO_LARGE}", where=f"{x}, {y}", remedy=SIMULATE)
+        raise NoHonestAnswer(f"no correlation: {TOO_LARGE}", where=f"{x}, {y}", remedy=ANALYST("advice.simulate"))
     both = "both columns" if u and v else f"{x}; {y} has none" if u else f"{y}; {x} has none"
     return Interval(estimate, low, high, level, "law", f"Corrected for the noise of {both}.")
 
@@ -289,14 +289,14 @@ def _invert(sums: _Sums, level: float, name: str) -> Interval:
     v0 = big * sums.noise_y + (float(sums.y @ sums.y) - sums.n * sums.noise_y) * u
     v2 = 2 * big * u + sums.n * kappa
     if a <= 0:
-        raise NoHonestAnswer(f"no slope: {TOO_LARGE}", where=name, remedy=SIMULATE)
+        raise NoHonestAnswer(f"no slope: {TOO_LARGE}", where=name, remedy=ANALYST("advice.simulate"))
     b, noisy = m / a, bool(u)
     largest, weight = _draws(sums, np.array([b]), np.ones(1))
     z = _factor(largest, v0 - 2 * m * u * b + v2 * b * b, level)
     square, middle, rest = a * a - z * z * v2, m * a - z * z * m * u, m * m - z * z * v0
     inside = middle * middle - square * rest
     if square <= 0 or inside < 0:
-        raise NoHonestAnswer(f"no slope: {TOO_LARGE}", where=name, remedy=SIMULATE)
+        raise NoHonestAnswer(f"no slope: {TOO_LARGE}", where=name, remedy=ANALYST("advice.simulate"))
     low, high = ((middle + sign * math.sqrt(inside)) / square for sign in (-1, 1))
     lattice = 0.0 if noisy else weight / a * sums.step_y / 2
     return Interval(b, low - lattice, high + lattice, level, "law", _corrected(sums, 0))

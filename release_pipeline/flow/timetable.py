@@ -15,8 +15,8 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, Standing, latest_revision, move, read_standings
 from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import count_of
 from release_pipeline.policy.periods import end_of
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 from release_pipeline.store.source import find_source, open_raw

@@ -10,7 +10,8 @@ from itertools import islice
 from release_pipeline.flow.states import POLICY
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
-from release_pipeline.policy.formats import count_of, name_some
+from release_pipeline.policy.formats import name_some
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event
 

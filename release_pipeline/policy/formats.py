@@ -13,16 +13,6 @@ def decimal_text(value: Decimal) -> str:
     return format(value.normalize(), "f")
 
 
-def percent(share: Decimal) -> str:
-    """A share as people write it."""
-    return f"{float(share * 100):g}%"
-
-
-def count_of(number: int, what: str) -> str:
-    """A number of things in words: 1 release, 2 releases."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def name_some(names: Iterable[str]) -> str:
     """Names in a sentence, the first dozen if there are many."""
     listed = list(names)

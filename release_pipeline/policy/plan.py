@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
-from release_pipeline.policy.formats import count_of, name_some, percent
+from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import charge_words, describe_claim, describe_suppression, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
+from release_pipeline.privacy.figures import count_of, percent
 
 
 def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Discriminator, Field, StrictInt, Tag, model_validator
 
 from release_pipeline.policy.declared import Frozen
-from release_pipeline.policy.formats import percent
 from release_pipeline.policy.scalars import Percent
+from release_pipeline.privacy.figures import percent
 
 
 class Suppress(Frozen):

@@ -29,6 +29,8 @@ from release_pipeline.privacy.sensitivity import (
     trimmed_sums,
 )
 
+ROUNDED = 1 + 1e-6  # covers the headroom of the calibration and what its last steps add
+
 
 @dataclass(frozen=True, slots=True)
 class Sums:
@@ -36,6 +38,9 @@ class Sums:
 
     `reach(k)`: B, the most that the moves max(up_j, down_j) of all clusters can add up to, in widths W of the domain, for
     clusters of k records or more. `bias`: what taking this sum in place of the plain one can move a column's total by, in widths.
+
+    Of trimmed sums T_j that is 1: T_j - S_j = (x_2 - x_1) - (x_n - x_{n-1}) in cluster j. The first gaps of all clusters are
+    disjoint pieces of [0, W], so are the last ones: |sum_j (T_j - S_j)| <= W.
     """
 
     name: str
@@ -73,6 +78,16 @@ PLAIN = Sums("plain", 1, _plain_sums, plain_moves, _plain_reach, bias=0)
 TRIMMED = Sums("trimmed", 3, trimmed_sums, _trimmed_moves, _trimmed_reach, bias=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the scales t_j of all sums of a column do not exceed, over all data. `scale`: none of them is larger, None where one
+    alone may be as large as all; `total` >= sum t_j; `root` >= sqrt(sum t_j^2)."""
+
+    scale: int | None
+    total: float
+    root: float
+
+
 class ScaleRule(Protocol):
     """How the noise scale of each cluster's sum is found, and what is known of it from declared facts alone.
 
@@ -96,6 +111,11 @@ class ScaleRule(Protocol):
 
     def least(self, width: int, epsilon: Epsilon) -> int:
         """No scale is smaller, over all data; 0 where a sum may have no noise."""
+        ...
+
+    def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds | None:
+        """What the scales of clusters of these sizes, of k records or more, do not exceed together. None where the rounding of
+        so many of them is not bounded."""
         ...
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
@@ -137,6 +157,11 @@ class OfDomain:
         """What each has."""
         return domain_scale(width, epsilon)
 
+    def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds:
+        """p scales of at most ceil(W / eps)."""
+        t, p = domain_scale(width, epsilon), len(sizes)
+        return Bounds(t, float(p) * t, math.sqrt(p) * t)
+
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
         """Of the scale that each has."""
         return mean_magnitude(domain_scale(width, epsilon))
@@ -176,6 +201,11 @@ class OfMoves:
         """None for a cluster of equal values."""
         return 0
 
+    def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds:
+        """t_j = ceil(D_j/eps) <= D_j/eps + 1 where D_j > 0, sum D_j <= B W, and sum D_j^2 <= (sum D_j)^2."""
+        p, reach = len(sizes), float(sums.reach(k) * width / epsilon.fraction)
+        return Bounds(None, reach + p, reach + math.sqrt(p))
+
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
         """E|Z| is below t, and ceil adds less than 1."""
         return sums.reach(k) * width / float(epsilon) + 1
@@ -200,6 +230,31 @@ class Calibrated:
     def least(self, width: int, epsilon: Epsilon) -> int:
         """None for a cluster of equal values."""
         return 0
+
+    def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds | None:
+        """`calibrate_column` takes w_j = (A_j c_j)^(1/3) sum_i A_i^(2/3) c_i^(-1/3) / eps for moves A_j with sum A_j <= B W,
+        makes them smaller by the factor loss/eps <= 1 (the loss is at most sum A_j/w_j = eps), and rounds up. With Hoelder's
+        inequality
+
+            sum_i A_i^(2/3) c_i^(-1/3) <= (B W)^(2/3) (sum_i 1/c_i)^(1/3)
+            sum_j (A_j c_j)^(2/3)      <= (B W)^(2/3) (sum_j c_j^2)^(1/3)
+            sum_j (A_j c_j)^(1/3)      <= (B W)^(1/3) (sum_j c_j^(1/2))^(2/3)
+
+        hence sum w_j <= (B W / eps) (sum 1/c)^(1/3) (sum c^(1/2))^(2/3) and sum w_j^2 <= (B W / eps)^2 (sum 1/c)^(2/3) (sum
+        c^2)^(1/3); both are attained where all A_j and c_j are equal. Rounding up adds at most 1 to each scale (sqrt(p) to the
+        root, by Minkowski's inequality), and `ROUNDED` covers the headroom, where there is a bound on it:
+
+        the loss that is verified exceeds the true one, relatively, by less than d = 2 p 2^-60 / min(eps, 1). The calibration
+        grows its scales by 2^-30, twice that, and so on, while the verified loss is above eps: before the last step they have
+        grown by F < 1/(1 - d), and the last step multiplies them by at most F + 2^-30.
+        """
+        p, sizes_of = len(sizes), sizes.astype(np.float64)
+        if 2 * p * 2.0**-60 / min(float(epsilon), 1) > 1e-7:
+            return None
+        reach = float(sums.reach(k) * width / epsilon.fraction) * ROUNDED * float(np.sum(1 / sizes_of)) ** (1 / 3)
+        total = reach * float(np.sum(np.sqrt(sizes_of))) ** (2 / 3) + p
+        root = reach * float(np.sum(sizes_of * sizes_of)) ** (1 / 6) + math.sqrt(p)
+        return Bounds(None, total, root)
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float | None:
         """Of a cluster of k records."""

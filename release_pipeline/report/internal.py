@@ -9,33 +9,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from release_pipeline.policy.formats import count_of
+from release_pipeline.privacy.figures import count_of, format_apart
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
+from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.internal_view import GateView, InternalView
-from release_pipeline.report.prose import Name, is_number, say_apart
-from release_pipeline.report.public import load_templates
-from release_pipeline.report.sections.parts import STOPPED, Figure, Section, Table, say_part, split
-from release_pipeline.report.sections.risk import show_attacks, show_budget, show_classes, show_levels, show_suppression
-from release_pipeline.report.sections.utility import (
-    show_correlations,
-    show_distributions,
-    show_errors,
-    show_map,
-    show_predictions,
-)
-from release_pipeline.report.status import STEPS, draw_burndown, list_sums, say_amount
+from release_pipeline.report.prose import Name, is_number, list_heads
+from release_pipeline.report.sections.attacks import describe_attacks
+from release_pipeline.report.sections.budget import describe_budget
+from release_pipeline.report.sections.classes import describe_classes
+from release_pipeline.report.sections.correlations import describe_correlations
+from release_pipeline.report.sections.distributions import describe_distributions
+from release_pipeline.report.sections.errors import describe_errors
+from release_pipeline.report.sections.levels import describe_levels
+from release_pipeline.report.sections.map import describe_map
+from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.report.sections.predictions import describe_predictions
+from release_pipeline.report.sections.suppression import describe_suppression
+from release_pipeline.report.status import draw_burndown, format_amount, list_sums
+from release_pipeline.sentences import REVIEWERS, STATUS
 
 ORDER = (
-    show_map,
-    show_distributions,
-    show_errors,
-    show_correlations,
-    show_classes,
-    show_attacks,
-    show_predictions,
-    show_budget,
-    show_suppression,
-    show_levels,
+    describe_map,
+    describe_distributions,
+    describe_errors,
+    describe_correlations,
+    describe_classes,
+    describe_attacks,
+    describe_predictions,
+    describe_budget,
+    describe_suppression,
+    describe_levels,
 )
 _MANY_GATES = 8  # in one picture
 
@@ -44,16 +47,16 @@ def render_internal(view: InternalView) -> str:
     """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none."""
     context: dict[str, Any] = {
         "view": view,
-        "verdict": say_verdict(view),
+        "verdict": describe_verdict(view),
         "passed": bool(view.gates) and not list_failed(view) and not view.stopped_at,
         "stopped": bool(view.stopped_at) or bool(list_failed(view)),
-        "gates": [(gate, *say_apart(gate.value, gate.limit)) for gate in view.gates],
-        "gate_figures": show_gates(view),
+        "gates": [(gate, *format_apart(gate.value, gate.limit)) for gate in view.gates],
+        "gate_figures": draw_gates(view),
         "sections": list_sections(view),
         "draw_burndown": draw_burndown,
         "sums": list_sums,
-        "steps": STEPS,
-        "amount": say_amount,
+        "steps": STATUS.read_section("step"),
+        "amount": format_amount,
         "counted": count_of,
     }
     return load_templates("html").get_template("internal-report.html").render(context)
@@ -64,13 +67,18 @@ def list_failed(view: InternalView) -> list[GateView]:
     return [gate for gate in view.gates if not gate.passed]
 
 
-def say_verdict(view: InternalView) -> str:
+def describe_verdict(view: InternalView) -> str:
     """What the gates say, in one sentence."""
     failed, every = len(list_failed(view)), len(view.gates)
-    gates = "No gate is set" if not every else "The gate passed" if every == 1 else f"All {count_of(every, 'gate')} passed"
-    if failed:
-        gates = "The gate did not pass" if every == 1 else f"{failed:,} of {count_of(every, 'gate')} did not pass"
-    return f"Stopped {view.stopped_at}. {gates}." if view.stopped_at else f"{gates}."
+    if not every:
+        gates = REVIEWERS("verdict.none")
+    elif every == 1:
+        gates = REVIEWERS("verdict.one_failed") if failed else REVIEWERS("verdict.one_passed")
+    elif failed:
+        gates = REVIEWERS("verdict.failed", failed=f"{failed:,}", gates=count_of(every, "gate"))
+    else:
+        gates = REVIEWERS("verdict.passed", gates=count_of(every, "gate"))
+    return REVIEWERS("verdict.stopped", when=view.stopped_at, gates=gates) if view.stopped_at else gates
 
 
 def list_sections(view: InternalView) -> list[Section]:
@@ -79,14 +87,14 @@ def list_sections(view: InternalView) -> list[Section]:
     if not view.stopped_at:
         return sections
     return [
-        Section(section.anchor, section.title, absent=STOPPED.format(view.stopped_at))
+        Section(section.anchor, section.title, absent=REVIEWERS("section.stopped", when=view.stopped_at))
         if section.absent and not section.settled
         else section
         for section in sections
     ]
 
 
-def show_gates(view: InternalView) -> list[Figure]:
+def draw_gates(view: InternalView) -> list[Figure]:
     """The picture that shows why: each gate that did not pass, its value beside its limit, on a scale of its own."""
     failed = list_failed(view)
     parts = split(failed, _MANY_GATES) if failed else []
@@ -95,13 +103,13 @@ def show_gates(view: InternalView) -> list[Figure]:
         groups: list[Group] = []
         rows: list[tuple[str, ...]] = []
         for gate in gates:
-            value, limit = say_apart(gate.value, gate.limit)
-            least = "at least" if gate.at_least else "at most"
+            value, limit = format_apart(gate.value, gate.limit)
+            words = REVIEWERS("gates.at_least", limit=limit) if gate.at_least else REVIEWERS("gates.at_most", limit=limit)
             finite = gate.value if is_number(gate.value) else None
-            groups.append(Group(gate.name, (Bar("", finite, "failed", value),), gate.limit, f"{least} {limit}"))
-            rows.append((Name(gate.name), value, f"{least} {limit}"))
-        words = "Value and limit of each gate that did not pass; the table below has the figures."
-        caption = f"Bar: the value. Dashed line with triangle: the limit that it must keep.{say_part(number, len(parts))}"
-        table = Table("Gates that did not pass", ("Gate", "Value", "Limit"), tuple(rows))
-        figures.append(Figure(draw_bars("Gates that did not pass", words, groups, own=True), caption, table))
+            groups.append(Group(gate.name, (Bar("", finite, "failed", value),), gate.limit, words))
+            rows.append((Name(gate.name), value, words))
+        title = REVIEWERS("gates.failed")
+        caption = REVIEWERS("gates.caption") + describe_part(number, len(parts))
+        table = Table(title, list_heads("gates.head"), tuple(rows))
+        figures.append(Figure(draw_bars(title, REVIEWERS("gates.picture_words"), groups, own=True), caption, table))
     return figures

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from release_pipeline.report.public import show
+from release_pipeline.report.escaping import format_text
 
 WIDTH, LANE, BOX, GAP, LINE = 980, 470, 450, 18, 17
 _STYLE = (
@@ -104,4 +104,4 @@ def _width(char: str) -> float:
 
 
 def _plain(text: str) -> str:
-    return show(text).translate(_NO_XML)
+    return format_text(text).translate(_NO_XML)

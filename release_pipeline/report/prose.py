@@ -7,12 +7,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from release_pipeline.policy.formats import count_of
+from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
 from release_pipeline.report.internal_view import ShareView
-from release_pipeline.report.public import show_count
-
-MISSING = "not available"
-_DIGITS, _MOST_DIGITS = 3, 17  # 17 digits tell any two floats apart
+from release_pipeline.sentences import REVIEWERS
 
 
 class Name(str):
@@ -25,91 +22,64 @@ class Name(str):
 Sentence = str | tuple[str, ...]  # pieces of a text; those that are names are a `Name`
 
 
-def say_number(value: float | None, digits: int = _DIGITS) -> str:
-    """A figure with so many significant digits; of one that has more before its point, all of these.
+def review(key: str, /, **values: str | tuple[str, ...]) -> tuple[str, ...]:
+    """A sentence for the reviewers in pieces, for it has names in it: they stay what they are.
 
-    >>> [say_number(value) for value in (0.12345, 12345.6, 0.5, -2e-7, 3e15, None, float("nan"), float("inf"))]
-    ['0.123', '12,346', '0.5', '-2 × 10^-7', '3 × 10^15', 'not available', 'not available', 'infinite']
+    >>> review("distributions.largest", gap="0.1", column=Name("a{b}"))
+    ('The largest gap is 0.1 in ', 'a{b}', '.')
     """
-    if value is None or math.isnan(value):
-        return MISSING
-    if math.isinf(value):
-        return "infinite" if value > 0 else "minus infinite"
-    mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
-    if value == 0:
-        return "0"
-    if digits <= int(power) < 12:
-        return f"{value:,.0f}"
-    if not -4 <= int(power) < 12:
-        return f"{_strip(mantissa)} × 10^{int(power)}"
-    return _strip(f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - int(power), 0)}f}")
+    places = {name: f"\0{number}\0" for number, name in enumerate(values)}
+    given = list(values.values())
+    pieces = [""]
+    for number, part in enumerate(REVIEWERS(key, **places).split("\0")):
+        value = given[int(part)] if number % 2 else part
+        for piece in (value,) if isinstance(value, str) else value:
+            if isinstance(piece, Name) or isinstance(pieces[-1], Name):
+                pieces.append(piece)
+            else:
+                pieces[-1] += piece
+    return tuple(piece for piece in pieces if piece or isinstance(piece, Name))
 
 
-def say_share(share: float | None, digits: int = _DIGITS) -> str:
-    """A share in percent.
-
-    >>> say_share(0.27123), say_share(0.0), say_share(None), say_share(1e-7)
-    ('27.1%', '0%', 'not available', '1 × 10^-5%')
-    """
-    words = say_number(None if share is None else 100 * share, digits)
-    return words if words == MISSING else f"{words}%"
+def list_heads(key: str) -> tuple[str, ...]:
+    """The heads of a table, which the catalogue has in one line."""
+    return tuple(REVIEWERS(key).split(" | "))
 
 
-def say_apart(value: float | None, limit: float) -> tuple[str, str]:
-    """A figure and its limit, with as many digits as it takes to tell them apart.
-
-    >>> say_apart(0.30004, 0.3), say_apart(0.5, 0.3), say_apart(0.3, 0.3)
-    (('0.30004', '0.3'), ('0.5', '0.3'), ('0.3', '0.3'))
-    """
-    for digits in range(_DIGITS, _MOST_DIGITS):
-        if say_number(value, digits) != say_number(limit, digits):
-            return say_number(value, digits), say_number(limit, digits)
-    return say_number(value), say_number(limit)
-
-
-def say_range(low: float | None, high: float | None) -> str:
-    """From where to where.
-
-    >>> say_range(0.1, 0.25), say_range(None, 1.0)
-    ('0.1 to 0.25', 'not available')
-    """
-    words = say_number(low), say_number(high)
-    return MISSING if MISSING in words else " to ".join(words)
-
-
-def say_interval(share: ShareView) -> str:
+def format_interval(share: ShareView) -> str:
     """A share with its interval, where it has one.
 
-    >>> say_interval(ShareView(0.27, 0.25, 0.29, 1000, 5638)), say_interval(ShareView(0.27, 0.27, 0.27, 9, 9))
+    >>> format_interval(ShareView(0.27, 0.25, 0.29, 1000, 5638)), format_interval(ShareView(0.27, 0.27, 0.27, 9, 9))
     ('27% (25% to 29%)', '27%')
     """
     if not _has_interval(share):
-        return say_share(share.value)
-    return f"{say_share(share.value)} ({say_share(share.low)} to {say_share(share.high)})"
+        return format_share(share.value)
+    value, low, high = (format_share(part) for part in (share.value, share.low, share.high))
+    return REVIEWERS("tried.interval", value=value, low=low, high=high)
 
 
-def say_tried(share: ShareView) -> str:
+def format_tried(share: ShareView) -> str:
     """How many records were looked at, and what that costs.
 
-    >>> say_tried(ShareView(0.27, 0.25, 0.29, 1000, 5638))
+    >>> format_tried(ShareView(0.27, 0.25, 0.29, 1000, 5638))
     '1,000 of 5,638 records tried, so plus or minus 2 percentage points'
-    >>> say_tried(ShareView(0.27, 0.27, 0.27, 5638, 5638))
+    >>> format_tried(ShareView(0.27, 0.27, 0.27, 5638, 5638))
     'all 5,638 records tried'
-    >>> say_tried(ShareView(0.27, 0.25, 0.29, 1000, None))
+    >>> format_tried(ShareView(0.27, 0.25, 0.29, 1000, None))
     'tried 1,000 times, so plus or minus 2 percentage points'
-    >>> say_tried(ShareView(0.0, 0.0, 0.0, 1, None)), say_tried(ShareView(0.5, 0.49, 0.51, 1, 1))
+    >>> format_tried(ShareView(0.0, 0.0, 0.0, 1, None)), format_tried(ShareView(0.5, 0.49, 0.51, 1, 1))
     ('tried 1 time', 'all 1 record tried, so plus or minus 1 percentage point')
     """
     if share.among is None:
-        words = f"tried {count_of(share.tried, 'time')}"
+        words = REVIEWERS("tried.times", times=count_of(share.tried, "time"))
     elif share.tried >= share.among:
-        words = f"all {count_of(share.among, 'record')} tried"
+        words = REVIEWERS("tried.all", records=count_of(share.among, "record"))
     else:
-        words = f"{show_count(share.tried)} of {count_of(share.among, 'record')} tried"
+        words = REVIEWERS("tried.some", tried=format_count(share.tried), records=count_of(share.among, "record"))
     if not _has_interval(share):
         return words
-    apart = say_number(100 * max(share.high - share.value, share.value - share.low))
-    return f"{words}, so plus or minus {apart} percentage point{'' if apart == '1' else 's'}"
+    apart = format_number(100 * max(share.high - share.value, share.value - share.low))
+    return REVIEWERS("tried.by_one", words=words) if apart == "1" else REVIEWERS("tried.by", words=words, apart=apart)
 
 
 def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
@@ -124,7 +94,7 @@ def list_names(names: Sequence[str], most: int = 6) -> tuple[str, ...]:
     for number, name in enumerate(shown):
         last = number == len(shown) - 1 and not more
         pieces += [*([] if not number else [" and " if last else ", "]), Name(name)]
-    return (*pieces, f" and {show_count(more)} more") if more else tuple(pieces)
+    return (*pieces, f" and {format_count(more)} more") if more else tuple(pieces)
 
 
 def is_number(value: float | None) -> bool:
@@ -134,7 +104,3 @@ def is_number(value: float | None) -> bool:
 
 def _has_interval(share: ShareView) -> bool:
     return is_number(share.low) and is_number(share.high) and share.low < share.high
-
-
-def _strip(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from release_pipeline.policy.formats import count_of
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.report.public import load_templates
+from release_pipeline.privacy.figures import count_of
+from release_pipeline.report.escaping import load_templates
+from release_pipeline.sentences import STATUS
 
 STATES = {  # a sign for each state, so that none is told by colour alone, and how the page may colour it
     "open": ("○", "calm"),
@@ -31,7 +32,6 @@ STATES = {  # a sign for each state, so that none is told by colour alone, and h
     "blocked": ("■", "bad"),
     "damaged": ("▲", "bad"),
 }
-STEPS = {"spent": "spent", "reserved": "reserved", "planned": "planned", "refused": "planned: will be refused"}
 MOST_SHOWN = 16  # steps of one chart; its table has all
 BEFORE_REVIEW = ("open", "waiting", "late", "reserved", "drawn", "blocked")
 UNDERWAY = ("open", "reserved", "drawn", "publishing")
@@ -41,7 +41,8 @@ _CHAR, _LINE, _LONGEST = 6, 11, 14  # of a text in a chart: width of a character
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One charge, or planned release. `amount` is in the smallest unit of the cap, None infinity; `state` one of `STEPS`."""
+    """One charge, or planned release. `amount` is in the smallest unit of the cap, None infinity; `state`: spent, reserved,
+    planned or refused."""
 
     release: str
     amount: int | None
@@ -169,9 +170,9 @@ def render_status(view: StatusView) -> str:
         "known": _find_anchors([release.name for release in releases]),
         "populations": [(known, draw_burndown(known), list_sums(known)) for known in view.populations],
         "states": STATES,
-        "steps": STEPS,
-        "amount": say_amount,
-        "approvals": say_approvals,
+        "steps": STATUS.read_section("step"),
+        "amount": format_amount,
+        "approvals": format_approvals,
         "counted": count_of,
     }
     return load_templates("html").get_template("status.html").render(context)
@@ -180,24 +181,25 @@ def render_status(view: StatusView) -> str:
 def list_matters(view: StatusView) -> list[Matter]:
     """What needs somebody's attention, the worst first; a release that was given up for another needs none."""
     live = [release for series in view.series for release in series.releases if not release.given_up]
+    broken_off = [one for one in live if one.state in UNDERWAY and "broke off" in one.reason]
     kinds = [
-        ("damaged", "Find out who changed the candidate", [one for one in live if one.state == "damaged"]),
-        ("blocked", "Repair what the reason names", [one for one in live if one.state == "blocked"]),
-        ("late", "Open and run it", [one for one in live if one.state == "late"]),
-        ("broken off", "Run it again", [one for one in live if one.state in UNDERWAY and "broke off" in one.reason]),
-        ("waiting for approval", "Its reviewers decide", [one for one in live if one.state == "candidate"]),
-        ("waiting for publication", "Publish it", [one for one in live if one.state == "approved"]),
+        (STATUS("matter.damaged"), STATUS("advice.damaged"), [one for one in live if one.state == "damaged"]),
+        (STATUS("matter.blocked"), STATUS("advice.blocked"), [one for one in live if one.state == "blocked"]),
+        (STATUS("matter.late"), STATUS("advice.late"), [one for one in live if one.state == "late"]),
+        (STATUS("matter.broken_off"), STATUS("advice.broken_off"), broken_off),
+        (STATUS("matter.candidate"), STATUS("advice.candidate"), [one for one in live if one.state == "candidate"]),
+        (STATUS("matter.approved"), STATUS("advice.approved"), [one for one in live if one.state == "approved"]),
     ]
     matters = [Matter(f"{len(found)} {words}", advice, tuple(found)) for words, advice, found in kinds if found]
     if view.broken:
-        matters.append(Matter(f"{len(view.broken)} broken at the site", "Repair what it says", texts=view.broken))
+        matters.append(Matter(STATUS("matter.site", count=len(view.broken)), STATUS("advice.site"), texts=view.broken))
     return matters
 
 
-def say_amount(amount: int | None, population: PopulationView) -> str:
+def format_amount(amount: int | None, population: PopulationView) -> str:
     """An amount in the cap's unit, exactly; None is infinity."""
     if amount is None:
-        return "infinity"
+        return STATUS("chart.infinite")
     return f"{amount:,}" if population.in_releases else format_nano(amount)
 
 
@@ -210,7 +212,7 @@ def name_anchor(release: str) -> str:
     return f"release-{quote(release, safe='/')}"
 
 
-def say_approvals(release: ReleaseView) -> str:
+def format_approvals(release: ReleaseView) -> str:
     """Who approved a candidate, and how many of how many; empty before there is anything to approve."""
     if release.state in BEFORE_REVIEW and not release.approvers:
         return ""
@@ -242,10 +244,10 @@ def draw_burndown(population: PopulationView) -> Chart:
     start = sums[begin - 1] if begin else population.cap
     charged = count - begin
 
-    left_now = f"{say_amount(levels[charged - 1] if charged else start, population)} left"
-    as_planned = f"{say_amount(levels[-1], population)} as planned" if len(shown) > charged else ""
+    left_now = STATUS("chart.left", amount=format_amount(levels[charged - 1] if charged else start, population))
+    as_planned = STATUS("chart.as_planned", amount=format_amount(levels[-1], population)) if len(shown) > charged else ""
     amounts = range(0, population.cap + 1, _find_step(population.cap))
-    texts = [say_amount(amount, population) for amount in amounts]
+    texts = [format_amount(amount, population) for amount in amounts]
     left = max(36, 10 + _CHAR * max(len(text) for text in texts))
     tail = 10 + _CHAR * max(len(left_now), len(as_planned))
     last_x = max(_WIDTH - 4 - tail, left + _GAP * len(shown))
@@ -273,7 +275,7 @@ def draw_burndown(population: PopulationView) -> Chart:
         if after.y - last.y < _LINE:
             last = Label(last.x, after.y - _LINE, left_now)
     crowded = last.y - _LINE < _TOP - 5
-    cap = Label(left + 4, _TOP - 5 - _LINE * crowded, f"cap {say_amount(population.cap, population)}")
+    cap = Label(left + 4, _TOP - 5 - _LINE * crowded, STATUS("chart.cap", amount=format_amount(population.cap, population)))
     return Chart(
         width=right + 4,
         height=bottom + 12 + 5 * max([len(mark.name) for mark in marks], default=0) + 6,
@@ -319,4 +321,10 @@ def _shorten(names: list[str]) -> list[str]:
 
 
 def _describe(step: StepView, level: int, population: PopulationView) -> str:
-    return f"{step.release}: {say_amount(step.amount, population)}, {STEPS[step.state]}; {say_amount(level, population)} left"
+    return STATUS(
+        "chart.step",
+        release=step.release,
+        amount=format_amount(step.amount, population),
+        state=STATUS.read_section("step")[step.state],
+        left=format_amount(level, population),
+    )

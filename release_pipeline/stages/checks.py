@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from release_pipeline.policy.formats import percent
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
 from release_pipeline.policy.sections import Person
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.utility import Clamping
 
 LONGEST_NAME = 100  # a longer header, or one of several lines, may be data behind a quote that does not end

@@ -13,14 +13,12 @@ from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode, group_sizes
 
 ON_GRID = "on the grid"
-MOVED_TO_GRID = ("dp-um", "idp-ls", "idp-cbls", "dp-mdav")
-ALWAYS_ON_GRID = ("laplace", "k-epsilon")  # whose noise is whole steps on single records
 
 
 def grid_facts(table: pa.Table, policy: Policy) -> dict[str, str]:
     """That every masked value is a point of its declared grid, of the methods that move it there: a table that an earlier version
     masked may have others, and then nothing is said."""
-    if not policy.clamps or policy.protect.method not in MOVED_TO_GRID:
+    if not policy.clamps or policy.method.on_grid != "moved":
         return {}
     columns = policy.noise_columns.items()
     return {"values": ON_GRID} if all(lie_on_grid(c.exact_grid, table.column(n).to_numpy()) for n, c in columns) else {}

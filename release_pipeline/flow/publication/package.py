@@ -13,13 +13,8 @@ from release_pipeline.flow.publication.published import SIGNATURE
 from release_pipeline.flow.sums import hash_of_file, read_sums, write_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
-from release_pipeline.report.public import (
-    render_card_html,
-    render_card_json,
-    render_datapackage,
-    render_hierarchy,
-    render_note,
-)
+from release_pipeline.report.datapackage import render_datapackage, render_hierarchy
+from release_pipeline.report.public import render_card_html, render_card_json, render_note
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import make_folder, sync
 

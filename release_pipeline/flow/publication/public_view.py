@@ -11,56 +11,29 @@ from release_pipeline.analyst.facts import ANYWHERE, INSIDE, ColumnFacts
 from release_pipeline.flow.admission import open_account
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.publication import wording
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import Standing, read_standings
 from release_pipeline.policy import Policy
-from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.families.base import Plan
-from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.hierarchies import list_rows
-from release_pipeline.policy.kinds import GeneraliseColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.loss import sum_series
-from release_pipeline.policy.options import DpMdavOptions, KEpsilonOptions, MdavOptions
+from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.words import (
-    charge_words,
     describe_claim,
     describe_method,
     describe_scopes,
-    describe_suppression,
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.stages.package import ALWAYS_ON_GRID, ON_GRID
-from release_pipeline.stages.ways.parts import UNITED
+from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
-
-COVERED = {
-    "dp": ". Epsilon is for all the records that one person may have; g such people together lose at most g times as much",
-    "idp": "",
-}
-NO_NEIGHBOURS = "the claim compares no two tables: it counts how many records share their masked values"
-WITHIN = "the claim compares the records of one class, as what one masked record could come from. It compares no two tables"
-NONE = "none: a record without a value would have stopped the release"
-BLANKED = "blank where that protects a small group"
-PAPERS = {
-    "laplace": "Dwork et al., Calibrating Noise to Sensitivity in Private Data Analysis, TCC 2006",
-    "dp-um": "Sanchez et al., Utility-preserving differentially private data releases via individual ranking microaggregation, "
-    "Information Fusion 30, 2016",
-    "dp-mdav": "Soria-Comas et al., Improving the Utility of Differentially Private Data Releases via k-Anonymity, TrustCom 2013",
-    "mdav": "Domingo-Ferrer and Torra, Ordinal, Continuous and Heterogeneous k-Anonymity through Microaggregation, Data "
-    "Mining and "
-    "Knowledge Discovery 11, 2005",
-    "k-epsilon": "Holohan et al., (k,epsilon)-Anonymity: k-Anonymity with epsilon-Differential Privacy, arXiv 1710.01615, 2017",
-    "idp-ls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
-    "Microaggregation, Transactions on Data Privacy 18, 2025 (Prop. 8)",
-    "idp-cbls": "Soria-Comas et al., Conciliating Privacy and Utility in Data Releases via Individual Differential Privacy and "
-    "Microaggregation, Transactions on Data Privacy 18, 2025 (Prop. 9)",
-}
 
 
 def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: Policy) -> PublicView:
@@ -81,10 +54,10 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         tool=f"release-pipeline {__version__}",
         method=protect.method,
         method_words=describe_method(policy),
-        paper=PAPERS[protect.method],
+        paper=policy.method.paper,
         definition=policy.definition,
         definition_words=policy.claim.definition.name,
-        neighbours=_neighbours(policy),
+        neighbours=wording.describe_neighbours(policy),
         claim=describe_claim(policy),
         statement=state_claim(policy),
         epsilon=None if claimed is None else format_nano(claimed),
@@ -92,19 +65,19 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         scope=protect.scope,
         wider=tuple(describe_scopes(plan)),
         k=protect.k,
-        k_words=_k_words(policy),
+        k_words=wording.describe_k(policy),
         anonymity_k=facts.anonymity_k,
         consistency=policy.consistency,
-        series_epsilon=_series_epsilon(policy, series),
+        series_epsilon=wording.describe_series(policy, series),
         cap=account.limit,
         cap_unit=account.unit,
         population_spent=account.spent,
         rows_in=facts.rows_in,
         rows_out=facts.rows_out,
         cells_blanked=facts.cells_blanked,
-        suppression=_suppression_words(policy),
+        suppression=wording.describe_suppression(policy),
         not_protected=tuple(not_covered_words(policy)),
-        how_to_use=tuple(_how_to_use(policy)),
+        how_to_use=tuple(wording.list_uses(policy)),
         columns=tuple(_column(policy, name, plan, facts) for name in policy.released_columns),
         formats=tuple(policy.publish.formats),
         policy_hash=standing.policy_hash,
@@ -114,7 +87,7 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         supersedes=_find_published_before(events, standing.id),
         diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
-        parts=tuple(_part_words(policy, facts, standing)),
+        parts=tuple(wording.list_parts(policy, facts, standing)),
         values=INSIDE if policy.clamps else ANYWHERE,
         grid="on" if _lies_on_grid(policy, facts) else "off",
         analysis=tuple(explain_kit(_facts_of(policy, facts))),
@@ -150,131 +123,11 @@ def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
 
 def _lies_on_grid(policy: Policy, facts: PublicFacts) -> bool:
     """Whether every masked value is a point of its grid: by the method, or as it was seen of the candidate."""
-    return policy.protect.method in ALWAYS_ON_GRID or facts.values == ON_GRID
+    return policy.method.on_grid == "always" or facts.values == ON_GRID
 
 
 def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
     return tuple(decimal_text(atom) for atom in column.atoms)
-
-
-def _neighbours(policy: Policy) -> str:
-    if isinstance(policy.protect, KEpsilonOptions):
-        return WITHIN
-    if isinstance(policy.protect, MdavOptions):
-        return NO_NEIGHBOURS
-    return "two tables are neighbours when one record is replaced; their number of records is public" + COVERED[policy.definition]
-
-
-def _part_words(policy: Policy, facts: PublicFacts, standing: Standing) -> Iterator[str]:
-    """What random parts mean for a reader, the two bounds of amplification side by side."""
-    if policy.parts == 1:
-        return
-    if not policy.publishes_parts:
-        yield from _whole_part_words(policy, facts)
-    else:
-        yield f"This is part {facts.part} of one confidential table, chosen at random: no record is in two parts"
-    if policy.adds_up:
-        yield "One change of a record is in one part, so that all parts together cost what one costs"
-    if not policy.publishes_parts or not policy.adds_up:
-        return
-    yield f"Charged: {'; '.join(charge_words(policy, standing.charge.records if standing.charge else None))}"
-    if policy.protect.amplification is not None:
-        yield "Until the last part is out, nobody may learn who is in which: the smaller charge rests on that"
-
-
-def _whole_part_words(policy: Policy, facts: PublicFacts) -> Iterator[str]:
-    """Of random parts that are all in one release."""
-    put = f"The records were put into {policy.parts} parts at random, and each part was"
-    if not isinstance(policy.protect, KEpsilonOptions):
-        yield f"{put} masked on its own"
-        return
-    yield f"{put} grouped on its own"
-    if facts.classes == UNITED:
-        yield "A class is all records with the same labels, of whatever parts, and its noise is as large as all of them are apart"
-    else:  # a candidate of an earlier version
-        yield (
-            "A class is the records of one part with the same labels: the claim says nothing of two records with the same "
-            "labels in different parts, whose noise may differ so much that their values tell them apart"
-        )
-
-
-def _k_words(policy: Policy) -> str:
-    if isinstance(policy.protect, KEpsilonOptions):
-        return f"records in every class at least: k-anonymity on {name_some(policy.generalised_columns)}"
-    if isinstance(policy.protect, MdavOptions):
-        return f"records in every cluster at least: k-anonymity on {name_some(policy.noise_columns)} together"
-    if isinstance(policy.protect, DpMdavOptions):
-        return "records per cluster of all masked columns together; not k-anonymity"
-    return "records per cluster of one column; not k-anonymity" if policy.protect.k else "the method makes no clusters"
-
-
-def _series_epsilon(policy: Policy, series: int | None) -> str | None:
-    if not policy.adds_up:
-        return None
-    return "infinity" if series is None else format_nano(series)
-
-
-def _suppression_words(policy: Policy) -> str:
-    rule = policy.suppress
-    if isinstance(rule, Suppress):
-        return f"groups of released quasi-identifiers below {rule.quasi_groups_below} lose a cell, or else the record"
-    return "none" if rule is None else describe_suppression(policy)
-
-
-def _how_to_use(policy: Policy) -> Iterator[str]:
-    """What an analyst must know to draw right conclusions, from the policy alone."""
-    if isinstance(policy.protect, KEpsilonOptions):
-        yield (
-            "The labels of the generalised columns are exact and coarse: analyse them as categories, and keep in mind that finer "
-            "differences inside a label are gone."
-        )
-        yield "Each masked value is one record's own with noise; the noise is larger in classes that spread more."
-        yield (
-            "Where many masked values stand at an end of their domain, noise was moved back into it: means and totals are then "
-            "drawn towards the middle of the domain, and medians are safer."
-        )
-        yield "The label * stands for every value."
-    elif isinstance(policy.protect, MdavOptions):
-        yield f"Treat the masked values of a row as the means of {policy.protect.k} or more records like it, not as one person's."
-        yield "Grouping takes away the spread within the clusters: do not read extremes, variances or tails from it."
-    elif isinstance(policy.protect, DpMdavOptions):
-        yield f"Treat the masked values of a row as those of a group of {policy.protect.k} or more records, not as one person's."
-        yield "Grouping takes away the spread within the groups: do not read extremes from it."
-    elif policy.protect.k:
-        for name, column in policy.noise_columns.items():
-            if column.atoms and keeps_atoms(policy):
-                yield (
-                    f"Of {name} records at {list_atoms(column)} were left there, and can be counted. Noise may have brought "
-                    "others, above all to an end of the domain: where records are few the count can be too large."
-                )
-        yield (
-            f"Treat a masked value as that of a group of {policy.protect.k} or more records that are neighbours in its column, "
-            "not as one person's."
-        )
-        yield "Grouping takes away the spread within the groups, above all at the ends of a column: do not read extremes from it."
-    else:
-        yield "Treat a masked value as one that was measured with the noise named here, not as one person's."
-    if policy.definition != "k-epsilon":
-        yield "Prefer means, quantiles and models over many records."
-    if isinstance(policy.protect, DpMdavOptions):
-        yield "Links between masked columns can come out stronger than they are, by the common clusters, or weaker, by the noise."
-    elif not isinstance(policy.protect, MdavOptions):
-        yield "Links between masked columns come out weaker than they are."
-    if isinstance(policy.suppress, SuppressClasses):
-        yield "Records are missing where classes were small, or where a record stood out in its class: not at random."
-    elif policy.suppress is not None:
-        yield "Blank cells protect small groups: they are not missing at random."
-    if policy.releases != "once":
-        yield "Rows of two releases do not belong together: each is in a random order of its own."
-    if policy.publishes_parts:
-        parts = policy.parts
-        yield f"This is one of {parts} random parts. For a total of the whole table take {parts} times its, or add all up."
-        yield "The parts of the series can be put together: no record is in two of them."
-        return
-    if not policy.adds_up:
-        yield "Do not combine releases about the same people: nothing bounds what they tell together."
-        return
-    yield "Whatever you compute from these data costs no further privacy. Whoever combines releases adds up their epsilons."
 
 
 def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str | None:
@@ -290,20 +143,15 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
 
 def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: PublicFacts) -> ColumnView:
     level = facts.levels.get(name)
-    filled = NONE if column.missing_entry is None else f"missing entries have the label '{column.missing_entry}'"
-    is_cut = name in policy.cut_columns
-    labels = "as the range of each class's own numbers" if is_cut else "with labels of several levels side by side"
-    how = f"at level {level} for all records" if level else f"class by class, {labels}"
-    ladder = () if is_cut else column.hierarchy.level_words
     return ColumnView(
         name,
         column.role,
         "generalise",
         "string",
         column.why or "",
-        missing=filled,
-        hierarchy=f"{column.hierarchy.words}; released {how}",
-        levels=ladder,
+        missing=wording.describe_missing(policy, column),
+        hierarchy=wording.describe_hierarchy(policy, name, column, level),
+        levels=() if name in policy.cut_columns else column.hierarchy.level_words,
         level=int(level.split()[0]) if level else None,
     )
 
@@ -327,7 +175,6 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
     if isinstance(column, NoiseColumn):
         plan = next(part for part in whole.columns if part.name == name)
         low, high = (format(edge, "f") for edge in column.domain)
-        filled = NONE if isinstance(column.missing, str) else f"missing values were set to {column.missing.fill:f}"
         return ColumnView(
             name,
             column.role,
@@ -338,13 +185,12 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
             grid=format(column.grid, "f"),
             epsilon=None if plan.epsilon is None else format_nano(plan.epsilon.nano * policy.records_per_person),
             noise=None if plan.epsilon is None else plan.noise_words,
-            missing=filled,
+            missing=wording.describe_missing(policy, column),
             law=law_of(_facts_of(policy, facts), name).words,
             atoms=_atom_texts(column),
         )
-    filled = f"missing entries are {column.missing.category}" if isinstance(column.missing, MissingCategory) else NONE
-    if isinstance(policy.suppress, Suppress) and column.role == "quasi":
-        filled = BLANKED if filled == NONE else f"{filled}; {BLANKED}"
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)
-    return ColumnView(name, column.role, "keep", kind, column.why, values=values, missing=filled)
+    return ColumnView(
+        name, column.role, "keep", kind, column.why, values=values, missing=wording.describe_missing(policy, column)
+    )

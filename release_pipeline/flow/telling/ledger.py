@@ -16,9 +16,9 @@ from release_pipeline.flow.states import read_standings
 from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Hash, Moment, to_json
-from release_pipeline.policy.formats import count_of
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.policy.populations import find_population, load_populations
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
 from release_pipeline.store.registry import Event, ReleaseId
 

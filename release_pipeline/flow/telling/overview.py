@@ -23,19 +23,12 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
 from release_pipeline.policy.documents import INNER, EpsilonView, Hash, Moment, to_json, view_epsilon
 from release_pipeline.policy.loss import Account
+from release_pipeline.privacy.catalogue import find_definition
+from release_pipeline.sentences import STATUS
 from release_pipeline.store.ledger import charges_of, list_next_losses
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
 
-SCOPE_WORDS = {
-    "column": "for the column lists",
-    "centroid": "for each centroid",
-    "table": "for the whole table",
-    "class": "within each class",
-}
 MOST_LATE = 12  # periods of a series that are late, told one by one
-KINDS = {"dp": "DP", "idp": "iDP", "k-epsilon": "(k,eps)"}
-
-
 State: TypeAlias = Literal[
     "open",
     "waiting",
@@ -247,8 +240,11 @@ def describe_candidates(site: Site) -> Iterator[str]:
     yield f"{'release':<14}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}{'linkage':>9}  state"
     for state in states:
         facts, audit = state.facts, evidence[state.id].figures_of(MapFigures)
-        kind = KINDS.get(facts["definition"])
-        epsilon = f"{facts['epsilon']}, {kind}, {SCOPE_WORDS[facts['scope']]}" if kind else "none: k-anonymity"
+        tag = find_definition(facts["definition"]).tag
+        epsilon = STATUS("candidate.no_epsilon", definition=tag)
+        if facts.get("epsilon") is not None:
+            scope = STATUS.read_section("scope")[facts["scope"]]
+            epsilon = STATUS("candidate.epsilon", epsilon=facts["epsilon"], definition=tag, scope=scope)
         linked = audit.record_linkage
         linkage = "" if linked is None else f"{100 * linked.value:.1f}%"
         errors = "".join(f"{audit.error[name]:>9.3f}" for name in names)
@@ -311,7 +307,7 @@ def _find_room(caps: Caps, policy: Policy, release: str, events: tuple[Event, ..
 
 def _say_refusal(account: Account) -> str:
     """That the ledger has no room for a release, in words."""
-    return f"; the ledger would refuse it: {account.left} is left of {account.limit} ({account.unit})"
+    return STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)
 
 
 def _say_approvals(policy: Policy, known: Standing) -> str:

@@ -17,7 +17,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
-from release_pipeline.policy.formats import count_of, name_some
+from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, split_epsilon
 from release_pipeline.policy.parts import Parts
@@ -26,7 +26,7 @@ from release_pipeline.policy.text import Problem
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue.definitions import SAME, SCALES_FIXED
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import count_of, show_figure
 from release_pipeline.privacy.sensitivity import scales_for
 
 Options = TypeVar("Options", bound=AnyOptions)

@@ -15,7 +15,7 @@ from release_pipeline.policy.families.base import (
     Plan,
     epsilon_words,
 )
-from release_pipeline.policy.formats import name_some, percent
+from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.hierarchies import Intervals, Listed
 from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.model import Policy
@@ -25,7 +25,7 @@ from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.class_noise import KEPT, epsilon_for
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import percent, show_figure
 from release_pipeline.privacy.hierarchy import Hierarchy, find_ambiguous_label
 from release_pipeline.privacy.scales import domain_scale, mean_magnitude
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from release_pipeline.report.charts.drawing import WIDTH, Box, Picture, Shape, Text, cut_apart
 from release_pipeline.report.internal_view import CorrelationView
 from release_pipeline.report.prose import is_number
+from release_pipeline.sentences import REVIEWERS
 
 LEFT, TOP, CELL, HIGH = 92, 4, 46, 26
 STRENGTHS = (0.02, 0.05, 0.1, 0.2)  # from how large a difference on a cell has the next stronger colour
@@ -33,13 +34,15 @@ def draw_correlations(view: CorrelationView) -> Picture:
     for row, across, difference in find_differences(view):
         x, y = LEFT + across * CELL, TOP + row * HIGH
         shapes.append(Box(_choose_kind(difference), x, y, CELL - 2, HIGH - 2))
-        words = "none" if difference is None else f"{difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
+        words = (
+            REVIEWERS("chart.no_difference")
+            if difference is None
+            else f"{difference:+.2f}".replace("-0.00", "0.00").replace("+0.00", "0.00")
+        )
         shapes.append(Text(x + CELL // 2 - 1, y + 16, words, "cell", "middle"))
-    words = (
-        "Correlation as released minus correlation in the original, for each pair of columns; the table below has the figures."
-    )
+    words = REVIEWERS("chart.correlation_words")
     width, height = max(LEFT + count * CELL + 4, WIDTH), TOP + count * HIGH
-    return Picture("Differences of correlations", words, width, height, tuple(shapes))
+    return Picture(REVIEWERS("chart.correlations"), words, width, height, tuple(shapes))
 
 
 def _subtract(released: float | None, original: float | None) -> float | None:

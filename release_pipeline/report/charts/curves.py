@@ -23,6 +23,7 @@ from release_pipeline.report.charts.drawing import (
 from release_pipeline.report.internal_view import Curve as Points
 from release_pipeline.report.internal_view import NoiseColumnView
 from release_pipeline.report.prose import is_number
+from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, BOTTOM = 36, WIDTH - 12, 10, 150
 _LONGEST = width_of("original") + 8  # of the names of the lines
@@ -45,8 +46,8 @@ def draw_curves(column: NoiseColumnView) -> Picture:
     }
     shapes += [Curve(kind, _join(kind, points)) for kind, points in lines.items()]
     shapes += _name_lines(lines)
-    title = f"Distribution of {column.name}, original and released"
-    words = "Share of records with at most each value. The table below has mean, standard deviation and quantiles."
+    title = REVIEWERS("chart.distribution", column=column.name)
+    words = REVIEWERS("chart.distribution_words")
     return Picture(title, words, WIDTH, BOTTOM + LINE + 6, tuple(shapes))
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from release_pipeline.report.escaping import format_name
 from release_pipeline.report.prose import is_number
-from release_pipeline.report.public import show_name
 
 WIDTH, SIZE, LINE = 360, 11, 14  # of a picture: width, size of its letters, from one line of text to the next
 _LETTER, _LARGE, _WIDE = 7, 10, 12  # width of a letter, of a capital or an m, and of one as wide as it is high
@@ -185,7 +185,7 @@ def cut(text: str, room: int) -> str:
     >>> cut("a_rather_long_name", 70)
     'a_rather…'
     """
-    shown = show_name(text)
+    shown = format_name(text)
     if width_of(shown) <= room:
         return shown
     while shown and width_of(shown) + _LARGE > room:
@@ -209,7 +209,7 @@ def cut_apart(names: Sequence[str], room: int) -> list[str]:
 
 def _cut_middle(text: str, room: int) -> str:
     """A name with as much of its beginning and of its end as there is room for."""
-    shown = show_name(text)
+    shown = format_name(text)
     if width_of(shown) <= room:
         return shown
     begin, end = "", ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from release_pipeline.privacy.figures import format_number
 from release_pipeline.report.charts.drawing import (
     LINE,
     WIDTH,
@@ -19,7 +20,8 @@ from release_pipeline.report.charts.drawing import (
     width_of,
 )
 from release_pipeline.report.internal_view import GateView, NoiseColumnView
-from release_pipeline.report.prose import is_number, say_number
+from release_pipeline.report.prose import is_number
+from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, ROW = 8, WIDTH - 14, 8, 40
 MOST_ROWS = 12  # of one picture, which must not break over two pages
@@ -42,7 +44,7 @@ def draw_errors(
     worthless = axis.place(1.0)
     for row, column in enumerate(columns):
         y = TOP + row * ROW
-        came = f"{say_number(column.actual_error)} {say_place(column)}".strip()
+        came = f"{format_number(column.actual_error)} {describe_place(column)}".strip()
         shapes.append(Text(0, y + 12, cut(column.name, WIDTH - width_of(came) - 12), "strong"))
         shapes.append(Text(WIDTH, y + 12, came, "bad" if column.parted else "", "end"))
         low, high, middle = (
@@ -59,17 +61,19 @@ def draw_errors(
             shapes += [Line("limit", limit, y + 16, limit, y + 34), Mark("limit-mark", limit, y + 18, "triangle")]
         if is_number(column.actual_error):
             shapes.append(Mark("actual", axis.place(column.actual_error), y + 25, "diamond"))
-    shapes.append(Text(WIDTH, bottom + 2 * LINE, "error: mean square over the variance", "axis", "end"))
-    words = "Expected range, error that came, and limit of each column; the table below has the figures."
-    return Picture("Error of each column beside its expectation", words, WIDTH, bottom + 2 * LINE + 6, tuple(shapes))
+    shapes.append(Text(WIDTH, bottom + 2 * LINE, REVIEWERS("chart.error"), "axis", "end"))
+    words = REVIEWERS("chart.error_words")
+    return Picture(REVIEWERS("chart.errors"), words, WIDTH, bottom + 2 * LINE + 6, tuple(shapes))
 
 
-def say_place(column: NoiseColumnView) -> str:
+def describe_place(column: NoiseColumnView) -> str:
     """Where the error that came lies, in a word or two; empty where there is no range to compare it with. `parted` alone tells
     whether it is outside, for who made the view knows how exact the range is."""
     low, high = column.expected_low, column.expected_high
     if not is_number(column.actual_error) or low is None or high is None:
         return ""
     if not column.parted:
-        return "as expected"
-    return "above" if column.actual_error > high else "below" if column.actual_error < low else "outside"
+        return REVIEWERS("chart.as_expected")
+    if column.actual_error > high:
+        return REVIEWERS("chart.above")
+    return REVIEWERS("chart.below") if column.actual_error < low else REVIEWERS("chart.outside")

@@ -19,9 +19,10 @@ from release_pipeline.report.charts.drawing import (
     make_axis,
     width_of,
 )
+from release_pipeline.report.escaping import format_name
 from release_pipeline.report.internal_view import MapPoint
 from release_pipeline.report.prose import is_number
-from release_pipeline.report.public import show_name
+from release_pipeline.sentences import REVIEWERS
 
 LEFT, RIGHT, TOP, BOTTOM = 44, WIDTH - 10, 24, 224
 _LONGEST, _ROOMS = 98, (290, 240, 190, 140)  # of a name: where names may crowd, and where there is room
@@ -37,16 +38,16 @@ def draw_map(points: Sequence[MapPoint]) -> Picture:
     up = make_axis(_give_room(linked, most=100.0), BOTTOM, TOP, air=False)
     shapes: list[Shape] = [*draw_across(across, TOP, BOTTOM)]
     shapes += draw_up(up, LEFT, RIGHT)
-    shapes.append(Text(0, 11, "records that link to their own, %", "axis"))
-    shapes.append(Text(RIGHT, BOTTOM + 2 * LINE + 2, "median error over columns", "axis", "end"))
+    shapes.append(Text(0, 11, REVIEWERS("chart.linked"), "axis"))
+    shapes.append(Text(RIGHT, BOTTOM + 2 * LINE + 2, REVIEWERS("chart.median_error"), "axis", "end"))
     marks = [
         Mark("this" if point.is_this else "earlier", across.place(point.error), up.place(100 * point.linkage), shape)
         for point in drawn
         for shape in ["diamond" if point.is_this else "ring"]
     ]
     shapes += [*sorted(marks, key=lambda mark: mark.kind == "this"), *_name_marks(marks, drawn)]
-    words = "Median error over columns and share of linked records of each release; the table below has the figures."
-    return Picture("Risk and utility of the releases", words, WIDTH, BOTTOM + 2 * LINE + 8, tuple(shapes))
+    words = REVIEWERS("chart.map_words")
+    return Picture(REVIEWERS("chart.map"), words, WIDTH, BOTTOM + 2 * LINE + 8, tuple(shapes))
 
 
 def _name_marks(marks: Sequence[Mark], points: Sequence[MapPoint]) -> list[Text]:
@@ -63,7 +64,7 @@ def _name_marks(marks: Sequence[Mark], points: Sequence[MapPoint]) -> list[Text]
     names = [name for _, _, name in named]
     for i, (mark, point, name) in enumerate(named):
         others = taken[: len(marks)] + [_box(other) for other in names if other is not name]
-        rooms = _ROOMS if width_of(show_name(point.release)) > _LONGEST else ()
+        rooms = _ROOMS if width_of(format_name(point.release)) > _LONGEST else ()
         spots = [spot for room in rooms for spot in _place_name(mark, cut(point.release, room), _choose_kind(point))]
         names[i] = next((spot for spot in spots if not _touches(spot, others)), name)
     return names

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from release_pipeline.policy.formats import count_of
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.report.charts.drawing import Picture
 from release_pipeline.report.internal_view import Ladder
 from release_pipeline.report.prose import Sentence
 from release_pipeline.report.status import PopulationView
+from release_pipeline.sentences import REVIEWERS
 
 T = TypeVar("T")
-NOT_MEASURED = "Not measured for this method, or not asked for."
-STOPPED = "Not measured: a gate stopped the release {}."
+FAR = 0.1  # of a Kolmogorov-Smirnov distance, or of a correlation: what the page calls large
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ def split(items: Sequence[T], most: int) -> list[tuple[T, ...]]:
     return [tuple(items[len(items) * part // parts : len(items) * (part + 1) // parts]) for part in range(parts)]
 
 
-def say_part(part: int, parts: int) -> str:
+def describe_part(part: int, parts: int) -> str:
     """Which of several pictures this is, if there are several."""
-    return f" Picture {part + 1} of {parts}." if parts > 1 else ""
+    return f" {REVIEWERS('section.part', part=part + 1, parts=parts)}" if parts > 1 else ""
 
 
-def say_count_among(count: int, total: int, what: str) -> str:
+def format_count_among(count: int, total: int, what: str) -> str:
     """3 of 4 columns."""
     return f"{count:,} of {count_of(total, what)}"

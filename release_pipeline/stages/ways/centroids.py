@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import percent
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.suppression import Suppress
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import percent
 from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.suppression import SuppressClasses
@@ -31,6 +30,7 @@ from release_pipeline.privacy.class_noise import (
     find_small_classes,
     mean_inverses,
 )
+from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.privacy.sensitivity import scales_for

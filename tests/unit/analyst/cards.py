@@ -6,6 +6,7 @@ from typing import Any
 
 from release_pipeline.analyst.facts import ColumnFacts, Facts
 from release_pipeline.privacy import Epsilon, Grid
+from release_pipeline.privacy.catalogue import METHODS
 
 
 def noise(name: str, upper: int | str = 1000, *, grid: int | str = 1, epsilon: str = "1", lower: int | str = 0) -> ColumnFacts:
@@ -17,7 +18,7 @@ def make_facts(method: str = "laplace", *columns: ColumnFacts, rows: int = 100, 
     """A release of one noise column, unclamped and without consistency; `changes` replaces fields."""
     fields: dict[str, Any] = {
         "method": method,
-        "scope": "column",
+        "scope": METHODS[method].scopes[-1] if method in METHODS else "column",
         "k": None if method == "laplace" else 5,
         "consistency": "none",
         "clamped": False,

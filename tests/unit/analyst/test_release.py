@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from release_pipeline.analyst import Facts, NoHonestAnswer, Release, explain_kit, law_of, read_facts, read_release, simulate
+from release_pipeline.analyst import facts as facts_module
 from release_pipeline.analyst.facts import ColumnFacts
 from release_pipeline.analyst.laws import variance_of
 from release_pipeline.errors import InvalidArgument, InvalidType, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.privacy import mask_column
+from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.sensitivity import scales_for
 from tests.unit.analyst.cards import make_card, make_facts, noise
 
@@ -679,3 +683,58 @@ def test_what_it_offers_is_what_it_does(method: str, changes: dict[str, Any], sa
         kind = "declined"
     assert ("law of the noise" in words) == (kind == "law")
     assert ("worst-case" in words) == (kind == "bound")
+
+
+LATER = (
+    make_facts("dp-later", *TWO, KEPT),
+    make_facts("idp-cbls", *TWO, KEPT, scope="later"),
+    make_facts("mdav", *TWO, KEPT, scope="later"),
+)
+
+
+@pytest.mark.parametrize("facts", LATER, ids=lambda facts: f"{facts.method} {facts.scope}")
+def test_a_method_of_a_later_version_is_declined_everywhere(facts: Facts) -> None:
+    """In words that name what is not known; what has no noise is as exact as ever."""
+    columns = {**table(100), "town": np.array(["a", "b"] * 50)}
+    release = Release(facts, columns).with_exact("x", np.arange(100) % 7)
+    unknown = (
+        f"the kit does not know the {'method' if facts.method == 'dp-later' else 'scope later of the method'} {facts.method}"
+    )
+    assert (law_of(facts, "income").kind, unknown in law_of(facts, "income").words) == ("none", True)
+    with pytest.raises(NoHonestAnswer, match=unknown):
+        _ = law_of(facts, "income").standard_deviation
+    assert unknown in " ".join(release.explain())
+    for ask in (
+        lambda: release.mean("income"),
+        lambda: release.slope("income", ["rent"]),
+        lambda: release.slope("x", ["rent"]),
+        lambda: release.correlation("income", "x"),
+        lambda: simulate(columns, release),
+    ):
+        with pytest.raises(NoHonestAnswer, match=unknown):
+            ask()
+    assert release.mean("x").kind == "exact"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_kit_answers_or_declines_for_every_method(method: str) -> None:
+    """Of the catalogue: a law or a reason, sentences, and a release like it or the catalogue's reason why there is none."""
+    facts = make_facts(method, *TWO, clamped=True, rows=200)
+    spec = METHODS[method]
+    words = law_of(facts, "income").words
+    assert spec.kit.means in words
+    assert len(release_words := " ".join(explain_kit(facts))) > 100
+    assert spec.kit.means in release_words
+    if spec.kit.simulation:
+        with pytest.raises(NoHonestAnswer, match=re.escape(spec.kit.simulation)):
+            simulate(table(), facts)
+    else:
+        assert set(simulate(table(), facts, secret=SECRET).data) == {"income", "rent"}
+
+
+def test_no_method_is_named_in_the_kit() -> None:
+    """What it knows of one, it looks up."""
+    for file in Path(facts_module.__file__).parent.glob("*.py"):
+        constants = {node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)}
+        families = {"mdav"} if file.name == "release.py" else set[str]()  # a family and a method of the same name
+        assert not constants & (set(METHODS) - families), file.name

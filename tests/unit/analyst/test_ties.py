@@ -40,6 +40,7 @@ def facts_of(method: str, **changes: Any) -> Facts:
     columns = [INCOME, VISITS]
     if method == "mdav":
         columns = [ColumnFacts(column.name, "centroid", "number", column.grid) for column in columns]
+        changes = {**changes, "scope": "cluster"}
     isotonic = method in ("dp-um", "idp-ls", "idp-cbls") and changes.get("scope") != "centroid"
     options: dict[str, Any] = {"k": None if method == "laplace" else K, "clamped": True}
     options |= {"consistency": "isotonic" if isotonic else "none"}

@@ -10,14 +10,13 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from release_pipeline.report import public
+from release_pipeline.privacy.figures import format_apart, format_number, format_share
 from release_pipeline.report.charts import curves
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.charts.classes import draw_classes
@@ -26,9 +25,9 @@ from release_pipeline.report.charts.curves import draw_curves
 from release_pipeline.report.charts.drawing import Box, Curve, Line, Mark, Picture, Text, cut, cut_apart, make_axis, width_of
 from release_pipeline.report.charts.errors import MOST_ROWS, draw_errors
 from release_pipeline.report.charts.releases import draw_map
-from release_pipeline.report.internal import list_sections, render_internal, show_gates
+from release_pipeline.report.escaping import TEMPLATES, format_name
+from release_pipeline.report.internal import draw_gates, list_sections, render_internal
 from release_pipeline.report.internal_view import ClassesView, CorrelationView, GateView, InternalView, MapPoint, ShareView
-from release_pipeline.report.prose import say_apart, say_number, say_share
 from tests.unit.report.internal_views import (
     FLOATS,
     NANO,
@@ -45,7 +44,6 @@ from tests.unit.report.internal_views import (
 from tests.unit.report.pages import VOID, Page
 from tests.unit.report.views import HOSTILE, TEXTS
 
-TEMPLATES = Path(public.__file__).parent / "templates"
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
 SECTIONS = ("map", "distributions", "errors", "correlations", "classes", "attacks", "models", "budget", "suppression", "levels")
 
@@ -57,7 +55,7 @@ def read(view: InternalView) -> str:
 
 def list_pictures(view: InternalView) -> list[Picture]:
     """All pictures that are drawn by the charts."""
-    figures = [*show_gates(view), *(figure for section in list_sections(view) for figure in section.figures)]
+    figures = [*draw_gates(view), *(figure for section in list_sections(view) for figure in section.figures)]
     return [figure.picture for figure in figures]
 
 
@@ -168,7 +166,7 @@ def test_a_release_that_a_gate_stopped_says_so_first_and_shows_why() -> None:
     coarser = read(dataclasses.replace(view, generalises=True))
     assert coarser.count("Not measured: a gate stopped the release before the charge.") == len(SECTIONS) - 1
     assert "No column is generalised." not in coarser
-    (figure,) = show_gates(view)
+    (figure,) = draw_gates(view)
     words = [shape.text for shape in figure.picture.shapes if isinstance(shape, Text)]
     assert words == [
         "expected error of mdvis", "0.923", "at most 0.4", "expected error of outpdol", "not available", "at most 0.6",
@@ -185,7 +183,7 @@ def test_a_gate_that_just_fails_does_not_look_as_if_it_held() -> None:
     """As many digits as it takes; a count is told exactly."""
     gate = GateView("expected error of a", 0.30004, 0.3, False, False, "scales")
     assert "0.30004" in read(sample_view(gates=(gate,)))
-    assert say_apart(999.9996, 1000) == ("999.9996", "1,000")
+    assert format_apart(999.9996, 1000) == ("999.9996", "1,000")
     assert "The gate did not pass." in read(sample_view(gates=(gate,)))
     assert "No gate is set." in read(sample_view(gates=()))
 
@@ -484,7 +482,7 @@ def test_what_does_not_exist_is_said() -> None:
 @given(FLOATS.filter(lambda value: not 1.7e308 < abs(value) < math.inf))
 def test_a_number_is_near_what_is_written(value: float) -> None:
     """To three digits, and a sign that is right; what is no number is a word."""
-    words = say_number(value)
+    words = format_number(value)
     if math.isnan(value):
         assert words == "not available"
     elif math.isinf(value):
@@ -497,7 +495,7 @@ def test_a_number_is_near_what_is_written(value: float) -> None:
 
 def test_shares_are_never_rounded_to_nothing() -> None:
     """0% is nothing at all."""
-    assert (say_share(0.0), say_share(1e-9), say_share(1 / 5638)) == ("0%", "1 × 10^-7%", "0.0177%")
+    assert (format_share(0.0), format_share(1e-9), format_share(1 / 5638)) == ("0%", "1 × 10^-7%", "0.0177%")
 
 
 # the pictures
@@ -592,7 +590,7 @@ def test_names_that_are_cut_apart_fit(names: list[str], room: int) -> None:
     assert len(shown) == len(names)
     for name, words in zip(names, shown, strict=True):
         assert width_of(words) <= room
-        if width_of(public.show_name(name)) <= room and names.count(name) == 1 and public.show_name(name) == name:
+        if width_of(format_name(name)) <= room and names.count(name) == 1 and format_name(name) == name:
             assert words == name or cut(name, room) in [cut(other, room) for other in names if other != name]
 
 
@@ -672,7 +670,7 @@ def test_a_name_that_is_cut_fits(name: str, room: int) -> None:
     words = cut(name, room)
     assert width_of(words) <= max(room, width_of("…"))
     if words[-1:] != "…":
-        assert words == public.show_name(name)
+        assert words == format_name(name)
 
 
 # the colours

@@ -22,10 +22,10 @@ from release_pipeline.report.status import (
     StatusView,
     StepView,
     draw_burndown,
+    format_amount,
     list_matters,
     list_sums,
     render_status,
-    say_amount,
 )
 from tests.unit.report.pages import Page
 from tests.unit.report.views import HOSTILE, TEXTS
@@ -207,15 +207,15 @@ def test_amounts_are_exact_decimals(folk: PopulationView) -> None:
 def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
     """Not 0.30000000000000004."""
     folk = population(NANO // 10, NANO // 5, cap=NANO)
-    assert say_amount(folk.spent, folk) == "0.3"
-    assert [say_amount(amount, folk) for amount in list_sums(folk)] == ["0.9", "0.7"]
+    assert format_amount(folk.spent, folk) == "0.3"
+    assert [format_amount(amount, folk) for amount in list_sums(folk)] == ["0.9", "0.7"]
     assert "Spent0.3" in Page(render_status(site(populations=(folk,)))).text.replace(" ", "")
 
 
 def test_infinity_is_a_word_and_leaves_nothing() -> None:
     """After a charge without bound nothing remains, whatever comes next."""
     folk = population(NANO, None, NANO)
-    assert (say_amount(folk.spent, folk), list_sums(folk)) == ("infinity", [9 * NANO, 0, 0])
+    assert (format_amount(folk.spent, folk), list_sums(folk)) == ("infinity", [9 * NANO, 0, 0])
     chart = draw_burndown(folk)
     assert [mark.y for mark in chart.marks][1:] == [chart.bottom, chart.bottom]
     assert "people/1/r1: infinity, spent; 0 left" in html.unescape(render_status(site(populations=(folk,))))

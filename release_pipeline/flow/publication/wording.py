@@ -1,0 +1,193 @@
+"""What the public reads of a release, in sentences of the catalogue: by policy, family of methods, and public facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from release_pipeline.flow.facts import PublicFacts
+from release_pipeline.flow.states import Standing
+from release_pipeline.policy import Policy
+from release_pipeline.policy.atoms import keeps_atoms, list_atoms
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds.base import MissingCategory
+from release_pipeline.policy.kinds.generalise import GeneraliseColumn
+from release_pipeline.policy.kinds.keep import KeepColumn
+from release_pipeline.policy.kinds.noise import NoiseColumn
+from release_pipeline.policy.plan import describe_suppression as describe_limits
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.words import charge_words
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue import Family
+from release_pipeline.sentences import PUBLIC
+from release_pipeline.stages.ways.parts import UNITED
+
+
+def describe_neighbours(policy: Policy) -> str:
+    """Which tables the claim compares."""
+    return _NEIGHBOURS[policy.method.family](policy)
+
+
+def _compare_tables(policy: Policy) -> str:
+    if policy.claim.definition.covers_groups:
+        return PUBLIC("neighbours.replaced_and_groups")
+    return PUBLIC("neighbours.replaced")
+
+
+_NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {
+    "columns": _compare_tables,
+    "vectors": _compare_tables,
+    "mdav": lambda _: PUBLIC("neighbours.none"),
+    "classes": lambda _: PUBLIC("neighbours.within_class"),
+}
+
+
+def describe_k(policy: Policy) -> str:
+    """What k counts."""
+    return _K[policy.method.family](policy)
+
+
+def _describe_k_of_column(policy: Policy) -> str:
+    return PUBLIC("k_words.none") if policy.method.by_record else PUBLIC("k_words.column")
+
+
+_K: dict[Family, Callable[[Policy], str]] = {
+    "columns": _describe_k_of_column,
+    "vectors": lambda _: PUBLIC("k_words.vectors"),
+    "mdav": lambda policy: PUBLIC("k_words.mdav", names=name_some(policy.noise_columns)),
+    "classes": lambda policy: PUBLIC("k_words.classes", names=name_some(policy.generalised_columns)),
+}
+
+
+def list_parts(policy: Policy, facts: PublicFacts, standing: Standing) -> Iterator[str]:
+    """What random parts mean for a reader, the two bounds of amplification side by side."""
+    if policy.parts == 1:
+        return
+    if not policy.publishes_parts:
+        yield from _WHOLE_PARTS[policy.method.family](policy, facts)
+    else:
+        yield PUBLIC("parts.one_of_many", part=facts.part)
+    if policy.adds_up:
+        yield PUBLIC("parts.costs_one")
+    if not policy.publishes_parts or not policy.adds_up:
+        return
+    charges = charge_words(policy, standing.charge.records if standing.charge else None)
+    yield PUBLIC("parts.charged", charges="; ".join(charges))
+    if policy.protect.amplification is not None:
+        yield PUBLIC("parts.hidden")
+
+
+def _list_masked_parts(policy: Policy, facts: PublicFacts) -> Iterator[str]:
+    yield PUBLIC("parts.masked", parts=policy.parts)
+
+
+def _list_grouped_parts(policy: Policy, facts: PublicFacts) -> Iterator[str]:
+    """Candidates of earlier versions have classes of one part each."""
+    yield PUBLIC("parts.grouped", parts=policy.parts)
+    yield PUBLIC("parts.united") if facts.classes == UNITED else PUBLIC("parts.apart")
+
+
+_WHOLE_PARTS: dict[Family, Callable[[Policy, PublicFacts], Iterator[str]]] = {
+    "columns": _list_masked_parts,
+    "vectors": _list_masked_parts,
+    "mdav": _list_masked_parts,
+    "classes": _list_grouped_parts,
+}
+
+
+def describe_series(policy: Policy, series: int | None) -> str | None:
+    """What the releases of the policy add up to; None where they do not."""
+    if not policy.adds_up:
+        return None
+    return PUBLIC("total.infinite") if series is None else format_nano(series)
+
+
+def describe_suppression(policy: Policy) -> str:
+    """What may be left out."""
+    rule = policy.suppress
+    if isinstance(rule, Suppress):
+        return PUBLIC("suppression.groups", least=rule.quasi_groups_below)
+    return "none" if rule is None else describe_limits(policy)
+
+
+def describe_missing(policy: Policy, column: NoiseColumn | KeepColumn | GeneraliseColumn) -> str:
+    """What became of missing entries."""
+    if isinstance(column, GeneraliseColumn):
+        return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
+    if isinstance(column, NoiseColumn):
+        if isinstance(column.missing, str):
+            return PUBLIC("missing.none")
+        return PUBLIC("missing.value", value=format(column.missing.fill, "f"))
+    may_be_blanked = isinstance(policy.suppress, Suppress) and column.role == "quasi"
+    if not isinstance(column.missing, MissingCategory):
+        return PUBLIC("missing.blanked") if may_be_blanked else PUBLIC("missing.none")
+    filled = PUBLIC("missing.entry", entry=column.missing.category)
+    return PUBLIC("missing.also_blanked", filled=filled) if may_be_blanked else filled
+
+
+def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
+    """What a generalised column was made coarser by, and how it is released."""
+    if level:
+        how = PUBLIC("hierarchy.one_level", level=level)
+    elif name in policy.cut_columns:
+        how = PUBLIC("hierarchy.by_class_ranges")
+    else:
+        how = PUBLIC("hierarchy.by_class")
+    return PUBLIC("hierarchy.released", words=column.hierarchy.words, how=how)
+
+
+def list_uses(policy: Policy) -> Iterator[str]:
+    """What an analyst must know to draw right conclusions, from the policy alone."""
+    yield from _USES[policy.method.family](policy)
+    if isinstance(policy.suppress, SuppressClasses):
+        yield PUBLIC("use.missing")
+    elif policy.suppress is not None:
+        yield PUBLIC("use.blank")
+    if policy.releases != "once":
+        yield PUBLIC("use.rows")
+    if policy.publishes_parts:
+        yield PUBLIC("use.part", parts=policy.parts)
+        yield PUBLIC("use.together")
+        return
+    yield PUBLIC("use.adds_up") if policy.adds_up else PUBLIC("use.alone")
+
+
+def _use_columns(policy: Policy) -> Iterator[str]:
+    if policy.method.by_record:
+        yield PUBLIC("use.measured")
+    else:
+        for name, column in policy.noise_columns.items():
+            if column.atoms and keeps_atoms(policy):
+                yield PUBLIC("use.atoms", name=name, atoms=list_atoms(column))
+        yield PUBLIC("use.column_group", k=policy.protect.k)
+        yield PUBLIC("use.column_spread")
+    yield PUBLIC("use.many")
+    yield PUBLIC("use.links_weaker")
+
+
+def _use_vectors(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.vectors_group", k=policy.protect.k)
+    yield PUBLIC("use.vectors_spread")
+    yield PUBLIC("use.many")
+    yield PUBLIC("use.links_either")
+
+
+def _use_mdav(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.alike_means", k=policy.protect.k)
+    yield PUBLIC("use.alike_spread")
+    yield PUBLIC("use.many")
+
+
+def _use_classes(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.labels")
+    yield PUBLIC("use.in_class")
+    yield PUBLIC("use.class_ends")
+    yield PUBLIC("use.star")
+    yield PUBLIC("use.links_weaker")
+
+
+_USES: dict[Family, Callable[[Policy], Iterator[str]]] = {
+    "columns": _use_columns,
+    "vectors": _use_vectors,
+    "mdav": _use_mdav,
+    "classes": _use_classes,
+}

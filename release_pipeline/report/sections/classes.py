@@ -1,0 +1,83 @@
+"""The section on groups of records that share their quasi-identifiers."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import (
+    count_of,
+    format_count,
+    format_number,
+    format_share,
+)
+from release_pipeline.report.charts.classes import draw_classes, format_sizes
+from release_pipeline.report.internal_view import ClassesView, InternalView
+from release_pipeline.report.prose import Name, Sentence, list_heads, list_names, review
+from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.sentences import REVIEWERS
+
+
+def describe_classes(view: InternalView) -> Section:
+    """Groups of equal quasi-identifiers, and what they leave open."""
+    anchor, title = "classes", REVIEWERS("classes.title")
+    if view.classes is None:
+        return Section(anchor, title, absent=REVIEWERS("classes.absent"))
+    classes = view.classes
+    rows = [(format_sizes(low, high), format_count(count)) for low, high, count in classes.bars]
+    rows += [
+        (REVIEWERS("classes.limit"), format_count(classes.least) if classes.least > 0 else REVIEWERS("classes.limit_none")),
+        (REVIEWERS("classes.groups"), format_count(classes.groups)),
+    ]
+    rows += [
+        (REVIEWERS("classes.smallest"), format_count(classes.smallest)),
+        (REVIEWERS("classes.mean"), format_number(classes.mean)),
+        (REVIEWERS("classes.largest"), format_count(classes.largest)),
+    ]
+    caption = REVIEWERS("classes.caption") if classes.least > 0 else REVIEWERS("classes.caption_no_limit")
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("classes.shows"),
+        read=REVIEWERS("classes.read"),
+        sign=REVIEWERS("classes.sign"),
+        says=tuple(_judge_classes(classes)),
+        figures=(
+            Figure(
+                draw_classes(classes),
+                caption,
+                Table(REVIEWERS("classes.table_groups_by_size"), list_heads("classes.head"), tuple(rows)),
+            ),
+        ),
+    )
+
+
+def _judge_classes(classes: ClassesView) -> list[Sentence]:
+    known: tuple[str, ...] = list_names(classes.quasi) if classes.quasi else (REVIEWERS("classes.quasi"),)
+    limit = REVIEWERS("classes.no_limit")
+    if classes.least > 0:
+        least = format_count(classes.least)
+        is_kept = classes.smallest >= classes.least
+        limit = REVIEWERS("classes.kept", limit=least) if is_kept else REVIEWERS("classes.broken", limit=least)
+    said: list[Sentence] = [
+        review(
+            "classes.k",
+            groups=count_of(classes.groups, "group"),
+            records=count_of(classes.smallest, "record"),
+            limit=limit,
+            mean=format_number(classes.mean),
+            largest=format_count(classes.largest),
+            quasi=known,
+        )
+    ]
+    for name, fewest in classes.diversity:
+        values = count_of(fewest, "different value")
+        said.append(
+            review("classes.l_of_one", values=values, column=Name(name))
+            if fewest <= 1
+            else review("classes.l", values=values, column=Name(name))
+        )
+    said += [review("classes.t", column=Name(name), distance=format_number(far)) for name, far in classes.closeness]
+    return [
+        *said,
+        REVIEWERS("classes.prosecutor", risk=format_share(classes.prosecutor)),
+        REVIEWERS("classes.marketer", risk=format_share(classes.marketer)),
+        REVIEWERS("classes.journalist", risk=format_share(classes.journalist)),
+    ]

@@ -1,0 +1,91 @@
+"""The section on correlations of the masked columns."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import (
+    count_of,
+    format_number,
+)
+from release_pipeline.report.charts.correlations import draw_correlations, find_differences
+from release_pipeline.report.internal_view import (
+    InternalView,
+)
+from release_pipeline.report.prose import Name, Sentence, list_heads, review
+from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
+from release_pipeline.sentences import REVIEWERS
+
+
+def describe_correlations(view: InternalView) -> Section:
+    """What became of the links between columns."""
+    anchor, title = "correlations", REVIEWERS("correlations.title")
+    if view.correlations is None:
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    if len(view.correlations.names) < 2:
+        return Section(anchor, title, absent=REVIEWERS("correlations.absent"))
+    names, original, released = view.correlations.names, view.correlations.original, view.correlations.released
+    differences = find_differences(view.correlations)
+    rows = tuple(
+        (
+            Name(names[row]),
+            Name(names[across]),
+            format_number(original[row][across]),
+            format_number(released[row][across]),
+            format_number(difference),
+        )
+        for row, across, difference in differences
+    )
+    known = [one for one in differences if one[2] is not None]
+    said: list[Sentence] = [REVIEWERS("correlations.none")]
+    large = sum(abs(one[2] or 0.0) > FAR for one in known)
+    if known:
+        row, across, difference = max(known, key=lambda one: abs(one[2] or 0.0))
+        if not difference:
+            said = [REVIEWERS("correlations.no_difference")]
+        else:
+            said = [
+                review(
+                    "correlations.largest",
+                    difference=format_number(difference),
+                    one=Name(names[across]),
+                    other=Name(names[row]),
+                    original=format_number(original[row][across]),
+                    released=format_number(released[row][across]),
+                    move=_describe_move(original[row][across] or 0.0, released[row][across] or 0.0),
+                ),
+                _describe_large(large, len(known)),
+            ]
+    if len(known) < len(differences):
+        said.append(REVIEWERS("correlations.constant", pairs=count_of(len(differences) - len(known), "pair")))
+    figure = Figure(
+        draw_correlations(view.correlations),
+        REVIEWERS("correlations.caption"),
+        Table(REVIEWERS("correlations.table_correlations"), list_heads("correlations.head"), rows),
+        wide=len(names) > 6,
+    )
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("correlations.shows"),
+        read=REVIEWERS("correlations.read"),
+        sign=REVIEWERS("correlations.sign"),
+        says=tuple(said),
+        figures=(figure,),
+    )
+
+
+def _describe_large(large: int, known: int) -> str:
+    pairs = count_of(known, "pair")
+    if 1 in (large, known):
+        return REVIEWERS("correlations.one_large", count=f"{large:,}", pairs=pairs, limit=FAR)
+    return REVIEWERS("correlations.large", count=f"{large:,}", pairs=pairs, limit=FAR)
+
+
+def _describe_move(original: float, released: float) -> str:
+    """What became of a link, whichever sign it had.
+
+    >>> [_describe_move(*pair) for pair in ((-0.5, -0.2), (0.2, 0.5), (-0.2, 0.1), (0.3, 0.0))]
+    ['came nearer to 0', 'moved away from 0', 'turned its sign', 'came nearer to 0']
+    """
+    if min(original, released) < 0 < max(original, released):
+        return REVIEWERS("correlations.turned")
+    return REVIEWERS("correlations.nearer") if abs(released) < abs(original) else REVIEWERS("correlations.away")

@@ -1,0 +1,124 @@
+"""The section on distributions: what became of each column as a whole."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import (
+    MISSING,
+    count_of,
+    format_number,
+    format_share,
+)
+from release_pipeline.report.charts.curves import draw_curves
+from release_pipeline.report.escaping import end_sentence
+from release_pipeline.report.internal_view import (
+    AtomView,
+    InternalView,
+    NoiseColumnView,
+    SpreadView,
+)
+from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
+from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
+from release_pipeline.sentences import REVIEWERS
+
+QUANTILES = ("1%", "5%", "25%", "50%", "75%", "95%", "99%")
+_ROUNDING = 1e-12  # of a share
+MOST_ATOMS = 5  # that are told in one sentence; the table has all
+
+
+def describe_distributions(view: InternalView) -> Section:
+    """A pair of distribution functions for each masked column."""
+    anchor, title = "distributions", REVIEWERS("distributions.title")
+    if not view.columns:
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("distributions.shows"),
+        read=REVIEWERS("distributions.read"),
+        sign=REVIEWERS("distributions.sign"),
+        says=tuple(_judge_distributions(view)),
+        figures=tuple(_draw_curves(column) for column in view.columns),
+        many=True,
+    )
+
+
+def _judge_distributions(view: InternalView) -> list[Sentence]:
+    known = [column for column in view.columns if is_number(column.ks)]
+    if not known:
+        return [REVIEWERS("distributions.none")]
+    worst = max(known, key=lambda column: column.ks)
+    far = [column.name for column in known if column.ks > FAR]
+    said: list[Sentence] = [
+        review("distributions.largest", gap=format_number(worst.ks), column=Name(worst.name))
+        if worst.ks > 0
+        else REVIEWERS("distributions.no_gap")
+    ]
+    if far:
+        among = count_of(len(known), "column")
+        said.append(review("distributions.far", limit=str(FAR), count=str(len(far)), among=among, columns=list_names(far)))
+    else:
+        said.append(REVIEWERS("distributions.near", limit=FAR))
+    for column in known:
+        if column.atoms:
+            said.append(review("distributions.atoms", column=Name(column.name), atoms=describe_atoms(column)))
+    if view.released_range:
+        said.append(end_sentence(view.released_range))
+    return said
+
+
+def describe_atoms(column: NoiseColumnView) -> str:
+    """The share of records at declared atoms before and after, and as expected: those that moved most."""
+    moved = sorted(column.atoms, key=lambda atom: -abs(atom.released - (atom.original or 0.0)))
+    shown = "; ".join(_describe_atom(atom) for atom in moved[:MOST_ATOMS])
+    more = len(moved) - MOST_ATOMS
+    return REVIEWERS("distributions.more_atoms", atoms=shown, more=more) if more > 0 else shown
+
+
+def _describe_atom(atom: AtomView) -> str:
+    before = REVIEWERS("distributions.too_few") if atom.original is None else format_share(atom.original)
+    after = format_share(atom.released)
+    if atom.expected is None:
+        return REVIEWERS("distributions.atom", value=atom.value, before=before, after=after)
+    expected = format_share(atom.expected)
+    return REVIEWERS("distributions.atom_expected", value=atom.value, before=before, after=after, expected=expected)
+
+
+def describe_ks(column: NoiseColumnView) -> str:
+    """The Kolmogorov-Smirnov distance, and what was expected of it where that is known."""
+    ks = format_number(column.ks)
+    if column.expected_ks is None:
+        return REVIEWERS("distributions.ks", ks=ks)
+    return REVIEWERS("distributions.ks_expected", ks=ks, expected=format_number(column.expected_ks))
+
+
+def _draw_curves(column: NoiseColumnView) -> Figure:
+    spreads = column.original, column.released, _subtract(column.released, column.original)
+    rows = tuple(zip((*list_heads("distributions.spread"), *QUANTILES), *(_list_spread(one) for one in spreads), strict=True))
+    rows += tuple(
+        (
+            REVIEWERS("distributions.share_at", value=atom.value),
+            format_share(atom.original),
+            format_share(atom.released),
+            format_share(None if atom.original is None else atom.released - atom.original),
+        )
+        for atom in column.atoms
+    )
+    name, ks, wasserstein = Name(column.name), describe_ks(column), format_number(column.wasserstein)
+    caption = review("distributions.caption", column=name, ks=ks, wasserstein=wasserstein)
+    beyond = 1 - column.original_curve[-1][1] if column.original_curve else 0.0
+    if beyond > _ROUNDING:  # what of the original the picture cannot show
+        share = format_share(beyond)
+        caption = review("distributions.caption_beyond", column=name, ks=ks, wasserstein=wasserstein, beyond=share)
+    table = Table(review("distributions.table", column=name), list_heads("distributions.head_curves"), rows)
+    return Figure(draw_curves(column), caption, table)
+
+
+def _list_spread(spread: SpreadView) -> tuple[str, ...]:
+    quantiles = [format_number(value) for value in spread.quantiles[: len(QUANTILES)]]
+    quantiles += [MISSING] * (len(QUANTILES) - len(quantiles))
+    return format_number(spread.mean), format_number(spread.deviation), *quantiles
+
+
+def _subtract(released: SpreadView, original: SpreadView) -> SpreadView:
+    quantiles = tuple(a - b for a, b in zip(released.quantiles, original.quantiles, strict=False))
+    return SpreadView(released.mean - original.mean, released.deviation - original.deviation, quantiles)

@@ -1,0 +1,147 @@
+"""The section on errors: those that came beside those that were expected."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import (
+    count_of,
+    format_number,
+    format_range,
+    format_share,
+)
+from release_pipeline.report.charts.errors import MOST_ROWS, describe_place, draw_errors
+from release_pipeline.report.escaping import end_sentence, format_text
+from release_pipeline.report.internal_view import (
+    InternalView,
+    NoiseColumnView,
+)
+from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
+from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.sentences import REVIEWERS
+
+_SAME = 0.01  # by how much of itself an error may miss what was expected and still be that
+
+
+def describe_errors(view: InternalView) -> Section:
+    """Errors that came beside those that were expected."""
+    anchor, title = "errors", REVIEWERS("errors.title")
+    if not view.columns:
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    limits = {gate.error_of: gate for gate in view.gates if gate.error_of}
+    parts = split(view.columns, MOST_ROWS)
+    head = list_heads("errors.head")
+    figures: list[Figure] = []
+    none = REVIEWERS("errors.none")
+    for number, columns in enumerate(parts):
+        rows = tuple(
+            (
+                Name(column.name),
+                column.role,
+                column.epsilon or none,
+                format_number(column.expected_error),
+                _describe_expected(column),
+                format_number(column.actual_error),
+                describe_place(column) or REVIEWERS("errors.not_compared"),
+                format_number(column.mean_absolute_error),
+                format_share(column.clamped),
+                format_number(column.clamped_variance),
+                column.forecast or none,
+                format_number(limits[column.name].limit) if column.name in limits else none,
+            )
+            for column in columns
+        )
+        part = describe_part(number, len(parts))
+        caption = REVIEWERS("errors.caption") + part
+        note = "" if number else _describe_sum_of_squares(view)
+        table = Table(REVIEWERS("errors.table") + part, head, rows, note)
+        figures.append(Figure(draw_errors(columns, limits, view.columns), caption, table))
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("errors.shows"),
+        read=REVIEWERS("errors.read"),
+        sign=REVIEWERS("errors.sign"),
+        says=tuple(_judge_errors(view)),
+        figures=tuple(figures),
+    )
+
+
+def _describe_sum_of_squares(view: InternalView) -> str:
+    if view.sse_paper is None:
+        return ""
+    return REVIEWERS("errors.sum_of_squares", sum=format_number(view.sse_paper))
+
+
+def _describe_expected(column: NoiseColumnView) -> str:
+    if column.expected_low is None or column.expected_high is None:
+        return REVIEWERS("errors.no_noise") if _is_without_noise(column) else REVIEWERS("errors.no_range")
+    return format_range(column.expected_low, column.expected_high)
+
+
+def _is_without_noise(column: NoiseColumnView) -> bool:
+    """Whether a column without a range came as it was expected to, so that nothing in it was left to chance."""
+    expected, actual = column.expected_error, column.actual_error
+    if expected is None or not is_number(expected) or not is_number(actual):
+        return False
+    return abs(actual - expected) <= _SAME * max(abs(actual), abs(expected))
+
+
+def _judge_errors(view: InternalView) -> list[Sentence]:
+    told = [column for column in view.columns if describe_place(column)]
+    parted = [column for column in view.columns if column.parted]
+    said: list[Sentence] = []
+    if told:
+        within = sum(not column.parted for column in told)
+        among, is_one = count_of(len(told), "column"), 1 in (within, len(told))
+        said.append(
+            REVIEWERS("errors.one_within", count=within, among=among)
+            if is_one
+            else REVIEWERS("errors.within", count=within, among=among)
+        )
+    without = [column for column in view.columns if column.expected_low is None or column.expected_high is None]
+    still = [column.name for column in without if _is_without_noise(column)]
+    untold = [column.name for column in without if not _is_without_noise(column)]
+    if still:
+        said.append(review("errors.without", columns=list_names(still)))
+    if untold:
+        said.append(review("errors.untold", columns=list_names(untold)))
+    for column in parted:
+        place = describe_place(column)
+        where = REVIEWERS("errors.lies", place=place) if place else REVIEWERS("errors.differs")
+        said.append(
+            review(
+                "errors.apart",
+                column=Name(column.name),
+                where=where,
+                expected=format_number(column.expected_error),
+                range=format_range(column.expected_low, column.expected_high),
+                actual=format_number(column.actual_error),
+            )
+        )
+    useless = [column.name for column in view.columns if is_number(column.actual_error) and column.actual_error >= 1]
+    if useless:
+        said.append(review("errors.useless", columns=list_names(useless)))
+    taken = [column for column in view.columns if column.clamped]
+    said += [
+        review(
+            "errors.clamped",
+            share=format_share(column.clamped),
+            column=Name(column.name),
+            variance=format_number(column.clamped_variance),
+        )
+        for column in taken[:MOST_ROWS]
+    ]
+    asked = f"check --rows {view.rows_in}" if view.rows_in else "check"
+    said += [
+        review(
+            "errors.forecast",
+            column=Name(column.name),
+            error=format_number(column.mean_absolute_error),
+            asked=asked,
+            forecast=end_sentence(format_text(column.forecast)),
+        )
+        for column in view.columns[:MOST_ROWS]
+        if column.forecast
+    ]
+    if len(view.columns) > MOST_ROWS and any(column.forecast for column in view.columns):
+        said.append(REVIEWERS("errors.more_forecasts"))
+    return said

@@ -1,0 +1,111 @@
+"""The section on what was left out."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import (
+    count_of,
+    format_apart,
+    format_count,
+    format_share,
+)
+from release_pipeline.report.charts.bars import Bar, Group, draw_bars
+from release_pipeline.report.internal_view import InternalView, SuppressionView
+from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, review
+from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.sentences import REVIEWERS
+
+_MANY_REASONS = 12  # of bars in one picture
+
+
+def describe_suppression(view: InternalView) -> Section:
+    """What was left out."""
+    anchor, title = "suppression", REVIEWERS("suppression.title")
+    if view.suppression is None:
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    told = view.suppression
+    share, limit = format_share(told.share), REVIEWERS("suppression.limit_none")
+    if told.limit is not None:
+        share, limit = (f"{words}%" for words in format_apart(100 * told.share, 100 * told.limit))
+    touched = (Bar("", 100 * told.share, "full", share),)
+    shares = [
+        Group(
+            REVIEWERS("suppression.share"),
+            touched,
+            None if told.limit is None else 100 * told.limit,
+            REVIEWERS("suppression.limit_is", limit=limit),
+        )
+    ]
+    rows = [
+        (REVIEWERS("suppression.before"), format_count(told.rows_in)),
+        (REVIEWERS("suppression.after"), format_count(told.rows_out)),
+    ]
+    rows += [
+        (REVIEWERS("suppression.cells"), format_count(told.cells)),
+        (REVIEWERS("suppression.share"), share),
+        (REVIEWERS("suppression.limit"), limit),
+    ]
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("suppression.shows"),
+        read=REVIEWERS("suppression.read"),
+        sign=REVIEWERS("suppression.sign"),
+        says=tuple(_judge_suppression(told, share, limit)),
+        figures=(
+            Figure(
+                draw_bars(REVIEWERS("suppression.picture"), REVIEWERS("suppression.picture_words"), shares),
+                REVIEWERS("suppression.caption"),
+                Table(REVIEWERS("suppression.table_what_was_left_out"), list_heads("suppression.head"), tuple(rows)),
+            ),
+            *_draw_reasons(told),
+        ),
+    )
+
+
+def _draw_reasons(told: SuppressionView) -> list[Figure]:
+    parts = split(told.reasons, _MANY_REASONS) if told.reasons else []
+    return [
+        Figure(
+            draw_bars(
+                REVIEWERS("suppression.picture_reasons"),
+                REVIEWERS("suppression.picture_words_reasons"),
+                [Group(reason, (Bar("", float(count), "full", format_count(count)),)) for reason, count in reasons],
+            ),
+            REVIEWERS("suppression.picture_words_reasons") + describe_part(number, len(parts)),
+            Table(
+                REVIEWERS("suppression.table_reasons"),
+                list_heads("suppression.head_reasons"),
+                tuple((Name(reason), format_count(count)) for reason, count in reasons),
+            ),
+        )
+        for number, reasons in enumerate(parts)
+    ]
+
+
+def _judge_suppression(told: SuppressionView, share: str, limit: str) -> list[Sentence]:
+    out, records = format_count(told.rows_out), count_of(told.rows_in, "record")
+    is_one = 1 in (told.rows_in, told.rows_out)
+    left = REVIEWERS("suppression.one_left", out=out, records=records) if is_one else None
+    cells = count_of(told.cells, "cell")
+    blanked = REVIEWERS("suppression.one_blanked", cells=cells) if told.cells == 1 else None
+    said: list[Sentence] = [
+        REVIEWERS(
+            "suppression.touched",
+            left=left or REVIEWERS("suppression.left", out=out, records=records),
+            blanked=blanked or REVIEWERS("suppression.blanked", cells=cells),
+            share=share,
+        )
+    ]
+    if told.limit is None:
+        said.append(REVIEWERS("suppression.no_limit"))
+    elif not is_number(told.share):
+        said.append(REVIEWERS("suppression.unknown", limit=limit))
+    else:
+        is_kept = told.share <= told.limit
+        said.append(REVIEWERS("suppression.kept", limit=limit) if is_kept else REVIEWERS("suppression.broken", limit=limit))
+    if told.reasons:
+        reason, count = max(told.reasons, key=lambda one: one[1])
+        said.append(review("suppression.most_often", reason=Name(reason), count=format_count(count)))
+    else:
+        said.append(REVIEWERS("suppression.nothing") if not told.share else REVIEWERS("suppression.no_reason"))
+    return said

@@ -1,0 +1,52 @@
+"""The sentences that readers see, one file for each audience, so that a translator needs no code: `en/public.toml` for who gets a
+package, `en/analyst.toml` for who uses the analyst's kit, `en/reviewers.toml` and `en/status.toml` for the people of a site.
+
+A file has tables of sentences by key, with named places like {k} that the program fills; a brace that is meant as such is
+doubled. What is under `page` is HTML and what is under `note` is Markdown, where a line ends as it stands; all else is plain
+text, escaped where it is used. tests/unit/test_sentences.py looks whether every key and place that is used exists, and is used.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+class Catalogue:
+    """The sentences of one audience."""
+
+    def __init__(self, audience: str, language: str = "en") -> None:
+        self.file = HERE / language / f"{audience}.toml"
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """The sentence of this key, with every place filled. An unknown key, and a place without its value, is a KeyError."""
+        return self.sentences[key].format_map(values)
+
+    def read_section(self, section: str) -> dict[str, str]:
+        """The sentences under a key, by the rest of theirs; they have no places."""
+        start = f"{section}."
+        return {key.removeprefix(start): text.format() for key, text in self.sentences.items() if key.startswith(start)}
+
+    @cached_property
+    def sentences(self) -> Mapping[str, str]:
+        """Every sentence by its key, as it stands in the file."""
+        return dict(_list_sentences(tomllib.loads(self.file.read_text(encoding="utf-8"))))
+
+
+def _list_sentences(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for key, value in table.items():
+        if isinstance(value, str):
+            yield above + key, value
+        else:
+            yield from _list_sentences(value, f"{above}{key}.")
+
+
+PUBLIC = Catalogue("public")
+ANALYST = Catalogue("analyst")
+REVIEWERS = Catalogue("reviewers")
+STATUS = Catalogue("status")
