@@ -272,6 +272,7 @@ def test_a_card_of_classes_says_what_being_kept_costs() -> None:
 # every fact, and nothing else
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_every_fact_is_in_the_card(view: PublicView) -> None:
     """As it is, not reworded or rounded."""
@@ -399,6 +400,7 @@ def test_no_text_becomes_markup(view: PublicView) -> None:
     assert render_card_html(view).count("<style") == 1
 
 
+@pytest.mark.slow
 @given(TEXTS | HOSTILE)
 def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
     """With the same text in every field there are the same tags as ever, and none of the unseen characters."""
