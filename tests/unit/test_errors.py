@@ -94,7 +94,6 @@ def test_wrong_arguments_are_also_what_python_calls_them() -> None:
     assert issubclass(InvalidType, TypeError)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_no_text_of_another_exception_gets_into_an_error(file: Path) -> None:
     """Libraries quote cells in their exceptions: their text is never formatted, and an error of ours is raised `from None`."""

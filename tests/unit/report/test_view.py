@@ -72,7 +72,6 @@ def test_texts_whole_numbers_and_nothing_pass(value: Any) -> None:
     check_public(value)
 
 
-@pytest.mark.slow
 @given(public_views())
 def test_a_view_cannot_be_changed(view: PublicView) -> None:
     """What was checked stays as it was."""
