@@ -21,7 +21,11 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.load_profile("default")
 
 
-LONGEST = ("test_daemon", "test_protocol_crash", "test_operations", "test_races", "test_dagster_release", "test_cli_bad_input")
+LONGEST = (  # by what they took when they were measured, waiting included
+    *("test_daemon", "test_protocol_crash", "test_benchmarks", "statistical/test_claims", "test_operations", "test_cli.py"),
+    *("test_stops", "test_k_epsilon", "test_idempotence", "test_dagster_release", "test_races", "test_parts"),
+    *("test_reproduction", "test_dagster_postgres", "test_attacks"),
+)
 ABSENT = "absent"  # in the place of the folder of reference data
 COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
 

@@ -53,7 +53,8 @@ def quantile_of_sum(scale: int, draws: int, level: float) -> int:
     spread = np.sqrt(special.gammaincinv(draws, (np.arange(_BINS) + 0.5) / _BINS) / draws)
 
     def excess(m: float) -> float:
-        return float(cast(float, np.mean(2 * special.ndtr(-m / spread)))) - (1 - level)
+        beyond: FloatArray = 2 * special.ndtr(-m / spread)
+        return float(beyond.mean()) - (1 - level)
 
     return math.ceil(optimize.brentq(excess, 0.01, 50.0) * deviation)
 

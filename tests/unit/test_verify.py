@@ -949,6 +949,7 @@ def with_lines(dossier: Files, lines: list[str]) -> Files:
     return seal({**dossier, "events.jsonl": "".join(f"{line}\n" for line in lines).encode()})
 
 
+@pytest.mark.slow
 def test_an_event_removed_from_the_middle_or_changed(dossier: Files, tmp_path: Path) -> None:
     """The chain tells which; likewise when two change places, one stands there twice or one is put in."""
     lines = dossier["events.jsonl"].decode().splitlines()
@@ -1380,6 +1381,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_it_runs_alone_in_a_dossier(tmp_path: Path) -> None:
     """With nothing but the dossier, without site packages: 0, 1 and 2, a line each, and nothing is left behind."""
     folder = put(usual().dossier(), tmp_path / "d")

@@ -153,6 +153,7 @@ def test_a_table_made_up_from_the_release_shows_how_far_figures_move() -> None:
     assert (moves(draw_anew(dict(release.data))) < true / 3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_right_way_on_the_demo() -> None:
     """As docs/analyst.md says it: the published wave is refused, and means of the table made up from it move by half to twice of

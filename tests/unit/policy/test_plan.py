@@ -178,6 +178,7 @@ def small_tables(draw: st.DrawFn) -> tuple[Policy, list[int]]:
     return policy, draw(st.lists(value, min_size=2 * k, max_size=8 * k))
 
 
+@pytest.mark.slow
 @given(small_tables())
 def test_no_small_table_gets_more_noise_than_planned(table: tuple[Policy, list[int]]) -> None:
     """The worst case over all data is an upper bound: every cluster's mean noise stays at or under it."""
@@ -225,6 +226,7 @@ def test_the_planned_worst_case_is_nearly_reached(method: str, scope: str, reach
     assert reached <= found[0] / planned_noise(policy, found[1]) <= 1
 
 
+@pytest.mark.slow
 @given(small_tables())
 def test_a_centroid_claim_never_costs_a_list_more_than_it_says(table: tuple[Policy, list[int]]) -> None:
     """Scope centroid: the joint loss of the list stays under the public bound that the plan names."""

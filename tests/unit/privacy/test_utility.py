@@ -97,6 +97,7 @@ def test_column_error_is_relative_to_the_variance() -> None:
     assert column_error(np.full(10, 0.1), np.zeros(10)) == 0
 
 
+@pytest.mark.slow
 @given(columns(least=2))
 def test_spread_leaves_out_what_tells_of_single_persons(x: Numbers) -> None:
     """Mean and deviation by definition; of up to 30 records no quantile has ten beyond it but the quartiles of enough of them."""

@@ -295,6 +295,7 @@ def test_a_method_that_nobody_knows_has_no_card() -> None:
 # every fact, and nothing else
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_every_fact_is_in_the_card(view: PublicView) -> None:
     """As it is, not reworded or rounded."""
@@ -451,6 +452,7 @@ def test_no_text_becomes_markup(view: PublicView) -> None:
 OF_THE_METHOD = {"method": "idp-cbls", "definition": "idp", "scope": "column"}  # names that are looked up
 
 
+@pytest.mark.slow
 @given(TEXTS | HOSTILE)
 def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
     """With the same text in every field there are the same tags as ever, and none of the unseen characters."""
