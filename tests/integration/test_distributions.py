@@ -194,14 +194,14 @@ def test_analyst_needs_nothing_of_the_product(tmp_path: Path, wheels: dict[str, 
         [sys.executable, "-P", "-c", ALONE, str(folder)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["file"].startswith(str(folder))
+    shown = json.loads(done.stdout)
+    assert shown["file"].startswith(str(folder))
     assert {"release_pipeline.analyst.laws", "release_pipeline.privacy.methods", "release_pipeline.verify"} <= set(
-        told["modules"]
+        shown["modules"]
     )
-    assert not {"dagster", "duckdb", "pydantic", "great_expectations", "sklearn", "numba", "pandas"} & set(told["loaded"])
-    assert told["found"].pop("clusters") == 2
-    for low, high in told["found"].values():
+    assert not {"dagster", "duckdb", "pydantic", "great_expectations", "sklearn", "numba", "pandas"} & set(shown["loaded"])
+    assert shown["found"].pop("clusters") == 2
+    for low, high in shown["found"].values():
         assert low < 497.5 < high
 
 

@@ -1,4 +1,4 @@
-"""What a steward expects across columns: read, refused in words at its place, told by `check`, in the hash."""
+"""What a steward expects across columns: read, refused in words at its place, shown by `check`, in the hash."""
 
 from __future__ import annotations
 
@@ -82,16 +82,16 @@ def test_rules_are_told_by_check_in_words() -> None:
 
 def test_scripts_get_the_rules() -> None:
     """`check --json` has each, and leaves the key out where there is none."""
-    told = plan_to_json(make_plan(load()))["expectations"]
-    assert [rule["name"] for rule in told] == list(load().expect)
-    assert told[0] == {
+    shown = plan_to_json(make_plan(load()))["expectations"]
+    assert [rule["name"] for rule in shown] == list(load().expect)
+    assert shown[0] == {
         "name": "left-after-coming",
         "rule": "came <= left, as dates",
         "columns": ["came", "left"],
         "at_most": "1%",
         "why": "nobody leaves first",
     }
-    assert told[1]["at_most"] == "3"
+    assert shown[1]["at_most"] == "3"
     assert "expectations" not in plan_to_json(make_plan(load("")))
 
 
@@ -223,16 +223,16 @@ def test_change_of_a_rule_is_told_in_words() -> None:
 )
 def test_what_is_wrong_with_a_rule_is_told_at_its_place(rule: str, problem: str) -> None:
     """Unknown columns, wrong kinds, rules that cannot be broken or would point at single people."""
-    told = refuse(rule)
-    assert told == problem or (problem.endswith("step") and told.startswith(problem))
+    shown = refuse(rule)
+    assert shown == problem or (problem.endswith("step") and shown.startswith(problem))
 
 
 def test_a_wrong_rule_does_not_hide_another() -> None:
-    """Both are told, with the name that is none."""
+    """Both are shown, with the name that is none."""
     with pytest.raises(PolicyInvalid) as refused:
         load("expect:\n  Rule 1: {unique: [rooms]}\n  a: {sum: [rent], equals: wage}\n  b: {unique: [nowhere]}\n")
-    told = " ".join(refused.value.problems)
-    assert all(words in told for words in ("'Rule 1' is not a name", "expect.a", "'nowhere' is not declared"))
+    shown = " ".join(refused.value.problems)
+    assert all(words in shown for words in ("'Rule 1' is not a name", "expect.a", "'nowhere' is not declared"))
     with pytest.raises(PolicyInvalid) as refused:
         load("expect: [1]\n")
     assert refused.value.problems[0].startswith("people.yaml:18:1: expect: expect must be a mapping")

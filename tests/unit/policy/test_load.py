@@ -269,7 +269,7 @@ IN_WORDS = [
         "parquet, csv",
         "parquet, xlsx",
         "xlsx",
-        "publish.formats.1: 'xlsx' is not allowed for 1. Allowed: 'parquet' or 'csv'.",
+        "publish.formats.1: 'xlsx' is not allowed for formats. Allowed: 'parquet' or 'csv'.",
     ),
     case(
         "missing-word",
