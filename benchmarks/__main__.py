@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks import machine, memory, table
 from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
+from benchmarks.commands import commands
 from benchmarks.figures import Figure, with_growth
 from benchmarks.grouping import ADULT, grouping, notes
 from benchmarks.masking import laplace, masking
@@ -26,12 +27,14 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "ordering": ordering,
     "auditing": auditing,
     "pipeline": pipeline,
+    "commands": commands,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (4 * 10**3, 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 3 * 10**3)
 CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10**6), (CENSUS, 2 * 10**3, 4 * 10**3)
 AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (10**3, 3 * 10**3)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
+COMMANDS_SIZES = (4 * 10**3,)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,6 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _sizes(name: str, *, quick: bool) -> Sequence[int]:
+    if name == "commands":
+        return COMMANDS_SIZES
     if name == "pipeline":
         return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
     if name == "grouping":

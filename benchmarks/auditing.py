@@ -27,6 +27,7 @@ from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, li
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.stages.audit import Compared, audit_table
+from release_pipeline.stages.measures.groups import measure_groups
 
 K = 5
 COLUMNS = (4, 10)
@@ -145,7 +146,12 @@ def _run(case: str, original: Floats, released: Floats) -> Callable[[], object]:
     if case == "whole audit":
         compared = _compared(original, released)
         streams = partial(noise_stream, SECRET)
-        return partial(audit_table, compared, streams=streams, progress=lambda _: None)
+
+        def audit() -> object:
+            groups = measure_groups(compared.released, compared.policy)
+            return audit_table(compared, groups=groups, streams=streams, progress=lambda _: None)
+
+        return audit
     table = _attacked(original, released)
     return lambda: [attack(table, stream=noise_stream(SECRET, attack.__name__)) for attack in (link, infer, single_out)]
 

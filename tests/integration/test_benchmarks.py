@@ -36,7 +36,7 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
 
 
 @pytest.mark.parametrize(
-    "benchmark", ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "auditing", "pipeline"]
+    "benchmark", ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "auditing", "pipeline", "commands"]
 )
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
@@ -122,6 +122,14 @@ def test_the_stages_are_shares_of_one_whole(quick_run: tuple[str, dict[str, Any]
             if figure["unit"] == "% of the plain stages" and figure["measure"] == measure
         ]
         assert least < sum(shares) <= 100
+
+
+def test_the_commands_are_held_against_a_start_of_numpy(quick_run: tuple[str, dict[str, Any]]) -> None:
+    figures = _figures(quick_run, "commands")
+    for measure in ("wall time", "CPU time"):
+        mine = {figure["case"]: figure["ratio"] for figure in figures if figure["measure"] == measure}
+        assert set(mine) == {"import numpy", "check", "status", "ledger"}
+        assert mine["import numpy"] == 1
 
 
 def test_growth_is_reported_between_sizes(quick_run: tuple[str, dict[str, Any]]) -> None:

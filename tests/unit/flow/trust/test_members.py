@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import verify
 from release_pipeline.flow import states
-from release_pipeline.flow.publication import package
+from release_pipeline.flow.publication import package, published
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust import keys
 from release_pipeline.flow.trust import members as trust
@@ -43,9 +43,9 @@ def test_the_two_lists_are_the_same() -> None:
     assert ROLES == verify.ROLES
     assert {role for roles in MAY.values() for role in roles} <= set(ROLES)
     assert (trust.KEYS, trust.KEYS_SIGNATURE) == (verify.KEYS, verify.KEYS_SIG)
-    assert (package.SIGNATURE, package.CARD) == (verify.SUMS_SIG, verify.CARD)
+    assert (published.SIGNATURE, package.CARD) == (verify.SUMS_SIG, verify.CARD)
     assert {name: MAY_SIGN[kind] for name, kind in verify.TOMBSTONES.items()} == dict.fromkeys(
-        package.TOMBSTONES.values(), ("officer",)
+        published.TOMBSTONES.values(), ("officer",)
     )
 
 
