@@ -10,13 +10,10 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
-
-from release_pipeline.errors import StoreError
+from release_pipeline.policy.typed import BeforeValidator, read_as
 from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
 from release_pipeline.stages.gates import Gate
 from release_pipeline.store import formats
@@ -270,16 +267,3 @@ def load_evidence(candidate: Path) -> Evidence:
     """That of a candidate, from its folder."""
     file = candidate / EVIDENCE
     return read_evidence(json.loads(file.read_text(encoding="utf-8")), where=str(file))
-
-
-def read_as(kind: type[Read], told: Mapping[str, Any], *, where: str) -> Read:
-    """JSON of ours as a type; figures are in no message."""
-    try:
-        return _adapter(kind).validate_python(told)
-    except (ValidationError, KeyError, TypeError):
-        raise StoreError(f"this is not what a version of release-pipeline wrote as {kind.__name__}.", where=where) from None
-
-
-@lru_cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)

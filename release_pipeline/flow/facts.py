@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator
-
-from release_pipeline.flow.evidence import read_as
 from release_pipeline.policy import Policy
 from release_pipeline.policy.loss import release_loss
+from release_pipeline.policy.typed import BeforeValidator, read_as
 from release_pipeline.privacy.budget import NANO, format_nano
 from release_pipeline.store.ledger import Charge
 

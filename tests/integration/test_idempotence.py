@@ -518,7 +518,7 @@ def double_event(at: Attacked) -> None:
 
 def add_event(at: Attacked) -> None:
     """An event that follows from the last one, with right hashes in every place; only its seal cannot be made without the key."""
-    at.rewrite(lambda events: events.append({**events[0], "content": {**events[0]["content"], "hash": "another"}}))
+    at.rewrite(lambda events: events.append({**events[1], "content": {**events[1]["content"], "hash": "another"}}))
 
 
 def open_revision(at: Attacked) -> None:

@@ -315,7 +315,7 @@ def test_tick_says_why_nothing_is_opened(scheduled: Operated, monkeypatch: pytes
     (tiny.home / "populations.yaml").write_text("folk: {cap: {}}\n")
     assert "populations.yaml" in skipped()
     tiny.write_cap("epsilon: 10, definition: idp, scope: column")
-    assert {event.kind for event in tiny.events()} == {"policy"}
+    assert {event.kind for event in tiny.events()} == {"format", "policy"}
     hurry(monkeypatch)
     with held(tiny.site.registry):
         assert BUSY in skipped()

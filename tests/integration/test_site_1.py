@@ -244,3 +244,13 @@ def test_what_a_later_version_wrote_is_refused_before_anything_is_written(
         assert f"{old.registry}: {words} {SITE.version}." in shown
     assert any(words in failure for failure in failures_of(verify(old.home, [EXPECTED["officer"]])))
     assert {file: file.read_bytes() for file in old.home.rglob("*") if file.is_file()} == before
+
+
+def test_facts_say_what_was_charged(old: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what a later version would charge: a bound that is derived otherwise since changes nothing of what was."""
+    monkeypatch.setattr("release_pipeline.policy.loss.wider_bound", lambda _, nano, **__: 2 * nano)
+    facts = list_standings(old)[APPROVED].facts
+    suppressed = {name: facts[name] for name in ("anonymity_k", "cells_blanked")}
+    flow = open_release(old, "waves", "3")
+    made = flow.public_facts(records=facts["rows_in"], rows_out=facts["rows_out"], suppressed=suppressed)
+    assert made["column_bound"] == facts["column_bound"] == "at most epsilon 3 in all"

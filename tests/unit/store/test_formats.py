@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.store.formats import FORMATS, SITE, Content, Format, FormatNewer
+from release_pipeline.flow import states
+from release_pipeline.flow.claims import ClaimsDocument
+from release_pipeline.report.public import CARD_FORMAT
+from release_pipeline.store.formats import AUDITED, CARD, FORMATS, SITE, Content, Format, FormatNewer
 
 DOCS = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
 LISTED = dict(re.findall(r"^\| (.+?) \| (\d+) \|", DOCS, flags=re.MULTILINE))
@@ -76,3 +79,16 @@ def test_a_text_that_cannot_be_read_names_no_columns(text: str) -> None:
 def test_docs_list_every_format_with_its_version() -> None:
     """docs/formats.md is the list that people read."""
     assert {format.name: str(format.version) for format in FORMATS} == LISTED
+
+
+@pytest.mark.parametrize(("format", "named"), [(CARD, CARD_FORMAT), (AUDITED, ClaimsDocument.FORMAT)])
+def test_what_names_its_format_in_words_names_this_version(format: Format, named: str) -> None:
+    """The list says what the document itself says, and it is read so."""
+    document = {"format": named, "made": "then"}
+    assert named.rpartition("/")[2] == str(format.version)
+    assert format.read(document, where="here") == document
+
+
+def test_kinds_that_are_migrated_are_those_that_are_noted() -> None:
+    """The event of a policy is called so where it is noted."""
+    assert states.POLICY == "policy"
