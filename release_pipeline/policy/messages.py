@@ -104,7 +104,7 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
     name = str(where[-1]) if where else ""
     context = error.get("ctx", {})
     got = "an entry" if "values" in where[2:] and not isinstance(error["input"], dict | list) else _quote(error["input"])
-    if error["input"] is None and error["type"] not in ("missing", "model_attributes_type", "model_type"):
+    if error["input"] is None and error["type"] not in ("missing", "extra_forbidden", "model_attributes_type", "model_type"):
         return f"{name} is empty.", option.hint or "Fill it in."
     match error["type"]:
         case "missing" if len(where) > 1 and where[-2] == "domain":
@@ -177,7 +177,7 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
         case ("columns", name, *rest):
             column = raw["columns"][name]
             kind = KINDS.get(str(column.get("do")), DropColumn)
-            if rest == ["hierarchy"]:
+            if rest[:1] == ["hierarchy"]:
                 return form_of(column["hierarchy"])
             return kind.missing_form if rest == ["missing"] else kind
         case ("audit", "predict", _):

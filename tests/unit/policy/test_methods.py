@@ -154,3 +154,11 @@ def test_a_scope_that_the_method_does_not_claim_is_refused_in_its_place(monkeypa
     with pytest.raises(PolicyInvalid) as refused:
         policy_of("dp-toy", ", scope: centroid")
     assert "protect.scope: the scope is not 'column'" in str(refused.value.problems)
+
+
+@pytest.mark.parametrize("option", ["order", "grouping"])
+def test_an_empty_option_of_another_method_is_not_asked_to_be_filled_in(option: str) -> None:
+    """Filled in, it would be refused all the same."""
+    with pytest.raises(PolicyInvalid) as refused:
+        policy_of("dp-um", f", {option}: ")
+    assert f"'{option}' is not known here" in str(refused.value.problems)
