@@ -44,11 +44,6 @@ def not_covered_words(policy: Policy) -> Iterator[str]:
     yield from find_family(policy.protect).list_uncovered(policy)
 
 
-def kept_words(policy: Policy) -> Iterator[str]:
-    """What the claim becomes where records are dropped for standing out: nothing where none are."""
-    yield from find_family(policy.protect).state_kept(policy)
-
-
 def describe_suppression(policy: Policy) -> str:
     """What may be suppressed, and how much of it."""
     return policy.suppress.describe(find_family(policy.protect).describe_suppressed()) if policy.suppress else "nothing"
