@@ -19,7 +19,7 @@ from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.telling.overview import list_releases
 from release_pipeline.flow.telling.status_page import build_status
 from release_pipeline.flow.trust.keys import PrivateKey
-from release_pipeline.report.status import ReleaseView, say_amount
+from release_pipeline.report.status import ReleaseView, format_amount
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import copy_site, review
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, spoil
@@ -83,8 +83,8 @@ def test_its_sums_are_those_of_the_ledger(tiny: TinySite) -> None:
     """Spent, reserved, remaining, and each charge and plan."""
     [told], [shown] = [ledger_to_json(ledger) for ledger in read_ledgers(tiny.site)], build_status(tiny.site).populations
     sums = {"cap": shown.cap, "spent": shown.spent, "reserved": shown.reserved, "remaining": shown.remaining}
-    assert {name: say_amount(amount, shown) for name, amount in sums.items()} == {name: told[name] for name in sums}
-    steps = [(step.release, say_amount(step.amount, shown)) for step in shown.steps]
+    assert {name: format_amount(amount, shown) for name, amount in sums.items()} == {name: told[name] for name in sums}
+    steps = [(step.release, format_amount(step.amount, shown)) for step in shown.steps]
     assert steps == [(step["release"], step["amount"]) for step in [*told["charges"], *told["planned"]]]
 
 

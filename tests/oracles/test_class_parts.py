@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.publication.public_view import _whole_part_words  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.flow.publication.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.stages.ways import RECORD, Series, Suppressed, find_way
 from release_pipeline.stages.ways.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
@@ -232,7 +233,9 @@ def test_the_card_says_what_a_class_was() -> None:
     policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=None)
     made = Made(policy, table_of(["north"] * 12, [1] * 12, [500] * 11 + [900]))
     facts = find_way(policy).group(made.read, secret=SECRET, context=("test",), progress=quiet).facts
-    now, before = (" ".join(_whole_part_words(policy, told)) for told in (facts, {"parts": 2}))
+    now, before = (
+        " ".join(_list_grouped_parts(policy, SimpleNamespace(classes=classes))) for classes in (facts["classes"], None)
+    )
     assert "A class is all records with the same labels, of whatever parts" in now
     assert "A class is the records of one part" in before
     assert "the claim says nothing of two records" in before
