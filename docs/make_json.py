@@ -24,10 +24,10 @@ from typing import Annotated, Any
 from release_pipeline.cli import main as command
 from release_pipeline.cli.failure import FailureDocument
 from release_pipeline.flow.claims import ClaimsDocument
-from release_pipeline.flow.telling.check import CheckDocument, InvalidDocument
-from release_pipeline.flow.telling.ledger import LedgerDocument
-from release_pipeline.flow.telling.overview import StatusDocument
-from release_pipeline.flow.telling.run import RunDocument
+from release_pipeline.flow.status.check import CheckDocument, InvalidDocument
+from release_pipeline.flow.status.ledger import LedgerDocument
+from release_pipeline.flow.status.overview import StatusDocument
+from release_pipeline.flow.status.run import RunDocument
 from release_pipeline.verify import VerificationView
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,8 +16,8 @@ from pathlib import Path
 from release_pipeline.cli.options import Progress
 from release_pipeline.experiments.agreement import write_figures
 from release_pipeline.experiments.names import EXPERIMENTS
+from release_pipeline.experiments.reporting.page import make_page
 from release_pipeline.experiments.reproduce import SEED, choose_key_figures, describe, reproduce
-from release_pipeline.experiments.telling.page import make_page
 
 DOCS = Path(__file__).resolve().parent
 

@@ -82,22 +82,22 @@ class StoreBusy(StoreError):
     """Another process holds the database for longer than one waits: it may go on later."""
 
 
-class OutOfRoom(StoreError):
+class OutOfSpace(StoreError):
     """The disk is full, or this process has no memory left: nothing is wrong with the data, and it may go on later."""
 
 
-def disk_full(where: str) -> OutOfRoom:
+def disk_full(where: str) -> OutOfSpace:
     """That a file could not be written for want of space."""
-    return OutOfRoom("the disk is full, or this account may write no more to it.", where=where, remedy=f"Make room. {_KEPT}")
+    return OutOfSpace("the disk is full, or this account may write no more to it.", where=where, remedy=f"Make room. {_KEPT}")
 
 
-def memory_full(where: str) -> OutOfRoom:
+def memory_full(where: str) -> OutOfSpace:
     """That this process could not get the memory that it asked for."""
     what = "this process has no memory left."
-    return OutOfRoom(what, where=where, remedy=f"Let it have more, end other programs, or use a larger machine. {_KEPT}")
+    return OutOfSpace(what, where=where, remedy=f"Let it have more, end other programs, or use a larger machine. {_KEPT}")
 
 
-def read_room(caught: BaseException, where: str = "") -> OutOfRoom | None:
+def read_out_of_space(caught: BaseException, where: str = "") -> OutOfSpace | None:
     """What an error of Python or NumPy says of disk or memory, if it does; `where`, unless it names the file itself. Of memory
     the place in this software is told."""
     if isinstance(caught, MemoryError) or _is_unmapped(caught):

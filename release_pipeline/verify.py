@@ -399,22 +399,22 @@ def verify_statement(signed: Any, keys: Any) -> Statement:
 
 def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
     """Likewise, and its `kind`, `subject` and `hash` must be these where they are given."""
-    told, signature = _get(signed, "statement", dict), _base64(_get(signed, "signature", str))
+    sentences, signature = _get(signed, "statement", dict), _base64(_get(signed, "signature", str))
     for name, shape in _SHAPES.items():
-        _get(told, name, shape)
-    if len(told) != len(_SHAPES) or len(signed) != 2:
+        _get(sentences, name, shape)
+    if len(sentences) != len(_SHAPES) or len(signed) != 2:
         raise Fault("it has other parts than a signed statement")
-    key = keys.get(told["name"])
-    if key is None or key.fingerprint != told["signer"]:
-        raise Fault(f"it names '{told['name']}' with a key that is not in the list of trusted keys")
-    if key.role not in MAY_SIGN.get(told["kind"], ()):
-        raise Fault(f"'{key.name}' has the role {key.role}, which may not sign '{told['kind'][:40]}'")
-    if not verify_signature(key.public, b"release-pipeline statement\n" + canonical_json(told).encode(), signature):
+    key = keys.get(sentences["name"])
+    if key is None or key.fingerprint != sentences["signer"]:
+        raise Fault(f"it names '{sentences['name']}' with a key that is not in the list of trusted keys")
+    if key.role not in MAY_SIGN.get(sentences["kind"], ()):
+        raise Fault(f"'{key.name}' has the role {key.role}, which may not sign '{sentences['kind'][:40]}'")
+    if not verify_signature(key.public, b"release-pipeline statement\n" + canonical_json(sentences).encode(), signature):
         raise Fault(f"the signature of '{key.name}' is not valid")
     for name, value in wanted.items():
-        if told[name] != value:
-            raise Fault(f"it is signed for another {name}: '{told[name][:140]}' in place of '{value[:140]}'")
-    return Statement(**told, role=key.role)
+        if sentences[name] != value:
+            raise Fault(f"it is signed for another {name}: '{sentences[name][:140]}' in place of '{value[:140]}'")
+    return Statement(**sentences, role=key.role)
 
 
 # --- Files of a folder or a zip, neither of them trusted ------------------------------------------------------------------------
@@ -666,7 +666,7 @@ def _check_package(report: _Report, tree: _Tree, *, data_may_be_away: bool) -> _
     for name in tombstones:
         with report.about(f"{at}{name}.json"):
             wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
-            _tell_tombstone(report, f"{at}{name}.json", _verify_statement(tree.json(f"{name}.json"), keys, **wanted))
+            _report_tombstone(report, f"{at}{name}.json", _verify_statement(tree.json(f"{name}.json"), keys, **wanted))
             found.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
@@ -675,7 +675,7 @@ def _check_package(report: _Report, tree: _Tree, *, data_may_be_away: bool) -> _
     return found
 
 
-def _tell_tombstone(report: _Report, where: str, signed: Statement) -> None:
+def _report_tombstone(report: _Report, where: str, signed: Statement) -> None:
     """A retraction fails whatever else is right; that something newer is there is for a person to weigh."""
     level, word = ("FAIL", "retracted") if signed.kind == "retract" else ("note", "superseded")
     report(level, f"{where}: {word.upper()}: release {signed.subject} was {word} at {signed.at} by {signed.name}: {signed.why}")
@@ -701,11 +701,11 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
     events: list[Event] = []
     for number, line in enumerate(lines, start=1):
         try:
-            told = read_json(line)
-            body, digest = _get(told, "body", str), _get(told, "hash", str)
+            sentences = read_json(line)
+            body, digest = _get(sentences, "body", str), _get(sentences, "hash", str)
             content = read_json(body)
             kind, previous, named = _get(content, "kind", str), _get(content, "previous", str), content.get("release")
-            if _sha256(body) != digest or len(told) != 2 or canonical_json(content) != body:
+            if _sha256(body) != digest or len(sentences) != 2 or canonical_json(content) != body:
                 raise Fault("its hash is not that of its body")
             if previous != (events[-1].hash if events else "") or _get(content, "number", int) != number:
                 raise Fault("it does not follow the one before it")
@@ -808,8 +808,8 @@ def _check_dossier(report: _Report, tree: _Tree) -> _Package:
     package = _check_package(report, tree.under("package"), data_may_be_away=True)
     keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, POPULATIONS, "candidate/SHA256SUMS"}
     with report.about(DOSSIER):
-        told = tree.json(DOSSIER)
-        if (_get(told, "release", str), _get(told, "officer", str)) != (package.release, keys and _officer(keys)):
+        sentences = tree.json(DOSSIER)
+        if (_get(sentences, "release", str), _get(sentences, "officer", str)) != (package.release, keys and _officer(keys)):
             raise Fault("it names another release or officer than the package and the list of trusted keys")
     candidate = _check_candidate(report, tree.under("candidate"), package)
     history = None
@@ -894,8 +894,8 @@ def _check_charge(report: _Report, history: _History, package: _Package, find_ca
         raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
     number, content = charges[0].number, charges[0].content
     digest, population = _get(content, "policy_hash", _HEX), _get(content, "population", str)
-    told, policy = history.policies.get(digest, (0, {}))
-    if not 0 < told < number or (policy["policy"], policy["population"]) != (package.release.split("/")[0], population):
+    sentences, policy = history.policies.get(digest, (0, {}))
+    if not 0 < sentences < number or (policy["policy"], policy["population"]) != (package.release.split("/")[0], population):
         raise Fault(f"no event before the charge (event {number}) tells its policy, or it is another release's or population's")
     with report.about(f"{EVENTS}, policy {policy['policy']}"):
         approved, hash = history.last("policy", policy["policy"], before=number)
@@ -924,8 +924,8 @@ def _is_declared(cap: Any, charge: Mapping[str, Any]) -> bool:
 
 def _check_cap(report: _Report, history: _History, charge: Event, population: str) -> None:
     """The sum, in integers, of what the population was charged up to here, beside what is noted of it."""
-    told, unit = charge.content, _get(charge.content, "unit", str)
-    most, spent = _amount(told.get("cap")), _amount(told.get("spent"))
+    sentences, unit = charge.content, _get(charge.content, "unit", str)
+    most, spent = _amount(sentences.get("cap")), _amount(sentences.get("spent"))
     loss = re.fullmatch(r"(releases)|epsilon, (DP|iDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
@@ -938,7 +938,7 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
         costs = [_get(each, f"{loss[2].lower()}_{loss[3]}", int) for each in losses]
     if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
-    words = f"{told['spent']} of {told['cap']} ({unit})"
+    words = f"{sentences['spent']} of {sentences['cap']} ({unit})"
     report("ok", f"{EVENTS}: {len(mine)} charges to {population} add up to {words} with that of event {charge.number}")
 
 
@@ -953,8 +953,8 @@ def _amount(words: Any) -> int:
 def _check_approvals(report: _Report, history: _History, package: _Package, candidate: str, policy: Any) -> None:
     release, head = package.release, package.head[0]
     for kind in ("candidate", "publishing"):
-        told = [event.content.get("candidate_hash") for event in history.of(kind, release) if event.number <= head]
-        if told[-1:] != [candidate] and (told or kind == "candidate"):
+        sentences = [event.content.get("candidate_hash") for event in history.of(kind, release) if event.number <= head]
+        if sentences[-1:] != [candidate] and (sentences or kind == "candidate"):
             raise Fault(f"the last event of the kind '{kind}' before it was published is about another candidate, or missing")
     if policy is None:
         raise Fault("how many reviewers must approve it cannot be told")
@@ -1010,18 +1010,18 @@ def _check_publication(report: _Report, history: _History, package: _Package) ->
     for kind in TOMBSTONES.values():
         events = history.find(kind, package.release, package.hash)
         for at, signed in events.items():
-            _tell_tombstone(report, f"{EVENTS}: event {at}", signed)
+            _report_tombstone(report, f"{EVENTS}: event {at}", signed)
         if kind in package.tombstones and not events:
             raise Fault(f"a tombstone ({kind}) is in the package and no event tells of it: events at the end are missing")
 
 
 def _check_policy_files(report: _Report, history: _History, tree: _Tree) -> set[str]:
     """The files of policies, each with the text that an event tells; all that any event tells are there."""
-    told = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
+    sentences = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
     there = {name for name in tree.sizes if name.startswith("policies/") and name.endswith(".json")}
-    for name in sorted(there | set(told)):
+    for name in sorted(there | set(sentences)):
         with report.about(name):
-            if name not in told or tree.digest(name) != told[name]:
+            if name not in sentences or tree.digest(name) != sentences[name]:
                 raise Fault("it is not a policy that an event tells under this name")
     return there
 
@@ -1101,7 +1101,7 @@ def main(arguments: list[str] | None = None) -> int:
     except WrongUsage as error:
         lines, code, where = [_printable(error.what)], 2, sys.stderr
         if wanted.json:
-            print(json.dumps(_tell_usage(lines[0]), indent=2), flush=True)
+            print(json.dumps(_report_usage(lines[0]), indent=2), flush=True)
     else:
         lines, code, where = [*map(str, found.findings), found.verdict], int(found.failed > 0), sys.stdout
         if wanted.json:
@@ -1114,7 +1114,7 @@ def main(arguments: list[str] | None = None) -> int:
     return code
 
 
-def _tell_usage(what: str) -> dict[str, Any]:
+def _report_usage(what: str) -> dict[str, Any]:
     """What cannot be checked, as a script reads it, release-pipeline/error/1."""
     error = {"code": "wrong-usage", "what": what, "where": "", "remedy": "", "details": []}
     return {"format": "release-pipeline/error/1", "command": "verify", "exit_code": 2, "error": error}

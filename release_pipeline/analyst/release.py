@@ -25,7 +25,7 @@ from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
 from release_pipeline.privacy.grid import IntArray, as_numbers
 from release_pipeline.privacy.methods import add_noise, mask_column
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
-from release_pipeline.privacy.vectors import Alike, compute_vectors, quantise_columns
+from release_pipeline.privacy.vectors import MdavSpec, compute_vectors, quantise_columns
 from release_pipeline.sentences import ANALYST
 
 CARD, DATA = "privacy-card.json", "data.csv"
@@ -141,10 +141,10 @@ def _check_standing(home: Path) -> None:
         if not signed.exists() and not words.exists():
             return
         statement = json.loads(signed.read_text(encoding="utf-8"))["statement"]
-        told = re.match(r"\d{4}-\d\d-\d\d", statement["at"])
+        content = re.match(r"\d{4}-\d\d-\d\d", statement["at"])
     except (OSError, ValueError, KeyError, TypeError, IndexError):
-        told = None
-    when = f" on {told[0]}" if told else ""
+        content = None
+    when = f" on {content[0]}" if content else ""
     raise WrongUsage(
         f"this release was retracted{when}.", where=str(home), remedy=f"See {words.name}. Do not use copies of its data."
     )
@@ -244,7 +244,7 @@ def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray
     if facts.spec.family == "mdav":
         grids = [grid for name in facts.masked if (grid := facts.columns[name].grid) is not None]
         units = quantise_columns([columns[name] for name in facts.masked], grids)
-        made = compute_vectors(units, grids=grids, spec=Alike(facts.k or 2), secret=secret, context=("simulated release",))
+        made = compute_vectors(units, grids=grids, spec=MdavSpec(facts.k or 2), secret=secret, context=("simulated release",))
         _refuse_unmoved(", ".join(facts.masked), units, made[0].cluster, made[0].scale)
         return {
             name: add_noise(part, secret=secret, context=("simulated release", name))[part.cluster]

@@ -1,6 +1,6 @@
 """The real stages, run many times on one table: from records to what a reader of the release would have in hand.
 
-Clusters, statistics and scales are made by the policy's own way, then noise, shuffle and suppression, as in a release. Individual
+Clusters, statistics and scales are made by the policy's own strategy, then noise, shuffle and suppression, as in a release. Individual
 differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of the first;
 everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide outcomes.
 """
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
-from release_pipeline.stages.ways import RECORD, Series, find_way
+from release_pipeline.stages.strategies import RECORD, Series, find_strategy
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -117,13 +117,13 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
 
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
     series = Series(secret, 0) if policy.publishes_parts else None
-    done = find_way(policy, series=series).group(_reader(table, {}), secret=secret, context=(), progress=_say_nothing)
+    done = find_strategy(policy, series=series).group(_reader(table, {}), secret=secret, context=(), progress=_say_nothing)
     return dict(done.tables)
 
 
 def _mask(policy: Policy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
-    way, read = find_way(policy), _reader(table, made)
-    return way.suppress(read, way.mask(read, secret=secret, context=(), progress=_say_nothing)).table
+    strategy, read = find_strategy(policy), _reader(table, made)
+    return strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=_say_nothing)).table
 
 
 def _fix_scales(actual: Tables, neighbour: Tables) -> Tables:

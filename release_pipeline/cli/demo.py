@@ -24,10 +24,10 @@ def add_commands(commands: Any) -> None:
     )
     demo.add_argument("--folder", type=Path, default=Path("demo"), help="where the demo's site is (default: demo)")
     demo.add_argument("--fresh", action="store_true", help="start over instead of serving what is there")
-    demo.set_defaults(run=_demo, stopped=_tell_demo)
+    demo.set_defaults(run=_demo, stopped=_describe_demo)
 
 
-def _tell_demo(options: argparse.Namespace) -> str:
+def _describe_demo(options: argparse.Namespace) -> str:
     if not options.folder.exists():
         return "nothing was made"
     return f"what was made is kept in {options.folder}: the same command, without --fresh, goes on from there"
@@ -38,8 +38,8 @@ def _demo(options: argparse.Namespace) -> int:
     from release_pipeline.flow.demo import POLICY, build_demo_site, review_demo_wave, trust_demo_people
     from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.publication.verification import verify
-    from release_pipeline.flow.states import list_standings
-    from release_pipeline.flow.telling.overview import describe_candidates, list_releases
+    from release_pipeline.flow.states import list_statuses
+    from release_pipeline.flow.status.overview import describe_candidates, list_releases
 
     progress = Progress()
     site = build_demo_site(options.folder, fresh=options.fresh)
@@ -55,7 +55,7 @@ def _demo(options: argparse.Namespace) -> int:
     check_policies(site)
     progress(f"{POLICY}/1: two reviewers approve, the service publishes, a stranger verifies")
     first = find_release(site, f"{POLICY}/1/r1")
-    if list_standings(site)[first].state in ("candidate", "approved"):
+    if list_statuses(site)[first].state in ("candidate", "approved"):
         review_demo_wave(site, first, keys)
     run_publication(site, POLICY, "1")
     package = site.package(str(first))

@@ -39,14 +39,14 @@ class FailureDocument:
 
 def view_error(error: ReleasePipelineError) -> ErrorView:
     """An error of ours for a script."""
-    told = error.cause or error
-    return ErrorView(told.code, told.what, told.where, told.remedy, told.details)
+    content = error.cause or error
+    return ErrorView(content.code, content.what, content.where, content.remedy, content.details)
 
 
 def fail(options: argparse.Namespace, exit_code: int, error: ErrorView) -> int:
     """The exit code, once a script was told, if one asks."""
     if getattr(options, "json", False):
-        _tell(FailureDocument(options.command, exit_code, error))
+        _report(FailureDocument(options.command, exit_code, error))
     return exit_code
 
 
@@ -65,11 +65,11 @@ class Parser(argparse.ArgumentParser):
         if JSON in self._given:
             command = self.prog.partition(" ")[2] or next((word for word in self._given if not word.startswith("-")), None)
             view = ErrorView(WrongUsage.code, f"{message}.", remedy=f"'{self.prog} --help' says what there is.")
-            _tell(FailureDocument(command, WrongUsage.exit_code, view))
+            _report(FailureDocument(command, WrongUsage.exit_code, view))
         super().error(message)
 
 
-def _tell(document: FailureDocument) -> None:
+def _report(document: FailureDocument) -> None:
     from release_pipeline.policy.documents import to_json
 
     with suppress(OSError):  # nobody may be there to read it

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of, read_release_of
-from release_pipeline.cli.stopping import AGAIN, tell_release
+from release_pipeline.cli.stopping import AGAIN, describe_release
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
 
@@ -47,14 +47,14 @@ def add_commands(commands: Any) -> None:
     approve.add_argument("--why", default="", help="a remark, signed with it")
     add_key(approve, "your key")
     add_home(approve)
-    approve.set_defaults(run=_approve, stopped=_tell_approval)
+    approve.set_defaults(run=_approve, stopped=_describe_approval)
 
     reject = commands.add_parser("reject", help="reject a candidate, with the reason")
     reject.add_argument("target", metavar="RELEASE")
     reject.add_argument("--why", required=True, help="the reason, signed with it")
     add_key(reject, "your key")
     add_home(reject)
-    reject.set_defaults(run=_reject, stopped=tell_release)
+    reject.set_defaults(run=_reject, stopped=describe_release)
 
     publish = commands.add_parser(
         "publish",
@@ -64,7 +64,7 @@ def add_commands(commands: Any) -> None:
     publish.add_argument("target", metavar="RELEASE")
     add_key(publish, "the key of the service, or of the officer")
     add_home(publish)
-    publish.set_defaults(run=_publish, stopped=tell_release)
+    publish.set_defaults(run=_publish, stopped=describe_release)
 
     retract = commands.add_parser(
         "retract",
@@ -74,7 +74,7 @@ def add_commands(commands: Any) -> None:
     retract.add_argument("--why", required=True, help="the reason, signed with it, and published")
     add_key(retract, "the officer's key")
     add_home(retract)
-    retract.set_defaults(run=_retract, stopped=tell_release)
+    retract.set_defaults(run=_retract, stopped=describe_release)
 
     supersede = commands.add_parser(
         "supersede", help="refer the readers of a published release to a later revision of it, for good"
@@ -84,11 +84,11 @@ def add_commands(commands: Any) -> None:
     supersede.add_argument("--why", default="", help="a remark, signed with it, and published")
     add_key(supersede, "the officer's key")
     add_home(supersede)
-    supersede.set_defaults(run=_supersede, stopped=tell_release)
+    supersede.set_defaults(run=_supersede, stopped=describe_release)
 
 
-def _tell_approval(options: argparse.Namespace) -> str:
-    return AGAIN if Path(options.target).suffix == ".yaml" else tell_release(options)
+def _describe_approval(options: argparse.Namespace) -> str:
+    return AGAIN if Path(options.target).suffix == ".yaml" else describe_release(options)
 
 
 def _key_new(options: argparse.Namespace) -> int:
@@ -130,14 +130,16 @@ def _approve(options: argparse.Namespace) -> int:
     if target.suffix == ".yaml":
         file = find_approvable(site, target)
         if file == site.populations_file:
-            given = approve_populations(site, key=read_key_of(options))
+            decision = approve_populations(site, key=read_key_of(options))
         else:
-            given = approve_policy(site, file.stem, key=read_key_of(options))
-        print(f"{file}: approved by {given.name} (hash {given.digest[:12]})")
+            decision = approve_policy(site, file.stem, key=read_key_of(options))
+        print(f"{file}: approved by {decision.name} (hash {decision.digest[:12]})")
         return 0
-    given = approve_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
-    told = "approved" if given.new else "was approved before"
-    print(f"{given.subject}: {told} by {given.name}, {given.count} of {given.needed} (hash {given.digest[:12]})")
+    decision = approve_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
+    content = "approved" if decision.new else "was approved before"
+    print(
+        f"{decision.subject}: {content} by {decision.name}, {decision.count} of {decision.needed} (hash {decision.digest[:12]})"
+    )
     return 0
 
 
@@ -145,8 +147,8 @@ def _reject(options: argparse.Namespace) -> int:
     from release_pipeline.flow.trust.approvals import reject_candidate
 
     site, release = read_release_of(options)
-    given = reject_candidate(site, release, key=read_key_of(options), why=options.why)
-    print(f"{given.subject}: rejected by {given.name}")
+    decision = reject_candidate(site, release, key=read_key_of(options), why=options.why)
+    print(f"{decision.subject}: rejected by {decision.name}")
     return 0
 
 
@@ -157,13 +159,13 @@ def _publish(options: argparse.Namespace) -> int:
     site, release = read_release_of(options)
     folder = publish(site, release, key=read_key_of(options))
     print(f"{folder}\npackage {hash_of(folder)}")
-    with _telling_dagster() as launch:
+    with _reporting_to_dagster() as launch:
         launch.record_published(site, release)
     return 0
 
 
 @contextmanager
-def _telling_dagster() -> Iterator[Any]:
+def _reporting_to_dagster() -> Iterator[Any]:
     """What is done is done: when Dagster's own records cannot be written, that is said and no more."""
     from release_pipeline.dagster_app import launch
 
@@ -179,7 +181,7 @@ def _retract(options: argparse.Namespace) -> int:
     site, release = read_release_of(options)
     folder = retract(site, release, key=read_key_of(options), why=options.why)
     print(f"{folder}: retracted; its data are gone, and RETRACTED.md says why, as it was signed first")
-    with _telling_dagster() as launch:
+    with _reporting_to_dagster() as launch:
         launch.record_withdrawn(site, release, f"{release} was retracted: {options.why}")
     return 0
 
@@ -192,6 +194,6 @@ def _supersede(options: argparse.Namespace) -> int:
     new = find_release(site, options.by)
     folder = supersede(site, old, new, key=read_key_of(options), why=options.why)
     print(f"{folder}: superseded by {new}; SUPERSEDED.md says so")
-    with _telling_dagster() as launch:
+    with _reporting_to_dagster() as launch:
         launch.record_withdrawn(site, old, f"{old} was superseded by {new}.")
     return 0

@@ -74,7 +74,7 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.telling.check import check_policy, describe_check, view_check, view_refusal
+    from release_pipeline.flow.status.check import check_policy, describe_check, view_check, view_refusal
     from release_pipeline.policy.documents import to_json
 
     try:

@@ -14,8 +14,8 @@ from release_pipeline import __version__
 from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
 from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
-from release_pipeline.cli.stopping import note_outputs, say_stopped
-from release_pipeline.errors import ReleasePipelineError, own_frame, read_room
+from release_pipeline.cli.stopping import list_outputs, say_stopped
+from release_pipeline.errors import ReleasePipelineError, own_frame, read_out_of_space
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,15 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not hasattr(options, "run"):
             parser.print_help()
             return 2
-        before = note_outputs(options)
+        before = list_outputs(options)
         return options.run(options)
     except BaseException as error:
         if heard or isinstance(error, KeyboardInterrupt):  # a library may have made something else of it
             return say_stopped(options, before)
-        return _tell(error, options)
+        return _report(error, options)
 
 
-def _tell(error: BaseException, options: argparse.Namespace) -> int:
+def _report(error: BaseException, options: argparse.Namespace) -> int:
     """Print what went wrong; gives the exit code."""
     try:
         raise error
@@ -46,7 +46,7 @@ def _tell(error: BaseException, options: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        if (room := read_room(error)) is not None:
+        if (room := read_out_of_space(error)) is not None:
             _print_error(room)
             return fail(options, room.exit_code, view_error(room))
         if isinstance(error, OSError):

@@ -61,7 +61,7 @@ def add_commands(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import last_revision, open_release, revise_release
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.telling.run import describe_run, is_drawn, tell_run
+    from release_pipeline.flow.status.run import describe_run, is_drawn, tell_run
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
@@ -92,19 +92,19 @@ def _run(options: argparse.Namespace) -> int:
 
 def _status(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.telling.overview import describe_status, tell_status
+    from release_pipeline.flow.status.overview import describe_status, view_status
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
     if options.overwrite and options.html is None:
         raise WrongUsage("--overwrite is about the file of --html, and none is named.", remedy="Add --html FILE.html.")
     if options.html is not None:
-        from release_pipeline.flow.telling.status_page import write_status
+        from release_pipeline.flow.status.page import write_status
 
         matters = write_status(site, options.html, overwrite=options.overwrite)
         print(f"{options.html}: needs attention: {matters}")
     elif options.json:
-        print_json(to_json(tell_status(site)))
+        print_json(to_json(view_status(site)))
     else:
         print("\n".join(describe_status(site)))
     return 0
@@ -112,13 +112,13 @@ def _status(options: argparse.Namespace) -> int:
 
 def _ledger(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.telling.ledger import describe_exposure, describe_ledger, read_ledgers, tell_ledgers
+    from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers, view_ledgers
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
     ledgers = read_ledgers(site, options.population)
     if options.json:
-        print_json(to_json(tell_ledgers(site, ledgers, exposure=options.exposure)))
+        print_json(to_json(view_ledgers(site, ledgers, exposure=options.exposure)))
         return 0
     for ledger in ledgers:
         print("\n".join(describe_ledger(ledger)))

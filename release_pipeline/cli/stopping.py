@@ -22,7 +22,7 @@ _OUTPUTS = ("output", "evidence", "html")
 Written: TypeAlias = Mapping[Path, object]
 
 
-def note_outputs(options: argparse.Namespace) -> Written:
+def list_outputs(options: argparse.Namespace) -> Written:
     """The files that a command is to write, as they are before it. Each takes the place of what was there, whole."""
     files = [file for name in _OUTPUTS if isinstance(file := getattr(options, name, None), Path)]
     return {file: _identify(file) for file in files}
@@ -43,7 +43,7 @@ def say_stopped(options: argparse.Namespace, before: Written) -> int:
 def tell_run(options: argparse.Namespace) -> str:
     """How far the release of `run` is."""
     from release_pipeline.flow.opening import last_revision
-    from release_pipeline.flow.telling.stopped import describe_run
+    from release_pipeline.flow.status.stopped import describe_run
 
     site = _site_of(options)
     release = last_revision(site, options.policy, options.release)
@@ -55,9 +55,9 @@ def tell_run(options: argparse.Namespace) -> str:
     return f"{words}. It was opened as a revision: another --revise would open one more"
 
 
-def tell_release(options: argparse.Namespace) -> str:
+def describe_release(options: argparse.Namespace) -> str:
     """What has become of the release that people sign."""
-    from release_pipeline.flow.telling.stopped import describe_people
+    from release_pipeline.flow.status.stopped import describe_people
 
     return describe_people(*_release_of(options))
 

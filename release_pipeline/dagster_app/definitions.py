@@ -13,7 +13,7 @@ import dagster as dg
 from release_pipeline.dagster_app.operations import build_arrival, build_prune, build_timetable, build_watch
 from release_pipeline.dagster_app.policies import GROUP, build_policy_asset
 from release_pipeline.dagster_app.publication import build_publication
-from release_pipeline.dagster_app.records import tell_in_words
+from release_pipeline.dagster_app.records import report_in_words
 from release_pipeline.dagster_app.releases import build_release_assets
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.flow.site import HOME, Site
@@ -59,6 +59,6 @@ os.environ["DAGSTER_REDACT_USER_CODE_ERRORS"] = "1"
 _redacted = logging.getLogger("dagster.redacted_errors")
 _redacted.addHandler(logging.NullHandler())
 _redacted.propagate = False
-tell_in_words()
+report_in_words()
 
 defs = build_defs(Path(os.environ.get(HOME) or "."))

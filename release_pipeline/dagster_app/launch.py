@@ -22,7 +22,7 @@ from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import PUBLIC, write_bytes
 from release_pipeline.flow.site import HOME, Site
-from release_pipeline.flow.timetable import note_policies
+from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.store.registry import ReleaseId
@@ -107,7 +107,7 @@ def open_ui(site: Site, *, port: int, read_only: bool) -> int:
     print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
     prepare(site)
     check_environment(site)
-    note_policies(site)
+    record_policies(site)
     program = (
         [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
         if read_only

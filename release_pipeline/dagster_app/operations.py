@@ -12,10 +12,10 @@ from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
-from release_pipeline.flow.opening import list_noted_runs, open_release
+from release_pipeline.flow.opening import list_recorded_runs, open_release
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.timetable import TIMETABLE, HasRun, Tick, arrival, describe_late, note_policies, tick
+from release_pipeline.flow.timetable import TIMETABLE, HasRun, Tick, arrival, describe_late, record_policies, tick
 from release_pipeline.policy import Policy
 
 RELEASE, OPENED = "release-pipeline/release", "release-pipeline/opened"
@@ -75,7 +75,7 @@ def build_arrival(policy: Policy) -> dg.SensorDefinition:
 
 
 @dg.failure_hook(required_resource_keys={"site"})
-def note_failure(context: dg.HookContext) -> None:
+def record_failure(context: dg.HookContext) -> None:
     """Leave an event in the registry when a step fails. Never raises: that would hide the failure itself."""
     try:
         run = context.instance.get_run_by_id(context.run_id)
@@ -83,7 +83,7 @@ def note_failure(context: dg.HookContext) -> None:
         words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
         if run is not None:
             blocked = isinstance(failed, Refused)
-            _note_failed(context.resources.site.open(), run, f"{context.step_key}: {words}", told_elsewhere=blocked)
+            _record_failed(context.resources.site.open(), run, f"{context.step_key}: {words}", told_elsewhere=blocked)
     except Exception as error:
         context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
 
@@ -102,19 +102,19 @@ def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
         freed = free_dead_runs(instance)
         jobs = {job_name(policy.policy) for policy in policies}
         try:
-            note_policies(here)
+            record_policies(here)
             ended = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
-            noted = list_noted_runs(here)
+            noted = list_recorded_runs(here)
             for run in (run for run in ended if run.run_id not in noted):
                 overtaken = _ended_well_since(instance, run)
-                _note_failed(here, run, "the run was cancelled, killed, or broke off.", told_elsewhere=overtaken)
+                _record_failed(here, run, "the run was cancelled, killed, or broke off.", told_elsewhere=overtaken)
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
         except ReleasePipelineError as error:
             return dg.SkipReason(str(error))
-        told = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
-        events = [] if told == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
+        content = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
+        events = [] if content == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
         words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
-        return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=told, asset_events=events)
+        return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=content, asset_events=events)
 
     return watch
 
@@ -193,13 +193,13 @@ def _ended_well_since(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     return last is not None and last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
 
 
-def _note_failed(site: Site, run: dg.DagsterRun, words: str, *, told_elsewhere: bool) -> None:
+def _record_failed(site: Site, run: dg.DagsterRun, words: str, *, told_elsewhere: bool) -> None:
     partition = run.tags.get("dagster/partition")
     policy = next((known for known in site.read_policies()[0] if job_name(known.policy) == run.job_name), None)
     if policy is None or partition is None:
         return
     try:
-        open_release(site, policy.policy, partition).note_failed(words, run=run.run_id, told_elsewhere=told_elsewhere)
+        open_release(site, policy.policy, partition).record_failed(words, run=run.run_id, told_elsewhere=told_elsewhere)
     except StoreBusy:
         raise
     except ReleasePipelineError:

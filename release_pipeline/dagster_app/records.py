@@ -20,13 +20,13 @@ _NO_MEMORY = "out of memory"
 _HARDLY_ANYTHING = 1 << 20  # bytes: less than a database takes to grow
 
 
-def tell_in_words() -> None:
+def report_in_words() -> None:
     """From now on every engine of this process tells it so; done once."""
-    if not event.contains(Engine, "handle_error", _tell):
-        event.listen(Engine, "handle_error", _tell)
+    if not event.contains(Engine, "handle_error", _report):
+        event.listen(Engine, "handle_error", _report)
 
 
-def _tell(context: ExceptionContext) -> None:
+def _report(context: ExceptionContext) -> None:
     place = context.engine.url.database if context.engine is not None else None
     text = str(context.original_exception)
     if place and (_FULL in text or (_FAILED in text and _is_full(place))):

@@ -9,12 +9,12 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
-from release_pipeline.dagster_app.operations import ON_TIME, Refused, note_failure, on_time_check
+from release_pipeline.dagster_app.operations import ON_TIME, Refused, on_time_check, record_failure
 from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import parts_of, process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
-from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_room
+from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_out_of_space
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import Check, ReleaseFlow, StageResult
 from release_pipeline.policy import Policy
@@ -109,9 +109,9 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
             counts = [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
-            told = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
+            content = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
             words = f"The data do not meet the policy: {' '.join(result.refusal)}"
-            raise Refused(words, metadata=parts_of(told), allow_retries=False)
+            raise Refused(words, metadata=parts_of(content), allow_retries=False)
         for words in result.words:
             say(f"warning: {words}")
         yield dg.AssetCheckResult(
@@ -193,7 +193,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
     ]
     job = dg.define_asset_job(
         job_name(policy.policy),
-        hooks={note_failure},
+        hooks={record_failure},
         selection=dg.AssetSelection.assets(*[key(stage) for stage in ZONES]),
         description=f"One release of {policy.policy}, from its source to the candidate.",
     )
@@ -206,7 +206,7 @@ def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: P
     context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
-        with flow.noting_refusals():
+        with flow.recording_refusals():
             yield flow
 
 
@@ -258,6 +258,6 @@ def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
     except dg.Failure:
         raise
     except Exception as error:
-        if (room := read_room(error, where)) is not None:
+        if (room := read_out_of_space(error, where)) is not None:
             raise dg.Failure(str(room), allow_retries=False) from None
         raise dg.Failure(f"Internal error: {type(error).__name__}. Please report it.", allow_retries=False) from None

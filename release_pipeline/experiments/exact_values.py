@@ -79,18 +79,18 @@ def measure(consistency: str, *, secrets: int = SECRETS) -> Found:
     """Every guess on every wave of the demo, with the method, k and epsilon of its policy."""
     policy = load_policy(find_demo_policy())
     guesses = {name: Guess() for name in GUESSES}
-    clusters = exact = kept = on_grid = told = 0
+    clusters = exact = kept = on_grid = content = 0
     for wave in policy.release_names:
         for name, part in _statistics_of(policy, wave, consistency).items():
             for number in range(secrets):
                 free = _release(part, name, number, clamp=False)
                 lies = np.abs(free - np.rint(free)) < ON_GRID
-                on_grid, told = on_grid + int(lies.sum()), told + int((lies & (part.scale == 0)).sum())
+                on_grid, content = on_grid + int(lies.sum()), content + int((lies & (part.scale == 0)).sum())
                 released = np.rint(_release(part, name, number)).astype(np.int64)
                 still = (part.scale == 0) & (released * part.size == part.statistic)
                 clusters, exact, kept = clusters + len(released), exact + int((part.scale == 0).sum()), kept + int(still.sum())
                 _judge(guesses, part, released, still, _count_records(wave, name), k=policy.protect.k or 1)
-    return Found(consistency, exact / clusters, 1 - kept / exact, told / on_grid, guesses)
+    return Found(consistency, exact / clusters, 1 - kept / exact, content / on_grid, guesses)
 
 
 def choose_values(values: Ints, rows: Ints, *, k: int, width: int, zero: int) -> dict[str, Chosen]:

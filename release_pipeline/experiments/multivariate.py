@@ -48,7 +48,7 @@ from release_pipeline.privacy.vectors import (
     VectorScope,
     compute_vectors,
 )
-from release_pipeline.stages.ways import RECORD, find_way
+from release_pipeline.stages.strategies import RECORD, find_strategy
 
 TABLES = ("census", "wine")
 KS = (20, 50, 100, 200, 400)
@@ -129,7 +129,7 @@ class Noisy:
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class PartitionedPoint:
     """What a method costs in so many random parts, mean over columns; without `epsilon` what its clusters cost without noise.
     Median over secrets."""
 
@@ -145,7 +145,7 @@ class Experiment:
 
     alone: tuple[Alone, ...]
     noisy: tuple[Noisy, ...]
-    parted: tuple[Parted, ...]
+    partitioned: tuple[PartitionedPoint, ...]
 
     @property
     def markdown(self) -> str:
@@ -155,10 +155,10 @@ class Experiment:
             parts += [f"### {source}, without noise", _alone_table([point for point in self.alone if point.source == source])]
         for source in dict.fromkeys(point.source for point in self.noisy):
             parts += [f"### {source}, with noise", _noisy_table([point for point in self.noisy if point.source == source])]
-        if without := [point for point in self.parted if point.epsilon is None]:
-            parts += ["### Random parts, without noise", _parted_table(without)]
-        if with_noise := [point for point in self.parted if point.epsilon is not None]:
-            parts += ["### Random parts, with noise", _parted_table(with_noise)]
+        if without := [point for point in self.partitioned if point.epsilon is None]:
+            parts += ["### Random parts, without noise", _partitioned_table(without)]
+        if with_noise := [point for point in self.partitioned if point.epsilon is not None]:
+            parts += ["### Random parts, with noise", _partitioned_table(with_noise)]
         return "\n\n".join(parts) + "\n"
 
 
@@ -189,16 +189,18 @@ def run(
                 for order in NOISY_ORDERS
             ]
     made_up = make_up(records)
-    parted: list[Parted] = []
+    partitioned: list[PartitionedPoint] = []
     for clusters in CLUSTERS:
         progress(f"parts, {clusters}, without noise")
-        parted += [measure_parted(made_up, clusters, None, count, secrets=parted_secrets) for count in parts]
+        partitioned += [measure_partitioned(made_up, clusters, None, count, secrets=parted_secrets) for count in parts]
     for method in METHODS:
         progress(f"parts, {method}")
-        parted += [
-            measure_parted(made_up, method, epsilon, count, secrets=parted_secrets) for epsilon in epsilons for count in parts
+        partitioned += [
+            measure_partitioned(made_up, method, epsilon, count, secrets=parted_secrets)
+            for epsilon in epsilons
+            for count in parts
         ]
-    return Experiment(tuple(alone), tuple(noisy), tuple(parted))
+    return Experiment(tuple(alone), tuple(noisy), tuple(partitioned))
 
 
 def measure_alone(source: Source, k: int, clusters: str) -> Alone:
@@ -225,13 +227,15 @@ def measure_noisy(source: Source, k: int, epsilon: str, order: str, claim: str, 
     return Noisy(source.name, k, epsilon, order, claim, mean, median)
 
 
-def measure_parted(source: Source, method: str, epsilon: str | None, parts: int, *, secrets: int = PARTED_SECRETS) -> Parted:
+def measure_partitioned(
+    source: Source, method: str, epsilon: str | None, parts: int, *, secrets: int = PARTED_SECRETS
+) -> PartitionedPoint:
     """A method of `METHODS` on the made-up table in random parts, or clusters of `CLUSTERS` without noise: what the way of its
     policy makes, compared record by record."""
     policy = _policy(CLUSTERS[method] if epsilon is None else f"{METHODS[method]}, epsilon: {epsilon}", parts, len(source.values))
     records = pa.table(dict(zip(MADE_UP, map(pa.array, source.values.T), strict=True)))
     found = [_mask(policy, source, records, _secret(number), noise=epsilon is not None) for number in range(secrets)]
-    return Parted(method, epsilon, parts, float(np.median(found)))
+    return PartitionedPoint(method, epsilon, parts, float(np.median(found)))
 
 
 def _mask(policy: Policy, source: Source, records: pa.Table, secret: bytes, *, noise: bool) -> float:
@@ -241,13 +245,13 @@ def _mask(policy: Policy, source: Source, records: pa.Table, secret: bytes, *, n
         whole = records if table == "records" else made[table]
         return whole if columns is None else whole.select(list(columns))
 
-    way, context = find_way(policy), ("multivariate",)
-    made |= way.group(read, secret=secret, context=context, progress=lambda _: None).tables
+    strategy, context = find_strategy(policy), ("multivariate",)
+    made |= strategy.group(read, secret=secret, context=context, progress=lambda _: None).tables
     if not noise:
         statistics = made["statistics"]
         none: Any = pa.array(np.zeros(statistics.num_rows, dtype=np.int64))
         made["statistics"] = statistics.set_column(statistics.column_names.index("scale"), "scale", none)
-    masked = way.mask(read, secret=secret, context=context, progress=lambda _: None)
+    masked = strategy.mask(read, secret=secret, context=context, progress=lambda _: None)
     released = np.empty_like(source.values)
     released[masked.column(RECORD).to_numpy()] = np.stack([masked.column(name).to_numpy() for name in MADE_UP], axis=1)
     return source.measure(released)[0]
@@ -306,7 +310,7 @@ def _noisy_table(points: Sequence[Noisy]) -> str:
     return _table(["epsilon", "k", *(f"{claim}: {order}" for claim, order in kinds)], rows)
 
 
-def _parted_table(points: Sequence[Parted]) -> str:
+def _partitioned_table(points: Sequence[PartitionedPoint]) -> str:
     counts = list(dict.fromkeys(point.parts for point in points))
     cells = {(point.method, point.epsilon, point.parts): show(point.mean) for point in points}
     rows = [
@@ -341,11 +345,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.page is not None:
         rewrite(options.page.read_text(encoding="utf-8"), "")  # before minutes of measuring, not after
 
-    def tell(words: str) -> None:
+    def report(words: str) -> None:
         print(words, file=sys.stderr, flush=True)
 
     quick: dict[str, Any] = {"ks": (100,), "secrets": 2, "parts": (1, 10), "records": 10_000, "parted_secrets": 1}
-    found = run(options.data, **(quick if options.quick else {}), progress=tell)
+    found = run(options.data, **(quick if options.quick else {}), progress=report)
     print(found.markdown, end="")
     if options.page is not None:
         options.page.write_text(rewrite(options.page.read_text(encoding="utf-8"), found.markdown), encoding="utf-8")

@@ -33,6 +33,14 @@ from release_pipeline import __version__
 from release_pipeline.errors import WrongUsage
 from release_pipeline.experiments import agreement
 from release_pipeline.experiments.measuring import idp24, kdp13, kea18, ours, prs20
+from release_pipeline.experiments.reporting import idp24 as tell_idp24
+from release_pipeline.experiments.reporting import kdp13 as tell_kdp13
+from release_pipeline.experiments.reporting import kea18 as tell_kea18
+from release_pipeline.experiments.reporting import ours as tell_ours
+from release_pipeline.experiments.reporting import prs20 as tell_prs20
+from release_pipeline.experiments.reporting.claims import Chapter
+from release_pipeline.experiments.reporting.columns import explain_columns
+from release_pipeline.experiments.reporting.page import make_page
 from release_pipeline.experiments.runs import (
     Progress,
     Results,
@@ -43,14 +51,6 @@ from release_pipeline.experiments.runs import (
     measure_all,
 )
 from release_pipeline.experiments.tables import REFERENCES, find_data
-from release_pipeline.experiments.telling import idp24 as tell_idp24
-from release_pipeline.experiments.telling import kdp13 as tell_kdp13
-from release_pipeline.experiments.telling import kea18 as tell_kea18
-from release_pipeline.experiments.telling import ours as tell_ours
-from release_pipeline.experiments.telling import prs20 as tell_prs20
-from release_pipeline.experiments.telling.claims import Chapter
-from release_pipeline.experiments.telling.columns import explain_columns
-from release_pipeline.experiments.telling.page import make_page
 
 KEPT, BEGUN = "measured", "run.json"  # what was measured so far, and of what
 SEED, QUICK_SEED = 1, 2  # other noise, so that a quick run says something of the committed figures
@@ -62,7 +62,7 @@ class Experiment:
 
     tables: tuple[str, ...]
     measuring: ModuleType
-    tell: Callable[[Results], Chapter]
+    report: Callable[[Results], Chapter]
 
     def list_settings(self, *, quick: bool) -> list[Setting]:
         """All settings, or the few of a quick run."""
@@ -70,11 +70,11 @@ class Experiment:
 
 
 CATALOGUE = {
-    "idp24": Experiment(("census", "wine"), idp24, tell_idp24.tell),
-    "kdp13": Experiment(("census",), kdp13, tell_kdp13.tell),
-    "prs20": Experiment((), prs20, tell_prs20.tell),
-    "kea18": Experiment(("adult", *kea18.QUASI), kea18, tell_kea18.tell),
-    "ours": Experiment(("census", "wine"), ours, tell_ours.tell),
+    "idp24": Experiment(("census", "wine"), idp24, tell_idp24.report),
+    "kdp13": Experiment(("census",), kdp13, tell_kdp13.report),
+    "prs20": Experiment((), prs20, tell_prs20.report),
+    "kea18": Experiment(("adult", *kea18.QUASI), kea18, tell_kea18.report),
+    "ours": Experiment(("census", "wine"), ours, tell_ours.report),
 }
 
 
@@ -185,7 +185,7 @@ def _run(name: str, experiment: Experiment, folder: Path, options: Options) -> F
         fingerprint=make_fingerprint(options.seed, contents.values()),
         progress=lambda words: options.progress(f"{name}: {words}"),
     )
-    chapter = experiment.tell(results)
+    chapter = experiment.report(results)
     files = [*_write_tables(name, results, folder / name), *_draw(chapter, folder / name)]
     manifest = {
         "settings": len(settings),

@@ -156,7 +156,7 @@ def measure_all(
         todo = [setting for setting in settings if (setting.key, setting.runs) not in found]
         if len(todo) < len(settings):
             progress(f"{len(settings) - len(todo):,} of {len(settings):,} settings were measured before")
-        told = time.monotonic()
+        content = time.monotonic()
         with kept.open("a", encoding="utf-8") as file:
             if kept.stat().st_size and not kept.read_bytes().endswith(b"\n"):
                 file.write("\n")  # of a line that was cut off
@@ -165,8 +165,8 @@ def measure_all(
                 line = {"fingerprint": fingerprint, "setting": setting.key, "runs": setting.runs, "rows": rows}
                 file.write(json.dumps(line) + "\n")
                 file.flush()
-                if time.monotonic() > told + TELL_EVERY or number == len(todo):
-                    told = time.monotonic()
+                if time.monotonic() > content + TELL_EVERY or number == len(todo):
+                    content = time.monotonic()
                     progress(f"{number:,} of {len(todo):,}: {setting.key}")
     return Results(Measured(setting, found[setting.key, setting.runs]) for setting in settings)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from release_pipeline.store.vault import ReleaseRoom
+from release_pipeline.store.vault import ReleaseWorkspace
 
 
 def fingerprint(values: pa.ChunkedArray) -> str:
@@ -27,6 +27,6 @@ def fingerprint(values: pa.ChunkedArray) -> str:
     return digest.hexdigest()
 
 
-def content_of(room: ReleaseRoom, table: str) -> Mapping[str, str]:
+def content_of(workspace: ReleaseWorkspace, table: str) -> Mapping[str, str]:
     """The hash of each column of a table in the vault."""
-    return room.content(table, fingerprint)
+    return workspace.content(table, fingerprint)

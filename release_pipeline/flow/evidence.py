@@ -23,20 +23,20 @@ Shares: TypeAlias = tuple[float | None, ...]
 Read = TypeVar("Read")
 
 
-def _share(told: Any) -> Any:
+def _share(content: Any) -> Any:
     """A share with its interval; an earlier version measured one figure otherwise, which is no share."""
-    return told if isinstance(told, Mapping | ShareView) else None
+    return content if isinstance(content, Mapping | ShareView) else None
 
 
-def _spread(told: Any) -> Any:
-    if not isinstance(told, Mapping):
-        return told
-    mean, deviation, *quantiles = (math.nan if value is None else value for value in _numbers(told))
+def _spread(content: Any) -> Any:
+    if not isinstance(content, Mapping):
+        return content
+    mean, deviation, *quantiles = (math.nan if value is None else value for value in _numbers(content))
     return SpreadView(mean, deviation, tuple(quantiles))
 
 
-def _numbers(told: Mapping[str, Any]) -> tuple[float | None, ...]:
-    return (told["mean"], told["deviation"], *told["quantiles"])
+def _numbers(content: Mapping[str, Any]) -> tuple[float | None, ...]:
+    return (content["mean"], content["deviation"], *content["quantiles"])
 
 
 Share: TypeAlias = Annotated[ShareView | None, BeforeValidator(_share)]

@@ -20,8 +20,8 @@ from release_pipeline.store.ledger import Charge
 EPSILONS = ("epsilon", "series_epsilon")
 
 
-def _nano(told: Any) -> Any:
-    return None if told is None else round(Decimal(str(told)) * NANO)
+def _nano(content: Any) -> Any:
+    return None if content is None else round(Decimal(str(content)) * NANO)
 
 
 Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
@@ -57,22 +57,22 @@ class PublicFacts:
 
     def to_json(self) -> dict[str, Any]:
         """As evidence and Dagster have them."""
-        told = {name: fact for name, fact in asdict(self).items() if name not in _ADDED or fact}
-        return told | {name: None if told[name] is None else told[name] / NANO for name in EPSILONS}
+        content = {name: fact for name, fact in asdict(self).items() if name not in _ADDED or fact}
+        return content | {name: None if content[name] is None else content[name] / NANO for name in EPSILONS}
 
 
 _ADDED = ("parts", "part", "levels", "classes", "values")  # by some methods; left out where they say nothing
 
 
-def read_facts(told: Mapping[str, Any], *, where: str) -> PublicFacts:
+def read_facts(content: Mapping[str, Any], *, where: str) -> PublicFacts:
     """The facts as evidence or the registry has them."""
-    return read_as(PublicFacts, told, where=where)
+    return read_as(PublicFacts, content, where=where)
 
 
 def note_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
     """The facts of a candidate's evidence as the registry notes them, where no float can stand, with the candidate's hash."""
-    told = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
-    return {**told, "candidate_hash": digest}
+    content = {name: f"{fact:.12g}" if isinstance(fact, float) else fact for name, fact in facts.items()}
+    return {**content, "candidate_hash": digest}
 
 
 def claimed_nano(policy: Policy, charge: Charge | None) -> int | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_room
+from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_out_of_space
 from release_pipeline.store.folders import sync
 
 PRIVATE, PUBLIC = 0o600, 0o644
@@ -79,7 +79,7 @@ def appearing(path: Path) -> Iterator[Path]:
         sync(partial)
         partial.replace(path)
     except OSError as error:
-        room = read_room(OSError(error.errno, error.strerror), str(path))
-        raise room or ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None
+        full = read_out_of_space(OSError(error.errno, error.strerror), str(path))
+        raise full or ReleasePipelineError(f"the file cannot be written: {error.strerror}.", where=str(path)) from None
     finally:
         partial.unlink(missing_ok=True)

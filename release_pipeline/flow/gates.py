@@ -8,26 +8,26 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, GateFailed
+from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.files import write_private_json, write_text
-from release_pipeline.flow.notes import ReleaseNotes
 from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing
+from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.stages.gates import judge_gates
-from release_pipeline.stages.ways import Figures, find_way
+from release_pipeline.stages.strategies import Figures, find_strategy
 from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import ReleaseRoom
+from release_pipeline.store.vault import ReleaseWorkspace
 
-Standings: TypeAlias = Mapping[ReleaseId, Standing]
+Standings: TypeAlias = Mapping[ReleaseId, ReleaseStatus]
 
 
-def check_history(flow: ReleaseNotes, room: ReleaseRoom, standings: Standings) -> None:
+def check_history(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
     """Refuse when vault and registry do not know of the same releases: one of them is an older copy."""
-    for name in room.charged():
-        if all(str(known.id) != name or known.charge is None for known in standings.values()):
+    for name in workspace.charged():
+        if all(str(known.id) != name or known.charge is None for known in statuses.values()):
             raise Blocked(
                 f"the vault knows of the charged release {name}, and the registry does not.",
                 where=str(flow.id),
@@ -35,17 +35,17 @@ def check_history(flow: ReleaseNotes, room: ReleaseRoom, standings: Standings) -
             )
 
 
-def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standings) -> None:
+def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
     """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
     left: who has both could subtract them. Compared with every charged release, which includes the one before it. Refused too
     when that cannot be told of a release whose noise is drawn."""
     below = flow.policy.differencing_below
     if below <= 1:
         return
-    known_people = room.charged()
+    known_people = workspace.charged()
     others = [
         known
-        for known in standings.values()
+        for known in statuses.values()
         if known.charge is not None and known.id.policy == flow.id.policy and known.id.release != flow.id.release
     ]
     for other in others:
@@ -58,12 +58,12 @@ def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standin
                 remedy="Restore the vault, or set differencing_below: 0, which the privacy officer must approve.",
             )
     found: list[str] = []
-    for other, joined, left in room.compare_people([str(known.id) for known in others]):
+    for other, joined, left in workspace.compare_people([str(known.id) for known in others]):
         for count, verb in ((joined, "joined"), (left, "left")):
             if 0 < count < below:
                 found.append(f"since {other} fewer than {below} people {verb}, and not none.")
     if found:
-        mine = standings.get(flow.id, Standing(flow.id)).charge
+        mine = statuses.get(flow.id, ReleaseStatus(flow.id)).charge
         raise GateFailed(
             " ".join(found),
             findings=tuple(found),
@@ -73,14 +73,14 @@ def check_differencing(flow: ReleaseNotes, room: ReleaseRoom, standings: Standin
         )
 
 
-def keep_refusal(flow: ReleaseNotes, figures: Mapping[str, Any]) -> None:
+def keep_refusal(flow: ReleaseCheckpoints, figures: Mapping[str, Any]) -> None:
     """What stood behind a refusal, in the vault: no message has it, for it is computed from the data."""
     file = _refusal_file(flow.site, flow.id)
     make_private_folder(file.parent)
     write_private_json(file, formats.REFUSAL.mark({"release": str(flow.id), **figures}))
 
 
-def show_refusal(flow: ReleaseNotes, page: str) -> str:
+def show_refusal(flow: ReleaseCheckpoints, page: str) -> str:
     """The page that shows why, beside the figures, in the vault; gives in words where it is."""
     file = _refusal_file(flow.site, flow.id).with_suffix(".html")
     make_private_folder(file.parent)
@@ -98,14 +98,14 @@ def _refusal_file(site: Site, release: ReleaseId) -> Path:
     return site.vault / "refused" / f"{release.file_name}.json"
 
 
-def expect_errors(flow: ReleaseNotes, room: ReleaseRoom, content: str) -> Figures:
+def expect_errors(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content: str) -> Figures:
     """What error to expect of every noise column, and the gates on it judged: before anything is charged, so that a policy that
     cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
     method = flow.policy.protect.model_dump_json()
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
-    way = find_way(flow.policy)
-    expected = way.expect(room.read, secret=secret, progress=flow.progress)
-    judged = [*judge_gates(expected, flow.policy.gates), *way.judge(expected)]
+    strategy = find_strategy(flow.policy)
+    expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
+    judged = [*judge_gates(expected, flow.policy.gates), *strategy.judge(expected)]
     words = tuple(gate.words for gate in judged if not gate.passed)
     if words:
         figures = {"gates": [gate.to_json() for gate in judged], "expected": expected}

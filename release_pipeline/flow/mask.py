@@ -40,7 +40,7 @@ from release_pipeline.stages.checks import (
     warn_of_clamping,
     warn_of_releases,
 )
-from release_pipeline.stages.ways import RECORD, Figures, Series, find_way
+from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
@@ -141,10 +141,10 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[st
         return made[table] if columns is None else made[table].select(list(columns))
 
     place = policy.release_names.index(release) if policy.publishes_parts and release is not None else 0
-    way = find_way(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)
-    grouped = way.group(read, secret=secret, context=context, progress=progress)
+    strategy = find_strategy(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)
+    grouped = strategy.group(read, secret=secret, context=context, progress=progress)
     made |= grouped.tables
-    masked = way.mask(read, secret=secret, context=context, progress=progress)
+    masked = strategy.mask(read, secret=secret, context=context, progress=progress)
     own = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
     taken: dict[str, Clamping] = {}

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from release_pipeline.errors import Blocked, InvalidArgument, WrongUsage
-from release_pipeline.flow.admission import admit
-from release_pipeline.flow.policies import note_policy
+from release_pipeline.flow.cap import check_cap
+from release_pipeline.flow.policies import record_policy
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import forget_secret
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.series import check_series_goes_on
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import FAILED, OPENED, Standing, latest_revision, list_standings, move, read_standings
+from release_pipeline.flow.states import FAILED, OPENED, ReleaseStatus, latest_revision, list_statuses, move, read_statuses
 from release_pipeline.flow.texts import check_line
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
@@ -40,8 +40,8 @@ def open_release(
     """
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
-    standings = list_standings(site)
-    latest = latest_revision(standings, policy.policy, name)
+    statuses = list_statuses(site)
+    latest = latest_revision(statuses, policy.policy, name)
     if revision is None or revision == latest.revision:
         return ReleaseFlow(site, policy, latest, progress, probe or PLAIN)
     wanted = ReleaseId(policy.policy, name, revision)
@@ -62,21 +62,21 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
     policy = site.policy(policy_name)
     name, revision = _parse(policy, release)
     with locked_vault(site.vault, policy.population), site.open_registry() as registry:  # nobody masks the one before meanwhile
-        standings = read_standings(registry.events)
-        latest = latest_revision(standings, policy.policy, name)
+        statuses = read_statuses(registry.events)
+        latest = latest_revision(statuses, policy.policy, name)
         if revision not in (None, latest.revision, latest.revision + 1):
             raise WrongUsage(f"its last revision is r{latest.revision}.", where=f"{policy.policy}/{name}/r{revision}")
-        if (standing := standings.get(latest, Standing(latest))).charge is None:
+        if (status := statuses.get(latest, ReleaseStatus(latest))).charge is None:
             raise WrongUsage(
                 "nothing is charged for it yet, so there is nothing to revise.",
                 where=str(latest),
                 remedy="Run it without --revise.",
             )
         check_series_goes_on(site, registry, policy, latest.next)
-        admit(site, registry, policy, latest.next)
-        note_policy(site, registry, policy)
+        check_cap(site, registry, policy, latest.next)
+        record_policy(site, registry, policy)
         move(registry, latest.next, OPENED, why=why)
-    if standing.drawn is None:
+    if status.drawn is None:
         forget_secret(site, latest)
     return latest.next
 
@@ -84,7 +84,7 @@ def revise_release(site: Site, policy_name: str, release: str | None, *, why: st
 def last_revision(site: Site, policy_name: str, release: str | None) -> ReleaseId:
     """The last revision of a release that was opened, or the first one."""
     policy = site.policy(policy_name)
-    return latest_revision(list_standings(site), policy.policy, _parse(policy, release)[0])
+    return latest_revision(list_statuses(site), policy.policy, _parse(policy, release)[0])
 
 
 def find_release(site: Site, text: str) -> ReleaseId:
@@ -93,17 +93,17 @@ def find_release(site: Site, text: str) -> ReleaseId:
     match = re.fullmatch(rf"([a-z][a-z0-9-]*)/{_RELEASE}", text)
     if match is None:
         raise WrongUsage("this is not a release.", where=text, remedy="Write POLICY/RELEASE or POLICY/RELEASE/rN.")
-    standings = list_standings(site)
-    latest = latest_revision(standings, match[1], match[2])
+    statuses = list_statuses(site)
+    latest = latest_revision(statuses, match[1], match[2])
     wanted = ReleaseId(match[1], match[2], int(match[3])) if match[3] else latest
-    if wanted not in standings:
+    if wanted not in statuses:
         raise WrongUsage("the registry has no such release.", where=text, remedy="`release-pipeline status` lists them.")
     if match[3] is None and latest.revision > 1:  # what people sign must not be another one than they have looked at
         raise WrongUsage(f"it has {latest.revision} revisions.", where=text, remedy=f"Name one of them: {latest} is the last.")
     return wanted
 
 
-def list_noted_runs(site: Site) -> set[str]:
+def list_recorded_runs(site: Site) -> set[str]:
     """The runs of which the registry knows that they failed."""
     with site.open_registry(read_only=True) as registry:
         return {event.content["run"] for event in registry.events if event.kind == FAILED}

@@ -30,7 +30,7 @@ class NotedPolicy:
     policy: Policy
 
 
-def note_policy(site: Site, registry: Registry, policy: Policy) -> None:
+def record_policy(site: Site, registry: Registry, policy: Policy) -> None:
     """Note the policy with its text, when it is new or another than before: so that it can be read, and approved, for ever."""
     known = [event.content["hash"] for event in _policy_events(registry.events) if event.content["policy"] == policy.policy]
     if known and known[-1] == policy.canonical_hash():

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.admission import admit, open_account
+from release_pipeline.flow.cap import check_cap, open_account
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts
-from release_pipeline.flow.policies import note_policy, read_caps
+from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.reservation import forget_secret, next_revision
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.site import Site
@@ -21,10 +21,10 @@ from release_pipeline.flow.states import (
     OPENED,
     OUT,
     SERVED,
-    Standing,
-    list_standings,
+    ReleaseStatus,
+    list_statuses,
     move,
-    standing_of,
+    status_of,
 )
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
@@ -50,67 +50,67 @@ class ReleaseRecord:
     def check_may_begin(self) -> None:
         """Refuse early what would be refused later, and note that the release is opened if nobody did."""
         with self.site.open_registry() as registry:
-            standing = standing_of(registry, self.id)
-            if standing.pruned and standing.drawn is not None:
+            status = status_of(registry, self.id)
+            if status.pruned and status.drawn is not None:
                 raise Blocked(
-                    f"its tables were pruned on {standing.pruned[:10]}, as its policy says; what was made of them stands.",
+                    f"its tables were pruned on {status.pruned[:10]}, as its policy says; what was made of them stands.",
                     where=str(self.id),
                     remedy=f"A correction is {self.id.next}.",
                 )
-            if standing.state in (*OUT, "rejected"):
-                raise Blocked(f"it is {standing.state}.", where=str(self.id), remedy=next_revision(self.id))
-            if standing.replaced is not None and standing.drawn is None:
-                raise Blocked(f"it was given up for {standing.replaced}.", where=str(self.id), remedy="Run that one.")
-            if standing.charge is None:
-                admit(self.site, registry, self.policy, self.id)
+            if status.state in (*OUT, "rejected"):
+                raise Blocked(f"it is {status.state}.", where=str(self.id), remedy=next_revision(self.id))
+            if status.replaced is not None and status.drawn is None:
+                raise Blocked(f"it was given up for {status.replaced}.", where=str(self.id), remedy="Run that one.")
+            if status.charge is None:
+                check_cap(self.site, registry, self.policy, self.id)
             else:
                 check_may_run(self.site, registry, self.policy, read_caps(self.site))
-            note_policy(self.site, registry, self.policy)
-            if not standing.since:
+            record_policy(self.site, registry, self.policy)
+            if not status.since:
                 move(registry, self.id, OPENED, why="by hand")
 
-    def note_blocked(self, reason: str, *, code: str = Blocked.code) -> None:
+    def record_blocked(self, reason: str, *, code: str = Blocked.code) -> None:
         """Only a release that has no candidate becomes blocked: a refused attempt to make it again changes nothing. `code` is the
         kind of error, for scripts."""
         with self.site.open_registry() as registry:
-            standing = standing_of(registry, self.id)
-            if standing.candidate_hash is None and (standing.state, standing.reason) != ("blocked", reason):
+            status = status_of(registry, self.id)
+            if status.candidate_hash is None and (status.state, status.reason) != ("blocked", reason):
                 move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self._hash)
 
-    def note_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
+    def record_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
         """A run failed, noted once for each; the state of the release stays what it was. `told_elsewhere`: status need not tell
         it, for a block says it better, or a later run ended well."""
         with self.site.open_registry() as registry:
             if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
                 registry.add(FAILED, self.id, reason=reason, run=run, told_elsewhere=told_elsewhere)
 
-    def note_drawn(self, masked: str) -> None:
+    def record_drawn(self, masked: str) -> None:
         """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""
         with self.site.open_registry() as registry:
-            standing = standing_of(registry, self.id)
-            if standing.drawn is None:
+            status = status_of(registry, self.id)
+            if status.drawn is None:
                 move(registry, self.id, DRAWN, masked=masked)
-        self.probe.passed("drawn is noted")
-        if standing.drawn not in (None, masked):
+        self.probe.reached("drawn is noted")
+        if status.drawn not in (None, masked):
             raise Blocked(
                 "the vault holds another masked table than the one that the registry noted as drawn.",
                 where=str(self.id),
                 remedy="Restore the vault as it was.",
             )
         forget_secret(self.site, self.id)
-        self.probe.passed("the secret is forgotten")
+        self.probe.reached("the secret is forgotten")
 
-    def note_candidate(self, digest: str, facts: Mapping[str, Any]) -> None:
+    def record_candidate(self, digest: str, facts: Mapping[str, Any]) -> None:
         """Note the candidate with its hash and its public facts, unless that is known; then, that a run which broke off after it
         was made is not the last any more."""
         with self.site.open_registry() as registry:
-            standing = standing_of(registry, self.id)
-            if standing.candidate_hash == digest:
-                if standing.failed:
+            status = status_of(registry, self.id)
+            if status.candidate_hash == digest:
+                if status.failed:
                     registry.add(SERVED, self.id)
             else:
-                told = {"candidate_hash": digest, "policy_hash": self._hash, "facts": note_facts(facts, digest)}
-                move(registry, self.id, CANDIDATE, **told)
+                payload = {"candidate_hash": digest, "policy_hash": self._hash, "facts": note_facts(facts, digest)}
+                move(registry, self.id, CANDIDATE, **payload)
 
     def public_facts(self, *, records: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
@@ -144,7 +144,7 @@ class ReleaseRecord:
     def check_frozen(self) -> None:
         """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""
         folder = self.site.candidate(str(self.id))
-        if folder.exists() and self._standing().candidate_hash is not None and not self.candidate_is_whole():
+        if folder.exists() and self._status().candidate_hash is not None and not self.candidate_is_whole():
             raise Blocked(
                 "the frozen candidate was changed after it was made.",
                 where=str(self.id),
@@ -153,10 +153,10 @@ class ReleaseRecord:
 
     def candidate_is_whole(self) -> bool:
         """Whether every file of the candidate has the hash that its list of sums says, and the list the recorded one."""
-        return is_whole(self.site.candidate(str(self.id)), self._standing().candidate_hash)
+        return is_whole(self.site.candidate(str(self.id)), self._status().candidate_hash)
 
-    def _standing(self) -> Standing:
-        return list_standings(self.site).get(self.id, Standing(self.id))
+    def _status(self) -> ReleaseStatus:
+        return list_statuses(self.site).get(self.id, ReleaseStatus(self.id))
 
     @property
     def _hash(self) -> str:

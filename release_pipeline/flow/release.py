@@ -1,6 +1,6 @@
 """The way of one release from its source to the candidate, stage by stage. All I/O of the stages is here.
 
-Every stage opens the release's room in the vault, checks that the stage before it has run under the same policy, and writes its
+Every stage opens the release's workspace in the vault, checks that the stage before it has run under the same policy, and writes its
 tables and its note in one transaction. Noise is drawn once per release: what was drawn is served again, never drawn anew.
 """
 
@@ -19,11 +19,11 @@ import pyarrow as pa
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
+from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exposure import person_key
 from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal, show_refusal
-from release_pipeline.flow.notes import ReleaseNotes
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -35,9 +35,9 @@ from release_pipeline.flow.reading import (
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
-from release_pipeline.flow.reviewing.surroundings import SURROUNDINGS, tell_surroundings
+from release_pipeline.flow.reviewing.release_context import RELEASE_CONTEXT, collect_context
 from release_pipeline.flow.series import series_secret
-from release_pipeline.flow.states import list_standings
+from release_pipeline.flow.states import list_statuses
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
@@ -60,10 +60,10 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts
+from release_pipeline.stages.strategies import RECORD, Series, Strategy, find_strategy
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
-from release_pipeline.stages.ways import RECORD, Series, Way, find_way
 from release_pipeline.store import formats
-from release_pipeline.store.vault import ReleaseRoom
+from release_pipeline.store.vault import ReleaseWorkspace
 
 AUDIT = "audit 3"  # changes when the figures do: what was measured otherwise is measured anew
 PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
@@ -99,7 +99,7 @@ class StageResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseFlow(ReleaseNotes):
+class ReleaseFlow(ReleaseCheckpoints):
     """One release of one policy, and its stages as methods in the order of `STAGES`."""
 
     def ingest(self) -> StageResult:
@@ -113,23 +113,23 @@ class ReleaseFlow(ReleaseNotes):
         outside = count_releases(policy, source, names) or NO_RELEASES
         needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
-        with self._room() as room:
-            raw = room.ingest(source, needed, release=release_filter(policy, names, self.id.release))
+        with self._workspace() as workspace:
+            raw = workspace.ingest(source, needed, release=release_filter(policy, names, self.id.release))
             records = raw.count_records()
-            room.forget(["validated"])
-            told = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
-            version = self._version([records, content_of(room, "raw")])
-            self._write_note(room, "ingested", version, ["raw"], **told)
-        self.probe.passed("ingested")
+            workspace.forget(["validated"])
+            payload = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
+            version = self._version([records, content_of(workspace, "raw")])
+            self._write_checkpoint(workspace, "ingested", version, ["raw"], **payload)
+        self.probe.reached("ingested")
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
 
     def collect_checks(self) -> tuple[list[Check], list[str], str]:
         """The checks of what was ingested, by counts alone, the warnings, and the version of it all. Makes `records`."""
         policy = self.policy
-        with self._room() as room:
-            note = self._previous(room, "ingested", check=True)
-            raw = room.raw(note["source"])
+        with self._workspace() as workspace:
+            checkpoint = self._previous(workspace, "ingested", check=True)
+            raw = workspace.raw(checkpoint["source"])
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
             for name in policy.released_columns:
@@ -137,13 +137,13 @@ class ReleaseFlow(ReleaseNotes):
                 read = raw.categories(name) if is_other else typed_column(policy, name, raw)
                 if read is not None:
                     columns[name] = read
-            room.write("records", pa.table(columns))
-            _, header = match_header(note["header"], policy)
-            going_on = [name for name in room.columns("records") if name != RECORD]
-            releases = check_release_column(note["outside"], policy)
+            workspace.write("records", pa.table(columns))
+            _, header = match_header(checkpoint["header"], policy)
+            going_on = [name for name in workspace.columns("records") if name != RECORD]
+            releases = check_release_column(checkpoint["outside"], policy)
             checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
-            version = self._version([note["version"], facts.records, content_of(room, "records")])
-        return checks, [*warn(facts, policy), *warn_of_releases(note["outside"], policy)], version
+            version = self._version([checkpoint["version"], facts.records, content_of(workspace, "records")])
+        return checks, [*warn(facts, policy), *warn_of_releases(checkpoint["outside"], policy)], version
 
     def validate(self, judge: Judge = judge_counts) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
@@ -152,17 +152,17 @@ class ReleaseFlow(ReleaseNotes):
         verdicts = judge(checks, families_of(policy))
         messages = [message for verdict in verdicts for message in verdict.messages]
         if not all(verdict.passed for verdict in verdicts):
-            with self._room() as room:
-                room.drop(["records"])
-                room.forget(["validated"])
-            self.note_blocked("; ".join(messages), code=DataRefused.code)
+            with self._workspace() as workspace:
+                workspace.drop(["records"])
+                workspace.forget(["validated"])
+            self.record_blocked("; ".join(messages), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
-        with self._room() as room:
-            note = self._previous(room, "ingested", check=True)
-            content = content_of(room, "records")
-            taken = take_clamping(policy, lambda name: room.read("records", [name]).column(name).to_numpy())
+        with self._workspace() as workspace:
+            checkpoint = self._previous(workspace, "ingested", check=True)
+            content = content_of(workspace, "records")
+            taken = take_clamping(policy, lambda name: workspace.read("records", [name]).column(name).to_numpy())
             warnings += warn_of_clamping(taken, policy)
-            if judged != self._version([note["version"], note["records"], content]):
+            if judged != self._version([checkpoint["version"], checkpoint["records"], content]):
                 raise NotPassed(
                     "another run ingested or validated it meanwhile.",
                     where=str(self.id),
@@ -171,85 +171,89 @@ class ReleaseFlow(ReleaseNotes):
             version = self._version([content])
             tables = ["records"]
             if isinstance(policy.person, Person):
-                people = room.raw(note["source"]).people(policy.person.column, person_key(self.site, policy.population))
-                room.write("people", people)
+                people = workspace.raw(checkpoint["source"]).people(
+                    policy.person.column, person_key(self.site, policy.population)
+                )
+                workspace.write("people", people)
                 tables.append("people")
-            room.drop(["raw"])
-            room.forget(["ingested"])
+            workspace.drop(["raw"])
+            workspace.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
-            told = {"records": note["records"], "warnings": list(warnings), "content": keyed, "checks": passed}
+            payload = {"records": checkpoint["records"], "warnings": list(warnings), "content": keyed, "checks": passed}
             if policy.expect:
-                told["expectations"] = {
+                payload["expectations"] = {
                     check.fact: {"broken": check.count, "at_most": check.at_most}
                     for check in checks
                     if check.family == EXPECTATIONS
                 }
-            told["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
-            self._write_note(room, "validated", version, tables, **told)
-        self.probe.passed("validated")
-        facts = {"rows": note["records"], "checks": len(checks)}
+            payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
+            self._write_checkpoint(workspace, "validated", version, tables, **payload)
+        self.probe.reached("validated")
+        facts = {"rows": checkpoint["records"], "checks": len(checks)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
         policy = self.policy
-        with self._room() as room:
-            note = self._previous(room, "validated", check=True)
-            drawn = self._find_note(room, "masked")
+        with self._workspace() as workspace:
+            checkpoint = self._previous(workspace, "validated", check=True)
+            drawn = self._find_checkpoint(workspace, "masked")
             if drawn is not None:
-                return self._serve(room, drawn, note, "microaggregated")
-            standings = list_standings(self.site)
-            check_history(self, room, standings)
-            check_differencing(self, room, standings)
-            expected = expect_errors(self, room, note["content"])
-            wanted = Reservation(policy, self.id, note["records"], note["version"], note["content"])
+                return self._serve(workspace, drawn, checkpoint, "microaggregated")
+            statuses = list_statuses(self.site)
+            check_history(self, workspace, statuses)
+            check_differencing(self, workspace, statuses)
+            expected = expect_errors(self, workspace, checkpoint["content"])
+            wanted = Reservation(policy, self.id, checkpoint["records"], checkpoint["version"], checkpoint["content"])
             secret = reserve(self.site, wanted, self.probe)
-            way = find_way(policy, series=self._series(note["content"]))
-            version = self._version([note["version"], hashlib.sha256(secret).hexdigest()])
-            stored = self._find_note(room, "microaggregated")
+            strategy = find_strategy(policy, series=self._series(checkpoint["content"]))
+            version = self._version([checkpoint["version"], hashlib.sha256(secret).hexdigest()])
+            stored = self._find_checkpoint(workspace, "microaggregated")
             if stored is not None and stored["version"] == version:  # a retry must not calibrate anew: another machine may round
-                self._check_tables(room, stored)
+                self._check_tables(workspace, stored)
                 return self._microaggregated(stored)
-            made = way.group(room.read, secret=secret, context=self._context, progress=self.progress)
+            made = strategy.group(workspace.read, secret=secret, context=self._context, progress=self.progress)
             for name, table in made.tables.items():
-                room.write(name, table)
-            room.expose(str(self.id), people=isinstance(policy.person, Person))
+                workspace.write(name, table)
+            workspace.expose(str(self.id), people=isinstance(policy.person, Person))
             evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
-            told = {"input": note["version"], "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
-            stored = self._write_note(room, "microaggregated", version, list(made.tables), **told)
-            self.probe.passed("the clusters are made, not yet committed")
-        self.probe.passed("the clusters are committed")
+            payload = {"input": checkpoint["version"], "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
+            stored = self._write_checkpoint(workspace, "microaggregated", version, list(made.tables), **payload)
+            self.probe.reached("the clusters are made, not yet committed")
+        self.probe.reached("the clusters are committed")
         return self._microaggregated(stored)
 
     def mask(self) -> StageResult:
         """`masked`: noise on the statistics, rows shuffled; committed, noted as drawn, and then the secret is forgotten."""
         policy = self.policy
-        with self._room() as room:
-            note = self._previous(room, "microaggregated", check=True)
-            self._check_records(room, note)
-            drawn = self._find_note(room, "masked")
+        with self._workspace() as workspace:
+            checkpoint = self._previous(workspace, "microaggregated", check=True)
+            self._check_records(workspace, checkpoint)
+            drawn = self._find_checkpoint(workspace, "masked")
             if drawn is not None:  # an attempt may have stopped right after it committed
-                self._check_tables(room, drawn)
-                self.note_drawn(drawn["version"])
+                self._check_tables(workspace, drawn)
+                self.record_drawn(drawn["version"])
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id)
-            table = self._way.mask(room.read, secret=secret, context=self._context, progress=self.progress)
-            room.write("masked", table)
-            version = self._version([content_of(room, "masked")])
-            drawn = self._write_note(room, "masked", version, ["masked"], input=note["input"], records=table.num_rows)
-            self.probe.passed("the noise is drawn, not yet committed")
-        self.probe.passed("the masked table is committed")
-        self.note_drawn(drawn["version"])
+            table = self._way.mask(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            workspace.write("masked", table)
+            version = self._version([content_of(workspace, "masked")])
+            drawn = self._write_checkpoint(
+                workspace, "masked", version, ["masked"], input=checkpoint["input"], records=table.num_rows
+            )
+            self.probe.reached("the noise is drawn, not yet committed")
+        self.probe.reached("the masked table is committed")
+        self.record_drawn(drawn["version"])
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
         """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
-        with self._room() as room:
-            note = self._previous(room, "masked", check=True)
+        with self._workspace() as workspace:
+            checkpoint = self._previous(workspace, "masked", check=True)
             for stage in self._way.suppression_reads:
-                self._previous(room, stage, check=True)
-            done = self._way.suppress(room.read, room.read("masked"))
+                self._previous(workspace, stage, check=True)
+            done = self._way.suppress(workspace.read, workspace.read("masked"))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -257,20 +261,22 @@ class ReleaseFlow(ReleaseNotes):
                 "rows": done.table.num_rows,
             }
             nobody = done.table.num_rows == 0
-            version = self._version([note["version"], done.cells, done.dropped])
+            version = self._version([checkpoint["version"], done.cells, done.dropped])
             if not done.refusal and not nobody:
-                room.write("suppressed", done.table)
+                workspace.write("suppressed", done.table)
                 figures = dict(done.figures)
-                self._write_note(room, "suppressed", version, ["suppressed"], **numbers, share=done.share, figures=figures)
-        self.probe.passed("suppressed")
+                self._write_checkpoint(
+                    workspace, "suppressed", version, ["suppressed"], **numbers, share=done.share, figures=figures
+                )
+        self.probe.reached("suppressed")
         if done.refusal:
             if done.figures:
                 keep_refusal(self, {"suppressed": dict(done.figures)})
             self.block(done.refusal)
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
-        told = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
-        return StageResult("suppressed", version, {**told, "share_suppressed": done.share}, dict(done.figures))
+        payload = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
+        return StageResult("suppressed", version, {**payload, "share_suppressed": done.share}, dict(done.figures))
 
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
@@ -278,49 +284,49 @@ class ReleaseFlow(ReleaseNotes):
         Measured once: who looks at the same table again is told the same, with the same releases before it.
         """
         policy = self.policy
-        with self._room() as room:
-            suppressed = self._previous(room, "suppressed", check=True)
-            clusters = self._previous(room, "microaggregated", check=True)
-            self._check_records(room, clusters)
+        with self._workspace() as workspace:
+            suppressed = self._previous(workspace, "suppressed", check=True)
+            clusters = self._previous(workspace, "microaggregated", check=True)
+            self._check_records(workspace, clusters)
             version = self._version([suppressed["version"], AUDIT])
-            stored = self._find_note(room, "audited")
+            stored = self._find_checkpoint(workspace, "audited")
             if stored is None or stored["version"] != version:
                 secret = bytes.fromhex(self.site.keyed_hash(f"audit of {self.id}".encode()))
 
                 def streams(*purpose: Context) -> NoiseStream:
                     return noise_stream(secret, *purpose)
 
-                released = room.read("suppressed")
+                released = workspace.read("suppressed")
                 groups = measure_groups(released, policy)
-                figures = self._way.audit(room.read, released, groups=groups, streams=streams, progress=self.progress)
+                figures = self._way.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.get("figures", {})}  # a note of an earlier version has none
                 figures |= {"share_suppressed": suppressed.get("share")}
                 judged = judge_gates(clusters["columns"], policy.gates)
                 judged += judge_groups(groups, policy.gates)
-                told = {name: stored[name] for name in SURROUNDINGS if stored is not None and name in stored}
-                told = told or tell_surroundings(self.site, policy, self.id)
+                payload = {name: stored[name] for name in RELEASE_CONTEXT if stored is not None and name in stored}
+                payload = payload or collect_context(self.site, policy, self.id)
                 gates = [gate.to_json() for gate in judged]
-                stored = self._write_note(room, "audited", version, [], internal=figures, gates=gates, **told)
-        self.probe.passed("audited")
-        gates = tuple(Gate.from_json(told) for told in stored["gates"])
+                stored = self._write_checkpoint(workspace, "audited", version, [], internal=figures, gates=gates, **payload)
+        self.probe.reached("audited")
+        gates = tuple(Gate.from_json(payload) for payload in stored["gates"])
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
         }
-        told = {name: stored["internal"][name] for name in PLOTTED if name in stored["internal"]}
-        return StageResult("audited", version, facts, told, gates=gates)
+        payload = {name: stored["internal"][name] for name in PLOTTED if name in stored["internal"]}
+        return StageResult("audited", version, facts, payload, gates=gates)
 
     def freeze(self) -> StageResult:
         """The candidate: a frozen folder with a hash over all of it. Refused unless every gate, re-read here, has passed."""
         policy = self.policy
-        with self._room() as room:
-            audited = self._previous(room, "audited")
-            suppressed = self._previous(room, "suppressed", check=True)
-            validated = self._previous(room, "validated")
-            clusters = self._previous(room, "microaggregated")
-            self._check_records(room, clusters)
-            failed = dict.fromkeys(gate.words for told in audited["gates"] if not (gate := Gate.from_json(told)).passed)
-            table = room.read("suppressed", list(policy.released_columns))
+        with self._workspace() as workspace:
+            audited = self._previous(workspace, "audited")
+            suppressed = self._previous(workspace, "suppressed", check=True)
+            validated = self._previous(workspace, "validated")
+            clusters = self._previous(workspace, "microaggregated")
+            self._check_records(workspace, clusters)
+            failed = dict.fromkeys(gate.words for payload in audited["gates"] if not (gate := Gate.from_json(payload)).passed)
+            table = workspace.read("suppressed", list(policy.released_columns))
             refuse(str(self.id), check_roles(table.column_names, policy))
             facts = self.public_facts(records=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.get("facts", {})
@@ -339,10 +345,10 @@ class ReleaseFlow(ReleaseNotes):
                 evidence,
                 {REPORT: render_report(policy, read_evidence(evidence, where=str(self.id)))},
             )  # in the room: one at a time
-        self.probe.passed("the candidate's folder is in its place")
+        self.probe.reached("the candidate's folder is in its place")
         facts["candidate_hash"] = digest
-        self.note_candidate(digest, facts)
-        self.probe.passed("the candidate is noted")
+        self.record_candidate(digest, facts)
+        self.probe.reached("the candidate is noted")
         return StageResult("candidate", digest, facts)
 
     @property
@@ -352,7 +358,7 @@ class ReleaseFlow(ReleaseNotes):
 
     def run(self) -> StageResult:
         """Every stage in order, judged by the plain checks; what `run` does without Dagster."""
-        with self.noting_refusals():
+        with self.recording_refusals():
             self.ingest()
             validated = self.validate()
             if validated.refusal:
@@ -391,7 +397,9 @@ class ReleaseFlow(ReleaseNotes):
         }
         return formats.EVIDENCE.mark(evidence)
 
-    def _serve(self, room: ReleaseRoom, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str) -> StageResult:
+    def _serve(
+        self, workspace: ReleaseWorkspace, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str
+    ) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""
         if drawn["policy_hash"] != self._hash or drawn["input"] != validated["version"]:
             raise Blocked(
@@ -399,20 +407,20 @@ class ReleaseFlow(ReleaseNotes):
                 where=str(self.id),
                 remedy=f"Restore source and policy. {next_revision(self.id)}",
             )
-        note = self._find_note(room, stage)
-        if note is None:
+        checkpoint = self._find_checkpoint(workspace, stage)
+        if checkpoint is None:
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
-        return self._microaggregated(note)
+        return self._microaggregated(checkpoint)
 
-    def _microaggregated(self, note: Mapping[str, Any]) -> StageResult:
+    def _microaggregated(self, checkpoint: Mapping[str, Any]) -> StageResult:
         policy = self.policy
         facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
-        internal = {"expected_error": {name: note["columns"][name]["error"] for name in policy.noise_columns}}
-        return StageResult("microaggregated", note["version"], facts, internal)
+        internal = {"expected_error": {name: checkpoint["columns"][name]["error"] for name in policy.noise_columns}}
+        return StageResult("microaggregated", checkpoint["version"], facts, internal)
 
     @property
-    def _way(self) -> Way:
-        return find_way(self.policy)
+    def _way(self) -> Strategy:
+        return find_strategy(self.policy)
 
     def _series(self, content: str) -> Series | None:
         """Which part of a series this release is, and the secret that tells them apart."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, SecretLost
-from release_pipeline.flow.admission import admit
+from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import SECRET, Standing, check_move, move, read_standings, standing_of
+from release_pipeline.flow.states import SECRET, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import locked
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge
@@ -45,37 +45,37 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
-            standings = read_standings(registry.events)
-            standing = standings.get(wanted.release, Standing(wanted.release))
-            _refuse_other(standing, wanted)
-            if wanted.policy.publishes_parts and standing.drawn is None:
+            statuses = read_statuses(registry.events)
+            status = statuses.get(wanted.release, ReleaseStatus(wanted.release))
+            _refuse_other(status, wanted)
+            if wanted.policy.publishes_parts and status.drawn is None:
                 check_series(site, registry, wanted.policy, wanted.release, wanted.content)
-            if standing.charge is None:
+            if status.charge is None:
                 _charge(registry, site, wanted)
-        _sweep(site, standings, keep=wanted.release)
-        probe.passed("the loss is charged")
-        check = standing.secret
+        _sweep(site, statuses, keep=wanted.release)
+        probe.reached("the loss is charged")
+        check = status.secret
         if check is None:
             secret = probe.new_secret()
             check = check_value(secret, what=_WHAT)
             keep_secret(_secret_file(site, wanted.release), secret, probe)
-            probe.passed("the secret is on the disk")
+            probe.reached("the secret is on the disk")
             with site.open_registry() as registry:
                 move(registry, wanted.release, SECRET, check=check)
-            probe.passed("the secret is noted")
+            probe.reached("the secret is noted")
         return _read_reserved(site, wanted.release, check)
 
 
 def reserved_secret(site: Site, policy: Policy, release: ReleaseId) -> bytes:
     """The secret of a release that was charged under this policy and is not drawn yet; without it the release is lost."""
     with site.open_registry(read_only=True) as registry:
-        standing = standing_of(registry, release)
-    if standing.charge is None:
+        status = status_of(registry, release)
+    if status.charge is None:
         raise Blocked(
             "the registry has no charge for this release.", where=str(release), remedy="Was the registry replaced? Restore it."
         )
-    _refuse_other(standing, Reservation(policy, release, standing.charge.records, standing.charge.source))
-    return _read_reserved(site, release, standing.secret or "")
+    _refuse_other(status, Reservation(policy, release, status.charge.records, status.charge.source))
+    return _read_reserved(site, release, status.secret or "")
 
 
 def _read_reserved(site: Site, release: ReleaseId, check: str) -> bytes:
@@ -104,11 +104,11 @@ def next_revision(release: ReleaseId) -> str:
     )
 
 
-def _refuse_other(standing: Standing, wanted: Reservation) -> None:
+def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
     """Refuse what was charged for something else, was given up, or is drawn: the same secret never masks two inputs."""
-    release, charge = wanted.release, standing.charge
-    if standing.replaced is not None and standing.drawn is None:
-        raise Blocked(f"it was given up for {standing.replaced}.", where=str(release), remedy="Run that one.")
+    release, charge = wanted.release, status.charge
+    if status.replaced is not None and status.drawn is None:
+        raise Blocked(f"it was given up for {status.replaced}.", where=str(release), remedy="Run that one.")
     if charge is None:
         return
     if charge.policy_hash != wanted.policy.canonical_hash() or charge.population != wanted.policy.population:
@@ -123,7 +123,7 @@ def _refuse_other(standing: Standing, wanted: Reservation) -> None:
             where=str(release),
             remedy=f"Restore the source. {next_revision(release)}",
         )
-    if standing.drawn is not None:
+    if status.drawn is not None:
         raise Blocked(
             "the registry says that the noise of this release was drawn, and the vault has no record of it.",
             where=str(release),
@@ -135,7 +135,7 @@ def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
     series = wanted.content if policy.publishes_parts else ""
-    account, loss = admit(site, registry, policy, release, records=wanted.records, series=series)
+    account, loss = check_cap(site, registry, policy, release, records=wanted.records, series=series)
     check_move(registry, release, RESERVED)
     charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss, series=series)
     add_charge(registry, charge, account)
@@ -145,9 +145,9 @@ def _secret_file(site: Site, release: ReleaseId) -> Path:
     return site.vault / "secrets" / release.file_name
 
 
-def _sweep(site: Site, standings: Mapping[ReleaseId, Standing], *, keep: ReleaseId) -> None:
+def _sweep(site: Site, statuses: Mapping[ReleaseId, ReleaseStatus], *, keep: ReleaseId) -> None:
     """Remove every secret that nobody may use any more: an older copy of the vault may have brought it back."""
-    usable = [keep, *(name for name, known in standings.items() if known.secret and not known.drawn and not known.replaced)]
+    usable = [keep, *(name for name, known in statuses.items() if known.secret and not known.drawn and not known.replaced)]
     names = {_secret_file(site, release).name for release in usable}
     for file in (site.vault / "secrets").iterdir():
         if file.name.startswith((PREFIX, f".{PREFIX}")):  # that of a series is forgotten with its last part

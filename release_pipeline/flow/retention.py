@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from release_pipeline.flow.gates import forget_refusal
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PRUNED, Standing, read_standings
+from release_pipeline.flow.states import PRUNED, ReleaseStatus, read_statuses
 from release_pipeline.flow.trust.members import TRUSTED
 from release_pipeline.policy import Policy
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import prune_rooms
+from release_pipeline.store.vault import prune_workspaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
         due: dict[str, ReleaseId] = {}
 
         def choose(rooms: Sequence[str], due: dict[str, ReleaseId] = due) -> list[str]:
-            due |= {standing.id.room: standing.id for standing in _find_due(site, now) if standing.id.room in rooms}
+            due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in rooms}
             return [] if dry_run else list(due)
 
-        prune_rooms(file, choose)
+        prune_workspaces(file, choose)
         found |= set(due.values())
         if due:
             done.append(Pruned(file.stem, tuple(sorted(due.values()))))
@@ -58,26 +58,26 @@ def _note(site: Site, releases: Sequence[ReleaseId]) -> None:
         forget_refusal(site, release)
 
 
-def _find_due(site: Site, now: datetime) -> list[Standing]:
+def _find_due(site: Site, now: datetime) -> list[ReleaseStatus]:
     """The releases whose rooms may go, as they stand at this moment."""
     with site.open_registry(read_only=True) as registry:
-        standings = read_standings(registry.events).values()
+        statuses = read_statuses(registry.events).values()
         trusted = any(event.kind == TRUSTED for event in registry.events)
-        hashes = {known.policy_hash for known in standings if trusted and known.charge is not None}
+        hashes = {known.policy_hash for known in statuses if trusted and known.charge is not None}
         charged = {digest: policy_of(registry, digest) for digest in hashes}
     policies = {policy.policy: policy for policy in site.read_policies()[0]}  # nothing goes under one that cannot be read
-    found: list[Standing] = []
-    for known in standings:
+    found: list[ReleaseStatus] = []
+    for known in statuses:
         policy = charged.get(known.policy_hash) or policies.get(known.id.policy)  # the officer's word, where there is an officer
         if policy is not None and _is_due(policy, known, now):
             found.append(known)
     return found
 
 
-def _is_due(policy: Policy, standing: Standing, now: datetime) -> bool:
+def _is_due(policy: Policy, status: ReleaseStatus, now: datetime) -> bool:
     """Whether this release was left alone for as long as its policy retains it, and no retry needs what is in its room."""
-    undrawn = standing.charge is not None and standing.drawn is None and standing.replaced is None
-    unfinished = standing.state in ("drawn", "reserved") and standing.replaced is None
-    if policy.retain is None or standing.pruned >= standing.since or undrawn or unfinished:
+    undrawn = status.charge is not None and status.drawn is None and status.replaced is None
+    unfinished = status.state in ("drawn", "reserved") and status.replaced is None
+    if policy.retain is None or status.pruned >= status.since or undrawn or unfinished:
         return False
-    return now - datetime.fromisoformat(standing.since) >= timedelta(days=policy.retain)
+    return now - datetime.fromisoformat(status.since) >= timedelta(days=policy.retain)

@@ -24,10 +24,10 @@ def _draw_secret() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a test may put in the place of the system's own: `passed` is told every boundary that the release has passed, and
+    """What a test may put in the place of the system's own: `reached` is called at every boundary that a release reaches, and
     `new_secret` gives a new secret. Neither the command line nor Dagster nor a policy can set them."""
 
-    passed: Callable[[str], None] = _nothing
+    reached: Callable[[str], None] = _nothing
     new_secret: Callable[[], bytes] = _draw_secret
 
 
@@ -49,7 +49,7 @@ def keep_secret(file: Path, secret: bytes, probe: Probe) -> None:
             new.write(secret)
             new.flush()
             os.fsync(new.fileno())
-        probe.passed("the secret is written, not yet in its place")
+        probe.reached("the secret is written, not yet in its place")
         partial.replace(file)
         sync(file.parent)
     finally:

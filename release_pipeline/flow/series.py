@@ -15,7 +15,7 @@ from pathlib import Path
 from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.secret_files import PLAIN, Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import SERIES, read_standings
+from release_pipeline.flow.states import SERIES, read_statuses
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import locked
 from release_pipeline.store.registry import Event, Registry, ReleaseId
@@ -39,8 +39,8 @@ def find_series(events: Iterable[Event], policy: str) -> Begun | None:
     """The series of a policy, if it has begun."""
     for event in events:
         if event.kind == SERIES and event.release is not None and event.release.policy == policy:
-            told = event.content
-            return Begun(policy, told["policy_hash"], told["records"], told["check"], tuple(told["releases"]))
+            payload = event.content
+            return Begun(policy, payload["policy_hash"], payload["records"], payload["check"], tuple(payload["releases"]))
     return None
 
 
@@ -83,7 +83,7 @@ def series_secret(site: Site, policy: Policy, release: ReleaseId, content: str, 
                     check=begun.check,
                     releases=list(begun.releases),
                 )
-            probe.passed("the series is noted")
+            probe.reached("the series is noted")
         return _read(site, begun, release)
 
 
@@ -97,10 +97,10 @@ def check_series_goes_on(site: Site, registry: Registry, policy: Policy, release
 def forget_series(site: Site, policy: str) -> bool:
     """Forget the secret of a policy's series once every part is published; whether it is gone."""
     with site.open_registry(read_only=True) as registry:
-        begun, standings = find_series(registry.events, policy), read_standings(registry.events)
+        begun, statuses = find_series(registry.events, policy), read_statuses(registry.events)
     if begun is None:
         return False
-    out = {known.release for known, standing in standings.items() if known.policy == policy and standing.package_hash is not None}
+    out = {known.release for known, status in statuses.items() if known.policy == policy and status.package_hash is not None}
     if not out >= set(begun.releases):
         return False
     remove_secret(_file(site, policy))

@@ -51,7 +51,7 @@ class Site:
     @contextmanager
     def open_registry(self, *, read_only: bool = False) -> Iterator[Registry]:
         """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
-        with open_registry(self.registry, keeper=_Keeper(self), read_only=read_only, tool=TOOL) as registry:
+        with open_registry(self.registry, anchor=_RegistryAnchor(self), read_only=read_only, tool=TOOL) as registry:
             yield registry
 
     @property
@@ -184,7 +184,7 @@ class Site:
 _NONE = "-"  # in the place of the hash of no event
 
 
-class _Keeper:
+class _RegistryAnchor:
     """The registry's seals and its last event, under the vault's key: nobody without it can forge one."""
 
     def __init__(self, site: Site) -> None:
@@ -193,13 +193,13 @@ class _Keeper:
         self._key: bytes | None = None
 
     def seal(self, digest: str) -> str:
-        """See `store.registry.Keeper`."""
+        """See `store.registry.RegistryAnchor`."""
         if self._key is None:
             self._key = bytes.fromhex(self._site.keyed_hash(b"seals of the registry"))
         return hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()
 
     def has_records(self) -> bool:
-        """See `store.registry.Keeper`."""
+        """See `store.registry.RegistryAnchor`."""
         return any(self._site.vault.glob("*.duckdb")) or any(self._site.vault.glob("candidates/*/*/r*"))
 
     def read(self) -> tuple[int, str] | None:

@@ -45,7 +45,7 @@ _DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReleaseStatus:
     """One release as the events have it.
 
     `secret` is the check value of its secret, once that was on the disk; `drawn` the keyed hash of the masked table; `failed` how
@@ -82,13 +82,13 @@ class Standing:
         return sorted(name for name, digest in self.approvals.items() if digest == self.candidate_hash)
 
 
-def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
+def read_statuses(events: Iterable[Event]) -> dict[ReleaseId, ReleaseStatus]:
     """Every release that something happened to."""
-    found: dict[ReleaseId, Standing] = {}
+    found: dict[ReleaseId, ReleaseStatus] = {}
     for event in events:
         if event.release is None:
             continue
-        before = found.get(event.release, Standing(event.release))
+        before = found.get(event.release, ReleaseStatus(event.release))
         if event.kind in _STATE:
             moments = {**before.moments, event.kind: event.noted}
             if event.kind == CANDIDATE:  # another one than was approved
@@ -96,37 +96,37 @@ def read_standings(events: Iterable[Event]) -> dict[ReleaseId, Standing]:
             before = dataclasses.replace(
                 before, state=_STATE[event.kind], reason="", code="", since=event.noted, failed="", moments=moments
             )
-        told = event.content
+        payload = event.content
         match event.kind:
             case "opened":
-                before = dataclasses.replace(before, why=told["why"])
+                before = dataclasses.replace(before, why=payload["why"])
                 earlier = ReleaseId(event.release.policy, event.release.release, event.release.revision - 1)
                 if event.release.revision > 1:
-                    found[earlier] = dataclasses.replace(found.get(earlier, Standing(earlier)), replaced=event.release)
+                    found[earlier] = dataclasses.replace(found.get(earlier, ReleaseStatus(earlier)), replaced=event.release)
             case "reserved":
-                before = dataclasses.replace(before, charge=read_charge(event), policy_hash=told["policy_hash"], pruned="")
+                before = dataclasses.replace(before, charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
             case "secret":
-                before = dataclasses.replace(before, secret=told["check"])
+                before = dataclasses.replace(before, secret=payload["check"])
             case "drawn":
-                before = dataclasses.replace(before, drawn=told["masked"])
+                before = dataclasses.replace(before, drawn=payload["masked"])
             case "candidate":
                 before = dataclasses.replace(
-                    before, candidate_hash=told["candidate_hash"], facts=told["facts"], policy_hash=told["policy_hash"]
+                    before, candidate_hash=payload["candidate_hash"], facts=payload["facts"], policy_hash=payload["policy_hash"]
                 )
             case "blocked" | "rejected" | "retracted":
-                before = dataclasses.replace(before, reason=told["reason"], code=told.get("code", ""))
+                before = dataclasses.replace(before, reason=payload["reason"], code=payload.get("code", ""))
             case "approved":
-                given = {**before.approvals, told["name"]: told["hash"]}
+                given = {**before.approvals, payload["name"]: payload["hash"]}
                 before = dataclasses.replace(before, approvals=given)
-                if len(before.approvers) >= told["needed"] and before.state == "candidate":
+                if len(before.approvers) >= payload["needed"] and before.state == "candidate":
                     moments = {**before.moments, APPROVED: event.noted}
                     before = dataclasses.replace(before, state="approved", since=event.noted, moments=moments)
             case "published":
-                before = dataclasses.replace(before, package_hash=told["package_hash"], package_signed=told["signed"])
+                before = dataclasses.replace(before, package_hash=payload["package_hash"], package_signed=payload["signed"])
             case "superseded":
-                before = dataclasses.replace(before, successor=told["successor"])
-            case "failed" if not told.get("told_elsewhere"):
-                before = dataclasses.replace(before, failed=told["reason"])
+                before = dataclasses.replace(before, successor=payload["successor"])
+            case "failed" if not payload.get("told_elsewhere"):
+                before = dataclasses.replace(before, failed=payload["reason"])
             case "served":
                 before = dataclasses.replace(before, failed="")
             case "pruned":
@@ -145,24 +145,24 @@ def move(registry: Registry, release: ReleaseId, kind: str, **content: Any) -> E
 
 def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
     """Raise `Blocked` when an event of this kind may not come now."""
-    standing = read_standings(registry.events).get(release)
-    state = "" if standing is None else standing.state
+    status = read_statuses(registry.events).get(release)
+    state = "" if status is None else status.state
     if state not in MOVES[kind]:
         raise Blocked(f"it is {state or 'not opened'}, and cannot be {_DONE.get(kind, kind)}.", where=str(release))
 
 
-def standing_of(registry: Registry, release: ReleaseId) -> Standing:
+def status_of(registry: Registry, release: ReleaseId) -> ReleaseStatus:
     """One release, whether or not anything happened to it."""
-    return read_standings(registry.events).get(release, Standing(release))
+    return read_statuses(registry.events).get(release, ReleaseStatus(release))
 
 
-def list_standings(site: Site) -> dict[ReleaseId, Standing]:
+def list_statuses(site: Site) -> dict[ReleaseId, ReleaseStatus]:
     """Every release of a site that something happened to, as of now."""
     with site.open_registry(read_only=True) as registry:
-        return read_standings(registry.events)
+        return read_statuses(registry.events)
 
 
-def latest_revision(standings: Iterable[ReleaseId], policy: str, release: str) -> ReleaseId:
+def latest_revision(statuses: Iterable[ReleaseId], policy: str, release: str) -> ReleaseId:
     """The revision that a run works at: the last that was opened, or the first."""
-    mine = [known.revision for known in standings if (known.policy, known.release) == (policy, release)]
+    mine = [known.revision for known in statuses if (known.policy, known.release) == (policy, release)]
     return ReleaseId(policy, release, max(mine, default=1))

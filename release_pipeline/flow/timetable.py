@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.admission import admit
-from release_pipeline.flow.policies import note_policy
+from release_pipeline.flow.cap import check_cap
+from release_pipeline.flow.policies import record_policy
 from release_pipeline.flow.reading import refuse, release_filter
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import OPENED, Standing, latest_revision, move, read_standings
+from release_pipeline.flow.states import OPENED, ReleaseStatus, latest_revision, move, read_statuses
 from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
@@ -44,7 +44,7 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
     try:
         policy = site.policy(policy_name)
         with site.open_registry() as registry:
-            note_policy(site, registry, policy)
+            record_policy(site, registry, policy)
             events = registry.events
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
@@ -95,12 +95,12 @@ def describe_late(site: Site, policy: Policy, *, now: datetime | None = None) ->
     return f"Release {upcoming.release} was due {words_of(upcoming.due)}."
 
 
-def note_policies(site: Site) -> None:
+def record_policies(site: Site) -> None:
     """Note the policies of the site that are new or changed: from then on their timetables count."""
     policies, _ = site.read_policies()
     with site.open_registry() as registry:
         for policy in policies:
-            note_policy(site, registry, policy)
+            record_policy(site, registry, policy)
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
@@ -123,22 +123,22 @@ def _stamp(site: Site, policy: Policy, now: datetime) -> str:
     return f"{name} {source.stamp or count_arrived(site, policy, name)}"
 
 
-def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[Standing]:
+def _unfinished(policy: Policy, events: tuple[Event, ...]) -> list[ReleaseStatus]:
     """Releases that were opened and not begun."""
-    standings = read_standings(events)
-    mine = [standing for known, standing in standings.items() if known.policy == policy.policy]
-    left = [standing for standing in mine if standing.state == "open" and standing.replaced is None]
-    return [standing for standing in left if policy.every or standing.id.release in policy.release_names]
+    statuses = read_statuses(events)
+    mine = [status for known, status in statuses.items() if known.policy == policy.policy]
+    left = [status for status in mine if status.state == "open" and status.replaced is None]
+    return [status for status in left if policy.every or status.id.release in policy.release_names]
 
 
 def _open(site: Site, policy: Policy, registry: Registry, name: str, why: str, now: datetime) -> Tick:
-    standings = read_standings(registry.events)
-    release = latest_revision(standings, policy.policy, name)
-    if release in standings:  # by somebody else, between two looks
+    statuses = read_statuses(registry.events)
+    release = latest_revision(statuses, policy.policy, name)
+    if release in statuses:  # by somebody else, between two looks
         return Tick(reason=f"{release} was opened meanwhile.")
     comes = next_release(policy, registry.events, now)
     if comes is None or comes.release != name:  # a later one was charged by hand
         return Tick(reason=f"{release} does not come next any more.")
-    admit(site, registry, policy, release)
+    check_cap(site, registry, policy, release)
     move(registry, release, OPENED, why=why)
     return Tick(release, why)

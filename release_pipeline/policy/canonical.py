@@ -25,8 +25,8 @@ def read_canonical(form: Mapping[str, Any], columns: Sequence[str]) -> Policy:
         protect = dict(form["protect"])
         protect.pop(_DERIVED.get(protect["method"], ""), None)
         names = sorted(form["columns"], key=_place_in(columns))
-        told = {**form, "protect": protect, "columns": {name: form["columns"][name] for name in names}}
-        return Policy.model_validate(told, context=CANONICAL)
+        content = {**form, "protect": protect, "columns": {name: form["columns"][name] for name in names}}
+        return Policy.model_validate(content, context=CANONICAL)
     except (ValidationError, ReleasePipelineError, KeyError, TypeError, AttributeError):
         raise InvalidArgument("this is not the canonical form of a policy that this version can read.") from None
 

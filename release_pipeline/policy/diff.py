@@ -86,25 +86,25 @@ def _changes(old: Any, new: Any, path: Path, unsaid: Mapping[Path, Any]) -> Iter
 def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iterator[str]:
     """What changes in a hierarchy, value by value: the first few in full, and how many more."""
     before, after = {row[0]: row[1:] for row in old}, {row[0]: row[1:] for row in new}
-    told = [f"{value} is new, under {' > '.join(after[value])}" for value in after if value not in before]
-    told += [f"{value} is gone" for value in before if value not in after]
-    told += [
+    lines = [f"{value} is new, under {' > '.join(after[value])}" for value in after if value not in before]
+    lines += [f"{value} is gone" for value in before if value not in after]
+    lines += [
         f"{value} moves from {' > '.join(before[value])} to {' > '.join(after[value])}"
         for value in after
         if value in before and before[value] != after[value]
     ]
-    told = told or ["the same rows in another order"]
-    yield from (f"{column}: {line}" for line in told[:SHOWN])
-    if len(told) > SHOWN:
-        yield f"{column}: and {len(told) - SHOWN} more changes of its hierarchy"
+    lines = lines or ["the same rows in another order"]
+    yield from (f"{column}: {line}" for line in lines[:SHOWN])
+    if len(lines) > SHOWN:
+        yield f"{column}: and {len(lines) - SHOWN} more changes of its hierarchy"
 
 
 def _text(value: Any) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, dict):
-        told = {name: part for name, part in cast(dict[str, Any], value).items() if part is not None}
-        return "{" + ", ".join(f"{name}: {_text(part)}" for name, part in told.items()) + "}"
+        lines = {name: part for name, part in cast(dict[str, Any], value).items() if part is not None}
+        return "{" + ", ".join(f"{name}: {_text(part)}" for name, part in lines.items()) + "}"
     if isinstance(value, list) and len(str(cast(list[Any], value))) > LONGEST:
         return f"{len(cast(list[Any], value))} entries"
     if isinstance(value, list):

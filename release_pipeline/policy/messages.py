@@ -49,12 +49,12 @@ def explain_value(
 
 def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
     """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
-    told: set[Path] = set()
+    content: set[Path] = set()
     for error in sorted(errors, key=_distance):
         where = _real_path((*path, *error["loc"]), raw, error["type"])
-        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in told)
-        if where not in told and not better_told:
-            told.add(where)
+        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in content)
+        if where not in content and not better_told:
+            content.add(where)
             option = option_of(_model_at(where[:-1], raw), str(where[-1])) if known is None and where else Option()
             what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw), option)
             if error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
@@ -204,8 +204,8 @@ def suggest(key: str, known: Iterable[str]) -> str:
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
     """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
     located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
-    told = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
-    faults = {str(fault): fault for fault in told}
+    content = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
+    faults = {str(fault): fault for fault in content}
     count = f"{len(faults)} error{'s' if len(faults) != 1 else ''}"
     raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(faults), faults=tuple(faults.values()), where=name)
 

@@ -35,7 +35,7 @@ from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Revi
 from release_pipeline.policy.suppression import AnySuppress
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.catalogue import ClaimSpec, MethodSpec
-from release_pipeline.privacy.vectors import Alike, Insensitive
+from release_pipeline.privacy.vectors import Insensitive, MdavSpec
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
 CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
@@ -149,7 +149,7 @@ class Policy(Frozen):
         return self.protect.clamps
 
     @property
-    def vectors(self) -> Insensitive | Alike | None:
+    def vectors(self) -> Insensitive | MdavSpec | None:
         """How clusters of all noise columns together are made, where the method makes such."""
         return self.protect.cluster(self.noise_columns)
 

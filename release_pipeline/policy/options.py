@@ -21,7 +21,7 @@ from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.catalogue import METHODS, ClaimSpec, Family, MethodSpec, find_claim, find_method, list_methods
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.lattice import Metric
-from release_pipeline.privacy.vectors import Alike, Insensitive, Order, Statistic, VectorScope
+from release_pipeline.privacy.vectors import Insensitive, MdavSpec, Order, Statistic, VectorScope
 
 NOT_A_METHOD = "not_a_method"  # the type of that error
 _NO_NOISE = {"mdav": "{method} has no noise and no epsilon"}
@@ -91,7 +91,7 @@ class MethodOptions(Frozen):
         """How many different values of every kept column the records of a group have at the least, if that is asked for."""
         return None
 
-    def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | Alike | None:
+    def cluster(self, columns: Mapping[str, NoiseColumn]) -> Insensitive | MdavSpec | None:
         """How clusters of all these columns together are made, if such are made."""
         return None
 
@@ -208,9 +208,9 @@ class MdavOptions(MethodOptions):
         """None, as there is no epsilon to share."""
         return {}
 
-    def cluster(self, columns: Mapping[str, NoiseColumn]) -> Alike:
+    def cluster(self, columns: Mapping[str, NoiseColumn]) -> MdavSpec:
         """How clusters of all these columns together are made."""
-        return Alike(self.k, self.blocks)
+        return MdavSpec(self.k, self.blocks)
 
     def grouped_at_least(self, *, only_masked: bool) -> int:
         """A cluster has k records, which agree in all that is masked."""

@@ -14,10 +14,10 @@ __all__ = ["BeforeValidator", "read_as"]
 Read = TypeVar("Read")
 
 
-def read_as(kind: type[Read], told: Mapping[str, Any], *, where: str) -> Read:
+def read_as(kind: type[Read], content: Mapping[str, Any], *, where: str) -> Read:
     """A dataclass from JSON. A field that is Annotated with a `BeforeValidator` is read by its function."""
     try:
-        return _adapter(kind).validate_python(told)
+        return _adapter(kind).validate_python(content)
     except (ValidationError, KeyError, TypeError):
         raise StoreError(f"this is not what a version of release-pipeline wrote as {kind.__name__}.", where=where) from None
 

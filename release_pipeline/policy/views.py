@@ -84,7 +84,7 @@ class PlanView:
 def view_plan(plan: Plan) -> PlanView:
     """The plan for a script."""
     policy, protect = plan.policy, plan.policy.protect
-    parted = policy.parts > 1
+    partitioned = policy.parts > 1
     return PlanView(
         policy=policy.policy,
         steward=policy.steward,
@@ -92,8 +92,8 @@ def view_plan(plan: Plan) -> PlanView:
         hash=policy.canonical_hash(),
         method=protect.method,
         **find_family(protect).view_options(policy),
-        partitions=policy.parts if parted else None,
-        publish_parts=policy.publishes_parts if parted else None,
+        partitions=policy.parts if partitioned else None,
+        publish_parts=policy.publishes_parts if partitioned else None,
         amplification=protect.amplification,
         k=protect.k,
         definition=cast(Any, policy.definition),

@@ -64,7 +64,7 @@ def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: 
     label = np.arange(n, dtype=np.int64)
     if k == 1:
         return label
-    tell = _Teller(n, progress)
+    tell = _Progress(n, progress)
     made = 0
     for rows in _cells(z, max(_CELL, _CELL_CLUSTERS * k)) if blocks else [label.copy()]:
         found = _cluster(z if len(rows) == n else z[rows], k, tell)
@@ -73,16 +73,16 @@ def mdav(matrix: npt.ArrayLike, k: int, *, blocks: str | None = None, progress: 
     return label
 
 
-class _Teller:
+class _Progress:
     """Counts the records in clusters, and tells the number each time that a share of all has been reached."""
 
     def __init__(self, n: int, progress: Progress) -> None:
-        self.n, self.done, self.told, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
+        self.n, self.done, self.content, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
 
     def add(self, records: int) -> None:
         self.done += records
-        if self.done - self.told >= self.step:
-            self.told = self.done
+        if self.done - self.content >= self.step:
+            self.content = self.done
             self.progress(f"{self.done:,} of {self.n:,} records are in clusters")
 
 
@@ -122,7 +122,7 @@ def _cells(z: FloatArray, about: int) -> Iterator[IntArray]:
         pending += [rows[~lower], rows[lower]]
 
 
-def _cluster(z: FloatArray, k: int, tell: _Teller) -> IntArray:
+def _cluster(z: FloatArray, k: int, tell: _Progress) -> IntArray:
     """The cluster of each row of one cell."""
     label = np.full(len(z), -1, dtype=np.int64)
     is_worth_it = len(z) >= 3 * k and (tell.n**2 > _FEW * k or _load_kernel.cache_info().currsize > 0)
@@ -132,7 +132,7 @@ def _cluster(z: FloatArray, k: int, tell: _Teller) -> IntArray:
     return label
 
 
-def _peel(kernel: ModuleType, z: FloatArray, k: int, label: IntArray, tell: _Teller) -> int:
+def _peel(kernel: ModuleType, z: FloatArray, k: int, label: IntArray, tell: _Progress) -> int:
     """Fill `label` by the index until fewer than 3k rows have none; the number of clusters. A new index for every half."""
     sums = kernel.sum_exactly(z)
     made, left = 0, len(z)
@@ -145,7 +145,7 @@ def _peel(kernel: ModuleType, z: FloatArray, k: int, label: IntArray, tell: _Tel
     return made
 
 
-def _cluster_rest(z: FloatArray, k: int, label: IntArray, made: int, tell: _Teller) -> None:
+def _cluster_rest(z: FloatArray, k: int, label: IntArray, made: int, tell: _Progress) -> None:
     """Give a cluster to all rows that have none, the first one the number `made`: all of MDAV, pass by pass."""
     rows = np.flatnonzero(label < 0)
     left = z[rows]

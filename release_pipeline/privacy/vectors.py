@@ -81,7 +81,7 @@ class Insensitive:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class MdavSpec:
     """How mdav makes its clusters: of k to 2k-1 alike records; in `blocks` where there are millions."""
 
     k: int
@@ -179,7 +179,7 @@ def compute_vectors(
     units: IntArray,
     *,
     grids: Sequence[Grid],
-    spec: Insensitive | Alike,
+    spec: Insensitive | MdavSpec,
     secret: bytes,
     context: Sequence[Context],
     progress: Callable[[str], None] = lambda _: None,
@@ -190,8 +190,8 @@ def compute_vectors(
         raise InvalidArgument("there are no records to mask.", where="values")
     widths = [grid.width for grid in grids]
     check_vector_sizes(widths, spec, clusters=max(len(units) // spec.k, 1))
-    if isinstance(spec, Alike):
-        return _find_alike(units, grids, spec, progress)
+    if isinstance(spec, MdavSpec):
+        return _find_mdav(units, grids, spec, progress)
     clusters = order_clusters(
         units,
         widths,
@@ -224,7 +224,7 @@ def compute_vectors(
     ]
 
 
-def check_vector_sizes(widths: Sequence[int], spec: Insensitive | Alike, *, clusters: int = 1) -> None:
+def check_vector_sizes(widths: Sequence[int], spec: Insensitive | MdavSpec, *, clusters: int = 1) -> None:
     """Refuse what cannot be exact whatever the data: sums, or the noise for so many clusters, beyond 64 bits; a k too small."""
     if (2 * spec.k - 1) * max(widths) >= SUM_LIMIT:
         raise InvalidArgument(
@@ -232,7 +232,7 @@ def check_vector_sizes(widths: Sequence[int], spec: Insensitive | Alike, *, clus
             where="grid",
             remedy="Use a smaller k, a coarser grid or a narrower domain.",
         )
-    if isinstance(spec, Alike):
+    if isinstance(spec, MdavSpec):
         return
     if any(part.nano == 0 for part in spec.epsilons):
         raise InvalidArgument("epsilon must be above 0 (at least 0.000000001) for every column.", where="epsilon")
@@ -291,7 +291,7 @@ def _centroid_or_public_scales(
     return np.stack([scales_for(extremes.moves[:, place], part) for place, part in enumerate(spec.epsilons)], axis=1)
 
 
-def _find_alike(units: IntArray, grids: Sequence[Grid], spec: Alike, progress: Callable[[str], None]) -> list[Statistics]:
+def _find_mdav(units: IntArray, grids: Sequence[Grid], spec: MdavSpec, progress: Callable[[str], None]) -> list[Statistics]:
     cluster = mdav(units, spec.k, blocks=spec.blocks, progress=progress).astype(np.intp)
     size = np.bincount(cluster).astype(np.int64)
     order = np.argsort(cluster, kind="stable")

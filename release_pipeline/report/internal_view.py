@@ -81,7 +81,7 @@ class NoiseColumnView:
     expected_high: float | None
     actual_error: float
     mean_absolute_error: float
-    parted: bool
+    partitioned: bool
     original: SpreadView
     released: SpreadView
     ks: float
@@ -193,7 +193,7 @@ class SuppressionView:
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class HierarchyView:
     """The levels of one column in words, from the value itself to the coarsest. `at`: the level of all records, or the mean of
     their levels; None where labels follow no levels."""
 
@@ -239,7 +239,7 @@ class InternalView:
     prediction_words: str
     suppression: SuppressionView | None
     budget: PopulationView | None
-    ladders: tuple[Ladder, ...]
+    ladders: tuple[HierarchyView, ...]
     ladder_words: tuple[tuple[str, str], ...]
     released_range: str = ""
     rows_in: int = 0

@@ -22,7 +22,7 @@ from traceback import walk_tb
 import duckdb
 
 from release_pipeline.errors import (
-    OutOfRoom,
+    OutOfSpace,
     ReleasePipelineError,
     SourceError,
     StoreBusy,
@@ -129,7 +129,7 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
             raise  # of what is computed while a database is open: it is no fault of the database
         if isinstance(caught, duckdb.InterruptException) or (type(caught) is RuntimeError and str(caught) == "Query interrupted"):
             raise KeyboardInterrupt from None
-        room = _read_room(caught, str(path))
+        room = _read_out_of_space(caught, str(path))
         what = _describe(caught)
         _blank(caught)
         raise room or error(what, where=str(path), remedy=remedy) from None
@@ -151,7 +151,7 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
                     path.unlink()
                 return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.IOException as caught:
-            if (room := _read_room(caught, str(path))) is not None:
+            if (room := _read_out_of_space(caught, str(path))) is not None:
                 raise room from None
             if "lock" not in str(caught).lower():
                 raise StoreError("the database cannot be opened.", where=str(path)) from None
@@ -160,7 +160,7 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
                     "another process is working with this database.", where=str(path), remedy="Wait for it, then try again."
                 ) from None
         except duckdb.Error as caught:
-            raise _read_room(caught, str(path)) or StoreError("the database cannot be opened.", where=str(path)) from None
+            raise _read_out_of_space(caught, str(path)) or StoreError("the database cannot be opened.", where=str(path)) from None
         time.sleep(pause)
         pause = min(pause * 1.5, 0.5)
 
@@ -177,7 +177,7 @@ def _blank(caught: BaseException) -> None:
         caught.object = b""
 
 
-def _read_room(caught: Exception, where: str) -> OutOfRoom | None:
+def _read_out_of_space(caught: Exception, where: str) -> OutOfSpace | None:
     """That disk or memory did not suffice, if that is what it says; where DuckDB had no room to spill to, the disk."""
     if _NO_SPACE.search(str(caught)):
         return disk_full(where)

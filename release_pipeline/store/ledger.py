@@ -35,11 +35,18 @@ def read_charge(event: Event) -> Charge | None:
     """The charge that an event is, if it is one."""
     if event.kind != RESERVED or event.release is None:
         return None
-    told = event.content
-    loss = Loss(**{name: told["loss"][name] for name in LOSSES}, releases=told["loss"].get("releases", 1))
-    series = told.get("series", "")
+    payload = event.content
+    loss = Loss(**{name: payload["loss"][name] for name in LOSSES}, releases=payload["loss"].get("releases", 1))
+    series = payload.get("series", "")
     return Charge(
-        event.release, told["population"], told["policy_hash"], told["source"], told["records"], loss, event.noted, series
+        event.release,
+        payload["population"],
+        payload["policy_hash"],
+        payload["source"],
+        payload["records"],
+        loss,
+        event.noted,
+        series,
     )
 
 

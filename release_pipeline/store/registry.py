@@ -48,7 +48,7 @@ class ReleaseId:
         return f"{self.policy}/{self.release}/r{self.revision}"
 
     @property
-    def room(self) -> str:
+    def workspace(self) -> str:
         """Its schema in the vault. DuckDB's names ignore case and these do not, so a hash tells A from a."""
         return f"{self} {hashlib.sha256(str(self).encode()).hexdigest()[:12]}"
 
@@ -79,8 +79,8 @@ class Event:
     @property
     def current(self) -> Mapping[str, Any]:
         """What belongs to it, as this version would have noted it."""
-        told = {"kind": self.kind, "content": self.content}
-        return SITE.upgrade(told, self.format, where=f"event {self.number}")["content"]
+        payload = {"kind": self.kind, "content": self.content}
+        return SITE.upgrade(payload, self.format, where=f"event {self.number}")["content"]
 
     @property
     def moment(self) -> datetime:
@@ -88,7 +88,7 @@ class Event:
         return datetime.fromisoformat(self.noted)
 
 
-class Keeper(Protocol):
+class RegistryAnchor(Protocol):
     """What the confidential side knows of the registry: the key of its seals, and the last event that was written."""
 
     def seal(self, digest: str) -> str:
@@ -115,11 +115,11 @@ class Registry:
     """An open registry: its events, verified, and a way to add to them inside the one transaction that it is opened with."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection | None, events: list[Event], keeper: Keeper, tool: str | None = None
+        self, connection: duckdb.DuckDBPyConnection | None, events: list[Event], anchor: RegistryAnchor, tool: str | None = None
     ) -> None:
         self._connection = connection
         self._events = events
-        self._keeper = keeper
+        self._keeper = anchor
         self._tool = tool
 
     @property
@@ -158,7 +158,7 @@ class Registry:
 
 
 @contextmanager
-def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False, tool: str | None = None) -> Iterator[Registry]:
+def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None) -> Iterator[Registry]:
     """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written, and
     `FormatNewer` when a later version wrote to it. With `tool`, what writes to it is noted with the format, where that is new.
 
@@ -166,24 +166,24 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False, tool: 
     the threads of one a lock of ours, for there two transactions would both see the cap not reached.
     """
     with _ONE_AT_A_TIME:
-        known_head, records = keeper.read(), keeper.has_records()  # first: another process may be making all of it just now
+        known_head, records = anchor.read(), anchor.has_records()  # first: another process may be making all of it just now
         if read_only and (not path.exists() or is_unfinished(path)):  # somebody is making it, or died doing so
             _compare_head(path, [], known_head, records=records)
-            yield Registry(None, [], keeper)
+            yield Registry(None, [], anchor)
             return
         with open_database(path, read_only=read_only) as connection:
             begun = _check_tables(path, connection)
             if not (begun or read_only):
-                if keeper.read() is None and not keeper.has_records():
-                    keeper.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
+                if anchor.read() is None and not anchor.has_records():
+                    anchor.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
                 with transaction(connection):
                     for name in _TABLES:
                         connection.execute(statement(f"ledger/create_{name}"))
                     connection.execute(statement("ledger/insert_head"))
             with transaction(connection):
-                events = _load_events(path, connection, keeper) if begun or not read_only else []
-                _check_head(path, events, keeper)
-                registry = Registry(None if read_only else connection, events, keeper, tool)
+                events = _load_events(path, connection, anchor) if begun or not read_only else []
+                _check_head(path, events, anchor)
+                registry = Registry(None if read_only else connection, events, anchor, tool)
                 known = len(events)
                 yield registry
             if read_only:
@@ -191,8 +191,8 @@ def open_registry(path: Path, *, keeper: Keeper, read_only: bool = False, tool: 
             head = (len(registry.events), _last_hash(registry.events))
             if head[0] > known and connection.execute(statement("ledger/select_head")).fetchall() != [head]:
                 raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
-            if keeper.read() != head:  # as after an event, or when whoever wrote the last one was stopped before this
-                keeper.write(*head)  # still under the lock, so that it never goes back
+            if anchor.read() != head:  # as after an event, or when whoever wrote the last one was stopped before this
+                anchor.write(*head)  # still under the lock, so that it never goes back
 
 
 def canonical_json(content: Any) -> str:
@@ -233,35 +233,35 @@ class _Verified:
     rows: Sequence[Row] = ()
     events: Sequence[Event] = ()
 
-    def begins(self, path: Path, rows: Sequence[Row], keeper: Keeper) -> bool:
+    def begins(self, path: Path, rows: Sequence[Row], anchor: RegistryAnchor) -> bool:
         """Whether these rows begin with the same ones, byte for byte, and the key of their seals is still the same."""
         if self.path != path or not self.rows or rows[: len(self.rows)] != self.rows:
             return False
         *_, digest, seal = self.rows[-1]
-        return hmac.compare_digest(seal.encode(), keeper.seal(digest).encode())
+        return hmac.compare_digest(seal.encode(), anchor.seal(digest).encode())
 
 
 _verified = _Verified(Path())  # of the registry that was opened last, under the lock of `open_registry`
 
 
-def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, keeper: Keeper) -> list[Event]:
+def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: RegistryAnchor) -> list[Event]:
     """Every event, when all are as they were written. What this process has verified before is compared with what it read then,
     row by row, and only what came after is verified: so nothing is taken from memory that the database does not say today."""
     global _verified
     rows: list[Row] = connection.execute(statement("ledger/list_events")).fetchall()
     last = connection.execute(statement("ledger/select_head")).fetchall()
-    events = list(_verified.events) if _verified.begins(path, rows, keeper) else []
+    events = list(_verified.events) if _verified.begins(path, rows, anchor) else []
     for place, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
         previous = events[-1].hash if events else BEGIN
         try:
-            told = json.loads(body)
+            payload = json.loads(body)
             event = _read_event(place, body, _format_of(events))
-            right = (number, told["number"], told["previous"], digest) == (place, place, previous, event.hash)
+            right = (number, payload["number"], payload["previous"], digest) == (place, place, previous, event.hash)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _changed(path, f"event {place} was changed") from None
         if not right:
             raise _changed(path, f"event {place} was changed, or one before it is missing")
-        if not hmac.compare_digest(str(seal).encode(), keeper.seal(digest).encode()):
+        if not hmac.compare_digest(str(seal).encode(), anchor.seal(digest).encode()):
             raise _changed(path, f"event {place} was not written by this site: its seal is not of the vault's key")
         if event.kind == FORMAT:
             SITE.check(event.format, where=str(path))  # what comes after it may be anything
@@ -281,8 +281,8 @@ def _last_hash(events: Sequence[Event]) -> str:
     return events[-1].hash if events else BEGIN
 
 
-def _check_head(path: Path, events: list[Event], keeper: Keeper) -> None:
-    _compare_head(path, events, keeper.read(), records=keeper.has_records())
+def _check_head(path: Path, events: list[Event], anchor: RegistryAnchor) -> None:
+    _compare_head(path, events, anchor.read(), records=anchor.has_records())
 
 
 def _compare_head(path: Path, events: list[Event], known: tuple[int, str] | None, *, records: bool) -> None:
@@ -309,8 +309,8 @@ def _changed(path: Path, what: str) -> RegistryChanged:
 
 def _read_event(number: int, body: str, format: int) -> Event:
     """The event with this body; `format`: that of the event before it."""
-    told = json.loads(body)
-    release = None if told["release"] is None else ReleaseId(*told["release"])
+    payload = json.loads(body)
+    release = None if payload["release"] is None else ReleaseId(*payload["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
-    format = told["content"]["version"] if told["kind"] == FORMAT else format
-    return Event(number, told["kind"], told["noted"], release, told["content"], digest, body, format)
+    format = payload["content"]["version"] if payload["kind"] == FORMAT else format
+    return Event(number, payload["kind"], payload["noted"], release, payload["content"], digest, body, format)

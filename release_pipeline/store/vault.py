@@ -25,7 +25,7 @@ KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
-class ReleaseRoom:
+class ReleaseWorkspace:
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
     The transaction has the file for itself, so that a column is read, and hashed, once: what is kept of it here is what was
@@ -81,15 +81,15 @@ class ReleaseRoom:
         for name in names:
             self._drop(name)
 
-    def note(self, stage: str) -> dict[str, Any] | None:
+    def checkpoint(self, stage: str) -> dict[str, Any] | None:
         """What a stage said of itself, or None if it has not run or was forgotten."""
         found = self._connection.execute(statement("stages/select_note"), {"stage": stage}).fetchall()
         return json.loads(found[0][0]) if found else None
 
-    def write_note(self, stage: str, note: Mapping[str, Any]) -> None:
+    def write_checkpoint(self, stage: str, checkpoint: Mapping[str, Any]) -> None:
         """Replace the note of a stage."""
         self.forget([stage])
-        text = json.dumps(note, sort_keys=True, separators=(",", ":"))
+        text = json.dumps(checkpoint, sort_keys=True, separators=(",", ":"))
         self._connection.execute(statement("stages/insert_note"), {"stage": stage, "note": text})
 
     def forget(self, stages: Sequence[str]) -> None:
@@ -141,7 +141,7 @@ _ROOMS = RLock()
 
 
 @contextmanager
-def open_room(vault: Path, population: str, release: str) -> Iterator[ReleaseRoom]:
+def open_workspace(vault: Path, population: str, release: str) -> Iterator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
     One room at a time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours.
@@ -149,13 +149,13 @@ def open_room(vault: Path, population: str, release: str) -> Iterator[ReleaseRoo
     make_vault(vault)
     with _ROOMS, open_database(vault / f"{population}.duckdb") as connection:
         _remove_spilled(vault / f"{population}.duckdb")
-        connection.execute(statement("schema/create_release_schema", room=release))
-        connection.execute(statement("schema/use_release_schema", room=release))
+        connection.execute(statement("schema/create_release_schema", workspace=release))
+        connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
         connection.execute(statement("schema/create_charged"))
         connection.execute(statement("schema/create_exposed"))
         with transaction(connection):
-            yield ReleaseRoom(connection)
+            yield ReleaseWorkspace(connection)
 
 
 @contextmanager
@@ -166,7 +166,7 @@ def locked_vault(vault: Path, population: str) -> Iterator[None]:
         yield
 
 
-def prune_rooms(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
+def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
     """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
     what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
@@ -179,13 +179,13 @@ def prune_rooms(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) ->
             left.unlink()
         _remove_spilled(file)
         rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
-        chosen = [room for room in choose(rooms) if room in rooms]
+        chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
         if not chosen:
             return []
         _copy_database(locked, first)
         with open_database(first) as copied:
-            for room in chosen:
-                copied.execute(statement("schema/drop_release_schema", room=room))
+            for workspace in chosen:
+                copied.execute(statement("schema/drop_release_schema", workspace=workspace))
             left_over = _count_everything(copied)
             _copy_database(copied, second)  # once more: what was dropped is still in the pages of the first
         with open_database(second, read_only=True) as copied:
@@ -211,8 +211,8 @@ def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, 
     """Every table of the file, and how many rows it has."""
     tables = connection.execute(statement("schema/list_tables")).fetchall()
     return {
-        (room, name): connection.execute(statement("schema/count_rows", room=room, table=name)).fetchall()[0][0]
-        for room, name in tables
+        (workspace, name): connection.execute(statement("schema/count_rows", workspace=workspace, table=name)).fetchall()[0][0]
+        for workspace, name in tables
     }
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 import pytest
 
 from release_pipeline.flow import timetable
-from release_pipeline.flow.telling import ledger, overview
+from release_pipeline.flow.status import ledger, overview
 from release_pipeline.store import registry
 
 READERS = (registry, timetable, overview, ledger)

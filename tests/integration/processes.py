@@ -17,8 +17,8 @@ PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process 
 PROCESSES.set_forkserver_preload(
     [
         "tests.integration.sites",
-        "release_pipeline.flow.telling.ledger",
-        "release_pipeline.flow.telling.overview",
+        "release_pipeline.flow.status.ledger",
+        "release_pipeline.flow.status.overview",
         "pandas",
         "scipy.optimize",
         "sklearn.ensemble",  # every audit trains models

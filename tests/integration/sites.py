@@ -17,7 +17,7 @@ import pytest
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import Event, ReleaseId
 
@@ -117,14 +117,14 @@ class TinySite:
         with self.site.open_registry(read_only=True) as registry:
             return registry.events
 
-    def standings(self) -> dict[ReleaseId, Standing]:
+    def statuses(self) -> dict[ReleaseId, ReleaseStatus]:
         """Every release that something happened to."""
-        return read_standings(self.events())
+        return read_statuses(self.events())
 
-    def standing(self, release: str = "1", policy: str = "people", revision: int = 1) -> Standing:
+    def status(self, release: str = "1", policy: str = "people", revision: int = 1) -> ReleaseStatus:
         """One release as the registry has it."""
         name = ReleaseId(policy, release, revision)
-        return self.standings().get(name, Standing(name))
+        return self.statuses().get(name, ReleaseStatus(name))
 
     def states(self, release: str = "1", policy: str = "people") -> list[str]:
         """The kinds of the events of one release's first revision, in order."""
@@ -139,8 +139,8 @@ class TinySite:
         """Every table of a release's room in the vault; a room's name begins with the release's."""
         with duckdb.connect(str(self.site.vault / f"{population}.duckdb"), read_only=True) as vault:
             found = vault.execute("SELECT table_schema, table_name FROM information_schema.tables").fetchall()
-            mine = [(room, name) for room, name in found if room.split(" ")[0] == f"{policy}/{release}/r1"]
-            return {name: vault.table(f'"{room}"."{name}"').to_arrow_table() for room, name in mine}
+            mine = [(workspace, name) for workspace, name in found if workspace.split(" ")[0] == f"{policy}/{release}/r1"]
+            return {name: vault.table(f'"{workspace}"."{name}"').to_arrow_table() for workspace, name in mine}
 
     @staticmethod
     def query(file: Path, text: str) -> list[dict[str, Any]]:

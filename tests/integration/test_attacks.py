@@ -38,12 +38,12 @@ from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site, _Keeper
+from release_pipeline.flow.site import Site, _RegistryAnchor
 from release_pipeline.flow.sums import hash_of
 from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey, make_key, read_key, write_statement
 from release_pipeline.flow.trust.members import distrust, trust_key
-from release_pipeline.stages.ways import centroids
+from release_pipeline.stages.strategies import centroids
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId, canonical_json
 from release_pipeline.verify import verify_path
 from tests.guards import HANGING
@@ -134,7 +134,7 @@ def write_anew(tiny: TinySite, keep: Callable[[Event], bool]) -> None:
     """Begin the registry and the vault's head again with some of the events only: sealed, for the vault's key is at hand."""
     events = tiny.events()
     tiny.site.registry.unlink()
-    _Keeper(tiny.site).write(0, "")
+    _RegistryAnchor(tiny.site).write(0, "")
     note(tiny, *(event for event in events if keep(event)))
 
 
@@ -153,13 +153,13 @@ def forge(tiny: TinySite, kind: str, about: ReleaseId | None, **content: Any) ->
 
 def forge_approval(tiny: TinySite, signed: Any, *, name: str, about: ReleaseId = RELEASE) -> int:
     """Note somebody's statement as an approval of the candidate as it is."""
-    digest = tiny.standing(about.release).candidate_hash
+    digest = tiny.release_status(about.release).candidate_hash
     return forge(tiny, "approved", about, what="candidate", subject=str(about), hash=digest, name=name, needed=2, signed=signed)
 
 
 def approval(tiny: TinySite, key: PrivateKey, *, name: str) -> dict[str, Any]:
     """A statement that the candidate is approved, whoever signs it in whatever name."""
-    return key.sign(kind="approve", subject=str(RELEASE), digest=str(tiny.standing().candidate_hash), name=name)
+    return key.sign(kind="approve", subject=str(RELEASE), digest=str(tiny.release_status().candidate_hash), name=name)
 
 
 def flip(file: Path) -> None:
@@ -174,7 +174,7 @@ def faults(path: Path, keys: Keys) -> list[str]:
     return [found.words for found in verify(path, [keys["olga"].public.fingerprint]) if found.level == "FAIL"]
 
 
-def told(words: Sequence[str], *wanted: str) -> bool:
+def payload(words: Sequence[str], *wanted: str) -> bool:
     """Whether one of the findings says all of this."""
     return any(all(part in line for part in wanted) for line in words)
 
@@ -261,10 +261,10 @@ def test_steward_who_becomes_a_reviewer_does_not_count(tiny: TinySite, keys: Key
     with refused(tiny, "ana is the steward of the policy, and no steward reviews", NotSigned):
         review(tiny, keys, "ana")
     number = forge_approval(tiny, approval(tiny, keys["ana"], name="ana"), name="ana")
-    assert tiny.standing().approvers == ["ana", "ben"]
+    assert tiny.release_status().approvers == ["ana", "ben"]
     with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), f"event {number} (approved)", "'ana' is the steward of the policy")
+    assert payload(faults(tiny.home, keys), f"event {number} (approved)", "'ana' is the steward of the policy")
 
 
 @pytest.mark.parametrize("how", ["twice", "noted twice", "in another name", "under two names", "with another key"])
@@ -286,7 +286,7 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
         distrust(tiny.site, "ben", key=keys["olga"])
         trust_key(tiny.site, "benny", "reviewer", keys["ben"].public, key=keys["olga"])
         review(tiny, {"benny": keys["ben"]}, "benny")
-        assert tiny.standing().approvers == ["ben", "benny"]
+        assert tiny.release_status().approvers == ["ben", "benny"]
     else:
         make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
         new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
@@ -295,7 +295,7 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
     blocked = "1 of 2 reviewers have approved" if how in ("in another name", "under two names") else "is not approved yet"
     with refused(tiny, blocked, Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), *words) or not words
+    assert payload(faults(tiny.home, keys), *words) or not words
 
 
 def test_reviewer_with_a_new_key_approves_again(tiny: TinySite, keys: Keys, tmp_path: Path) -> None:
@@ -326,10 +326,10 @@ def test_approval_that_was_put_into_the_registry_does_not_count(
     """Signed with a key outside of the list, by the service or the officer, and noted with the vault's key: one of two still."""
     review(tiny, keys, "ben")
     number = forge_approval(tiny, approval(tiny, keys[who], name=name), name=name)
-    assert tiny.standing().state == "approved", "noted it is"
+    assert tiny.release_status().state == "approved", "noted it is"
     with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), f"event {number} (approved)", words)
+    assert payload(faults(tiny.home, keys), f"event {number} (approved)", words)
 
 
 @pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
@@ -347,7 +347,7 @@ def test_approval_of_a_file_by_anybody_else_does_not_count(tiny: TinySite, keys:
     number = forge(tiny, "approved", None, what=what, subject=subject, hash=digest, name=who, signed=signed, text=text)
     with refused(tiny, f"{what if what == 'populations' else 'policies/people'}.yaml is not approved by the privacy officer"):
         tiny.flow("2").ingest()
-    assert told(faults(tiny.home, keys), f"event {number} (approved)", f"'{who}'")
+    assert payload(faults(tiny.home, keys), f"event {number} (approved)", f"'{who}'")
 
 
 @pytest.mark.parametrize("who", ["robot", "ben", "stranger"])
@@ -359,11 +359,11 @@ def test_withdrawal_that_was_put_into_the_registry_is_found_out(
     officer's own hand."""
     out = copy_site(corrected, tmp_path / "site")
     verb = {"retracted": "retract", "superseded": "supersede"}[kind]
-    digest = out.standing().package_hash
+    digest = out.release_status().package_hash
     signed = keys[who].sign(kind=verb, subject=str(RELEASE), digest=str(digest), name=who, why=str(CORRECTION))
     extra = {"reason": "no"} if kind == "retracted" else {"successor": str(CORRECTION)}
     number = forge(out, kind, RELEASE, **extra, hash=digest, signed=signed)
-    assert told(faults(out.home, keys), f"event {number} ({kind})", f"'{who}'")
+    assert payload(faults(out.home, keys), f"event {number} ({kind})", f"'{who}'")
     with refused(out, f"{verb} of {RELEASE}", NotSigned):
         if kind == "retracted":
             retract(out.site, RELEASE, key=keys["olga"], why="again")
@@ -390,7 +390,7 @@ def test_list_of_keys_that_the_officer_did_not_sign_stops_everything(tiny: TinyS
     with refused(tiny, words, NotSigned):
         review(tiny, keys, "dora")
     named = "the officer's fingerprint is" if who == "stranger" else f"'{who}' has the role"
-    assert told(faults(tiny.home, keys), f"event {number} (trusted)", named)
+    assert payload(faults(tiny.home, keys), f"event {number} (trusted)", named)
 
 
 def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, keys: Keys) -> None:
@@ -405,7 +405,7 @@ def test_older_list_of_keys_that_is_put_back_stops_everything(tiny: TinySite, ke
         (tiny.home / name).write_bytes(content)
     with refused(tiny, "an older list than the last was put back", NotSigned):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), f"event {number} (trusted)", "was put back after that of")
+    assert payload(faults(tiny.home, keys), f"event {number} (trusted)", "was put back after that of")
 
 
 @pytest.mark.parametrize("point", [bytes(32), bytes([1]) + bytes(31), b"\xff" * 32])
@@ -430,13 +430,13 @@ def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path,
             numbers.append(forge(tiny, "approved", OTHER, **event.content))
         else:
             numbers.append(forge_approval(tiny, event.content["signed"], name=event.content["name"], about=OTHER))
-    assert tiny.standing("2").state == ("candidate" if how == "as it is" else "approved")
+    assert tiny.release_status("2").state == ("candidate" if how == "as it is" else "approved")
     blocked = "0 of 2 reviewers have approved it." if how == "as it is" else "0 of 2 reviewers have approved it as it is."
     with refused(tiny, blocked, Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
     words = "noted for something else" if how == "as it is" else "it is signed for another subject"
     found = faults(tiny.home, keys)
-    assert all(told(found, f"event {number} (approved)", words) for number in numbers)
+    assert all(payload(found, f"event {number} (approved)", words) for number in numbers)
 
 
 def test_approval_copied_with_sql_is_not_of_this_site(two: Path, tmp_path: Path, keys: Keys) -> None:
@@ -446,7 +446,7 @@ def test_approval_copied_with_sql_is_not_of_this_site(two: Path, tmp_path: Path,
     last = events[-1]
     [ben, _] = [event for event in events if event.kind == "approved" and event.release == RELEASE]
     seal = next(seal for number, _, _, seal in rows(tiny)[0] if number == ben.number)
-    content = {**ben.content, "subject": str(OTHER), "hash": tiny.standing("2").candidate_hash}
+    content = {**ben.content, "subject": str(OTHER), "hash": tiny.release_status("2").candidate_hash}
     body = canonical_json(
         {
             **json.loads(ben.body),
@@ -469,7 +469,7 @@ def test_approval_copied_with_sql_is_not_of_this_site(two: Path, tmp_path: Path,
     for key, act in ((keys["robot"], publish), (keys["cleo"], approve_candidate)):
         with refused(tiny, f"event {last.number + 1} was not written by this site: its seal", RegistryChanged):
             act(tiny.site, OTHER, key=key)
-    assert told(faults(tiny.home, keys), f"event {last.number + 1} was not written by this site")
+    assert payload(faults(tiny.home, keys), f"event {last.number + 1} was not written by this site")
 
 
 # a byte that is another
@@ -487,7 +487,7 @@ def test_changed_candidate_is_not_published(tiny: TinySite, keys: Keys, file: st
     words = "not what was frozen" if when == "after the review" else "is not approved yet"
     with refused(tiny, words, Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), f"vault/candidates/{RELEASE}", "not what was frozen")
+    assert payload(faults(tiny.home, keys), f"vault/candidates/{RELEASE}", "not what was frozen")
 
 
 def test_candidate_that_is_changed_after_it_was_looked_at_is_not_published(tiny: TinySite, keys: Keys) -> None:
@@ -501,9 +501,9 @@ def test_candidate_that_is_changed_after_it_was_looked_at_is_not_published(tiny:
             data.write_text("".join([first, *others, second]))
 
     with pytest.raises(Blocked, match="not what was frozen"):
-        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=swap))
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=swap))
     assert digests(tiny.site.releases) == {}
-    assert tiny.standing().state == "publishing"
+    assert tiny.release_status().state == "publishing"
 
 
 PACKAGE = (
@@ -530,8 +530,8 @@ def test_changed_package_is_found_out(out: TinySite, keys: Keys, file: str) -> N
     """By a stranger with the package alone, by the site, and by whoever publishes again; each names the file or the release."""
     package = out.site.package(str(RELEASE))
     flip(package / file)
-    assert told(faults(package, keys), file)
-    assert told(faults(out.home, keys), f"releases/{RELEASE}") or told(faults(out.home, keys), file)
+    assert payload(faults(package, keys), file)
+    assert payload(faults(out.home, keys), f"releases/{RELEASE}") or payload(faults(out.home, keys), file)
     with refused(out, "its package is not what was published", Blocked):
         publish(out.site, RELEASE, key=keys["robot"])
     with pytest.raises(Blocked, match="not what was published"):
@@ -586,7 +586,7 @@ def test_changed_list_of_keys_stops_everything(tiny: TinySite, keys: Keys, file:
     ):
         with refused(tiny, words, NotSigned):
             act()
-    assert told(faults(tiny.home, keys), words)
+    assert payload(faults(tiny.home, keys), words)
 
 
 @pytest.mark.parametrize("what", ["body", "hash", "seal", "number"])
@@ -608,7 +608,7 @@ def test_changed_event_of_the_registry_is_named(two: Path, tmp_path: Path, keys:
     alter(tiny, f"{change} WHERE number = 3")
     with refused(tiny, "event 3 was", RegistryChanged):
         review(tiny, keys, "ben", release=OTHER)
-    assert told(faults(tiny.home, keys), "registry.duckdb: event 3 was")
+    assert payload(faults(tiny.home, keys), "registry.duckdb: event 3 was")
 
 
 @pytest.mark.parametrize(
@@ -627,7 +627,7 @@ def test_changed_table_of_the_registry_is_found_out(tiny: TinySite, keys: Keys, 
     with pytest.raises(RegistryChanged, match=words):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert digests(tiny.site.releases) == {}
-    assert told(faults(tiny.home, keys), words)
+    assert payload(faults(tiny.home, keys), words)
 
 
 @pytest.mark.parametrize("change", ["SET spent = 0", "SET spent = spent - 1", "SET spent = spent + 1"])
@@ -686,7 +686,7 @@ def test_changed_event_of_a_dossier_is_named(out: TinySite, keys: Keys, tmp_path
         changed = [*lines[:place], line.replace('\\"noted\\":\\"2', '\\"noted\\":\\"1'), *lines[place + 1 :]]
         file.write_text("".join(changed))
         sums.write_text(listed.replace(before, hashlib.sha256("".join(changed).encode()).hexdigest()))
-        assert told(faults(folder, keys), f"event {place + 1} was changed")
+        assert payload(faults(folder, keys), f"event {place + 1} was changed")
 
 
 # events that are taken away
@@ -708,7 +708,7 @@ def test_event_taken_out_of_the_middle_is_missed(two: Path, tmp_path: Path, keys
     chain_anew(tiny, without=4)
     with refused(tiny, "event 4 was not written by this site", RegistryChanged):
         review(tiny, keys, "ben", release=OTHER)
-    assert told(faults(tiny.home, keys), "event 4 was not written by this site")
+    assert payload(faults(tiny.home, keys), "event 4 was not written by this site")
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -720,7 +720,7 @@ def test_events_taken_off_the_end_are_missed(tiny: TinySite, keys: Keys, count: 
     cut(tiny, left)
     with refused(tiny, f"the vault knows of {left + count} events, and here are {left}", RegistryChanged):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), f"the vault knows of {left + count} events")
+    assert payload(faults(tiny.home, keys), f"the vault knows of {left + count} events")
 
 
 def test_events_taken_off_the_end_with_the_vaults_key_are_missed_by_a_kept_package(two: Path, tmp_path: Path, keys: Keys) -> None:
@@ -738,18 +738,18 @@ def test_events_taken_off_the_end_with_the_vaults_key_are_missed_by_a_kept_packa
         left=left,
         digest=digest,
     )
-    _Keeper(tiny.site).write(left, digest)
+    _RegistryAnchor(tiny.site).write(left, digest)
     assert len(tiny.events()) == left, "the site believes it"
     number, head = head_of(kept)
     assert number > left
     assert head not in {event.hash for event in tiny.events()}
-    assert told(faults(tiny.home, keys), "releases/people", "no event published it")
+    assert payload(faults(tiny.home, keys), "releases/people", "no event published it")
     with pytest.raises(Blocked, match="a dossier is of a published release"):
         write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
     folder = tmp_path / "forged"
     shutil.unpack_archive(tmp_path / "honest.zip", folder)
     rewrite_dossier(folder, "".join((folder / "events.jsonl").read_text().splitlines(keepends=True)[:left]))
-    assert told(faults(folder, keys), f"it ends with event {left}, and the package names event {number}")
+    assert payload(faults(folder, keys), f"it ends with event {left}, and the package names event {number}")
 
 
 def rewrite_dossier(folder: Path, events: str) -> None:
@@ -777,12 +777,12 @@ def test_chain_written_anew_with_the_vaults_key_is_not_that_of_a_kept_package(
     assert head not in {event.hash for event in tiny.events()}
     assert publish(tiny.site, RELEASE, key=keys["robot"]) == tiny.site.package(str(RELEASE))
     found = faults(tiny.home, keys)
-    assert told(found, f"releases/{RELEASE}", f"event {number}"), found
+    assert payload(found, f"releases/{RELEASE}", f"event {number}"), found
     write_dossier(tiny.site, RELEASE, tmp_path / "forged.zip")
     missed = (
         f"the package names event {number}" if hidden == "charge" else f"event {number} is not the one that the package names"
     )
-    assert told(faults(tmp_path / "forged.zip", keys), "events.jsonl", missed)
+    assert payload(faults(tmp_path / "forged.zip", keys), "events.jsonl", missed)
 
 
 # too early, too much, not good enough, not real
@@ -800,7 +800,7 @@ def test_nothing_is_published_before_the_embargo(tmp_path: Path, keys: Keys) -> 
                 publish(tiny.site, RELEASE, key=keys[name], now=now)
     ready, waiting = list_publishable(tiny.site, "people")
     assert ready == []
-    assert told(waiting, str(RELEASE), "under embargo")
+    assert payload(waiting, str(RELEASE), "under embargo")
 
 
 def test_nothing_is_published_over_the_cap(tiny: TinySite, keys: Keys) -> None:
@@ -810,7 +810,7 @@ def test_nothing_is_published_over_the_cap(tiny: TinySite, keys: Keys) -> None:
     approve_populations(tiny.site, key=keys["olga"])
     with refused(tiny, "folk is over its cap: 2 of 1.9 (epsilon, iDP, column)", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
-    assert told(faults(tiny.home, keys), "population folk: 2 of 1.9")
+    assert payload(faults(tiny.home, keys), "population folk: 2 of 1.9")
 
 
 def test_candidate_that_fails_a_gate_is_not_published(tmp_path: Path, keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -850,8 +850,15 @@ def test_candidate_of_another_policy_than_was_charged_is_not_published(tiny: Tin
     review(tiny, keys, "ben", "cleo", release=OTHER)
     with refused(tiny, "under embargo", Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
-    standing = tiny.standing("2")
-    forge(tiny, "candidate", OTHER, candidate_hash=standing.candidate_hash, policy_hash=before, facts=dict(standing.facts))
+    release_status = tiny.release_status("2")
+    forge(
+        tiny,
+        "candidate",
+        OTHER,
+        candidate_hash=release_status.candidate_hash,
+        policy_hash=before,
+        facts=dict(release_status.facts),
+    )
     review(tiny, keys, "dora", release=OTHER)
     with refused(tiny, "It was charged under another policy", Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
@@ -859,9 +866,16 @@ def test_candidate_of_another_policy_than_was_charged_is_not_published(tiny: Tin
 
 def test_facts_that_nobody_signed_do_not_reach_the_card(tiny: TinySite, keys: Keys) -> None:
     """The registry is made to tell of more records and less suppression than the evidence that the reviewers signed."""
-    standing = tiny.standing()
-    facts = {**standing.facts, "rows_in": 6000, "cells_blanked": 0, "anonymity_k": 100}
-    forge(tiny, "candidate", RELEASE, candidate_hash=standing.candidate_hash, policy_hash=standing.policy_hash, facts=facts)
+    release_status = tiny.release_status()
+    facts = {**release_status.facts, "rows_in": 6000, "cells_blanked": 0, "anonymity_k": 100}
+    forge(
+        tiny,
+        "candidate",
+        RELEASE,
+        candidate_hash=release_status.candidate_hash,
+        policy_hash=release_status.policy_hash,
+        facts=facts,
+    )
     review(tiny, keys, "ben", "cleo")
     with refused(tiny, "The registry tells other facts of it than the evidence that was signed.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
@@ -869,7 +883,7 @@ def test_facts_that_nobody_signed_do_not_reach_the_card(tiny: TinySite, keys: Ke
 
 def test_materialization_forged_through_dagster_is_nothing(tiny: TinySite, keys: Keys) -> None:
     """Over real HTTP somebody reports candidates and publications of both releases: Dagster believes it, and nobody else."""
-    facts = {"candidate_hash": str(tiny.standing().candidate_hash), "state": "approved"}
+    facts = {"candidate_hash": str(tiny.release_status().candidate_hash), "state": "approved"}
     before = look(tiny)
     with webserver(tiny) as address:
         for asset in ("candidate", "published"):
@@ -969,13 +983,13 @@ def test_tombstone_of_anybody_but_the_officer_is_found_out(out: TinySite, keys: 
     (package / f"{TOMBSTONES[state]}.json").write_text(write_statement(signed))
     for path in (package, out.home):
         found = faults(path, keys)
-        assert told(found, f"{TOMBSTONES[state]}.json", f"'{who}'")
-        assert not told(found, f": {state.upper()}: release")
+        assert payload(found, f"{TOMBSTONES[state]}.json", f"'{who}'")
+        assert not payload(found, f": {state.upper()}: release")
     if state == "retracted":
         for data in package.glob("data.*"):
             data.unlink()
-        assert told(faults(package, keys), "data.csv", "missing")
-    assert out.standing().state == "published"
+        assert payload(faults(package, keys), "data.csv", "missing")
+    assert out.release_status().state == "published"
 
 
 def test_tombstone_of_another_release_is_found_out(corrected: Path, tmp_path: Path, keys: Keys) -> None:
@@ -985,8 +999,8 @@ def test_tombstone_of_another_release_is_found_out(corrected: Path, tmp_path: Pa
     other = out.site.package(str(CORRECTION))
     shutil.copyfile(out.site.package(str(RELEASE)) / "RETRACTED.json", other / "RETRACTED.json")
     found = faults(other, keys)
-    assert told(found, "RETRACTED.json", "it is signed for another")
-    assert not told(found, ": RETRACTED: release")
+    assert payload(found, "RETRACTED.json", "it is signed for another")
+    assert not payload(found, ": RETRACTED: release")
 
 
 @pytest.mark.parametrize("state", TOMBSTONES)
@@ -1002,7 +1016,7 @@ def test_tombstone_that_was_taken_away_is_missed(corrected: Path, tmp_path: Path
     package = out.site.package(str(RELEASE))
     before = digests(package)
     (package / f"{TOMBSTONES[state]}.json").unlink()
-    assert told(faults(out.home, keys), f"releases/{RELEASE}", f"{TOMBSTONES[state]}.json")
+    assert payload(faults(out.home, keys), f"releases/{RELEASE}", f"{TOMBSTONES[state]}.json")
     act()
     assert (digests(package), faults(out.home, keys)) == (before, [])
 
@@ -1014,8 +1028,8 @@ def test_package_signed_by_anybody_else_is_found_out(out: TinySite, keys: Keys, 
     signed = keys[who].sign(kind="package", subject=str(RELEASE), digest=hash_of(package), name=who)
     (package / "SHA256SUMS.sig").write_text(write_statement(signed))
     for path in (package, out.home):
-        assert told(faults(path, keys), "SHA256SUMS.sig") or told(faults(path, keys), f"releases/{RELEASE}")
-    assert told(faults(package, keys), "SHA256SUMS.sig", f"'{who}'")
+        assert payload(faults(path, keys), "SHA256SUMS.sig") or payload(faults(path, keys), f"releases/{RELEASE}")
+    assert payload(faults(package, keys), "SHA256SUMS.sig", f"'{who}'")
     with refused(out, "its package is not what was published", Blocked):
         publish(out.site, RELEASE, key=keys["robot"])
 
@@ -1027,7 +1041,7 @@ def test_package_with_other_content_is_not_signed_by_its_old_signature(out: Tiny
     before = hashlib.sha256(data.read_bytes()).hexdigest()
     flip(data)
     sums.write_text(sums.read_text().replace(before, hashlib.sha256(data.read_bytes()).hexdigest()))
-    assert told(faults(package, keys), "SHA256SUMS.sig", "it is signed for another hash")
+    assert payload(faults(package, keys), "SHA256SUMS.sig", "it is signed for another hash")
 
 
 def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_path: Path, keys: Keys) -> None:
@@ -1036,8 +1050,8 @@ def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_pa
     tiny = copy_site(two, tmp_path / "site")
     package, other = tiny.site.package(str(RELEASE)), tiny.site.package(str(OTHER))
     shutil.copytree(package, other)
-    assert told(faults(other, keys), f"{OTHER}: the folder is named otherwise than the release in it, {RELEASE}")
-    assert told(faults(tiny.home, keys), "releases/people/2: no event published it")
+    assert payload(faults(other, keys), f"{OTHER}: the folder is named otherwise than the release in it, {RELEASE}")
+    assert payload(faults(tiny.home, keys), "releases/people/2: no event published it")
     review(tiny, keys, "ben", "cleo", release=OTHER)
     for put in (lambda: None, lambda: other.symlink_to(package), lambda: other.symlink_to(tiny.home / "nowhere")):
         put()
@@ -1048,7 +1062,7 @@ def test_package_in_the_folder_of_another_release_is_found_out(two: Path, tmp_pa
     assert faults(tiny.home, keys) == []
     shutil.rmtree(package)
     shutil.copytree(other, package)
-    assert told(faults(tiny.home, keys), f"releases/{RELEASE}", "not what was published")
+    assert payload(faults(tiny.home, keys), f"releases/{RELEASE}", "not what was published")
     with refused(tiny, "its package is not what was published", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
 
@@ -1065,5 +1079,5 @@ def test_officer_who_was_not_named_is_found_out(published: Path, tmp_path: Path,
     review(tiny, own, "ben", "cleo")
     package = publish(tiny.site, RELEASE, key=own["robot"])
     assert faults(package, own) == []
-    assert told(faults(package, keys), "trusted-keys.json", "which is not the one that was given")
+    assert payload(faults(package, keys), "trusted-keys.json", "which is not the one that was given")
     assert [found.level for found in verify_path(package) if re.search("compare it with", found.words)] == ["note"]

@@ -53,16 +53,16 @@ def test_a_policy_is_audited_and_its_dossier_has_it(
     assert b"nobody has run it" in before["README.md"]
 
     assert main(["audit-claims", str(site.policy_file("people")), "--quick", "--json"]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert told["format"] == "release-pipeline/audit-claims/1"
-    assert told["holds"]
-    [policy] = told["policies"]
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert content["format"] == "release-pipeline/audit-claims/1"
+    assert content["holds"]
+    [policy] = content["policies"]
     assert policy["hash"] == site.policy("people").canonical_hash()
     assert policy["claims"][0]["promise"] == "the list of income"
     assert all(0 <= claim["proved"] <= claim["claimed"] for claim in policy["claims"] if claim["measure"] == "epsilon")
 
     after = read_zip(write_dossier(site, ReleaseId("people", "1"), tmp_path / "after.zip"))
-    assert json.loads(after["claims.json"])["policies"] == told["policies"]
+    assert json.loads(after["claims.json"])["policies"] == content["policies"]
     assert b"nobody has run it" not in after["README.md"]
     findings = verify_path(tmp_path / "after.zip", [str(site.officer)])
     assert not [finding for finding in findings if finding.level == "FAIL"]

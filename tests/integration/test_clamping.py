@@ -82,22 +82,22 @@ def test_the_error_is_the_methods_whatever_was_clamped(way: str, tmp_path: Path)
     parts["gates"] = "{min_rows: 40, expected_error: {income: 0.7}}"
     tiny = make_site(tmp_path / "far", rows=rows_with(2), **parts)
     tiny.flow().run()
-    told = evidence_of(tiny)
-    expected, actual = told["columns"]["income"]["error"], told["audit"]["error"]["income"]
+    content = evidence_of(tiny)
+    expected, actual = content["columns"]["income"]["error"], content["audit"]["error"]["income"]
     assert 0 <= expected < 0.7
     assert 0 <= actual < 0.9
-    low, high = told["columns"]["income"].get("error_low"), told["columns"]["income"].get("error_high")
+    low, high = content["columns"]["income"].get("error_low"), content["columns"]["income"].get("error_high")
     if low is not None:
         assert low * 0.99 <= actual <= high * 1.01
-    assert told["errors_against"] == told["audit"]["errors_against"]
-    assert told["audit"]["sse_paper"] < 1e-3  # against the values as they came it is of the size of FAR
-    assert told["audit"]["absolute_error"]["income"] < 300
-    assert told["clamping"]["income"]["share"] == 2 / 300
+    assert content["errors_against"] == content["audit"]["errors_against"]
+    assert content["audit"]["sse_paper"] < 1e-3  # against the values as they came it is of the size of FAR
+    assert content["audit"]["absolute_error"]["income"] < 300
+    assert content["clamping"]["income"]["share"] == 2 / 300
     income = pd.read_csv(tiny.home / "people.csv")["income"].to_numpy()
     taken = np.mean((income - np.clip(income, 0, 1000)) ** 2) / np.var(income)
-    assert told["clamping"]["income"]["variance"] == pytest.approx(taken)
+    assert content["clamping"]["income"]["variance"] == pytest.approx(taken)
     assert taken > 0.9
-    assert told["clamping"]["rent"] == {"share": 0.0, "variance": 0.0}
+    assert content["clamping"]["rent"] == {"share": 0.0, "variance": 0.0}
 
     clamped = make_site(
         tmp_path / "clamped", rows=[{**row, "income": row["income"].replace(FAR, "1000")} for row in rows_with(2)], **parts
@@ -109,8 +109,8 @@ def test_the_error_is_the_methods_whatever_was_clamped(way: str, tmp_path: Path)
     same = json.loads(notes["microaggregated"])["columns"]["income"]
     assert expected == pytest.approx(same["error"], rel=0.5)  # of other simulated noise, where there is any
     if way == "k-epsilon":
-        assert told["columns"]["income"]["relative_error"] == pytest.approx(same["relative_error"])
-        assert told["audit"]["relative_error"]["income"] < 10 * same["relative_error"]
+        assert content["columns"]["income"]["relative_error"] == pytest.approx(same["relative_error"])
+        assert content["audit"]["relative_error"]["income"] < 10 * same["relative_error"]
 
 
 def test_too_many_clamped_records_are_refused_before_the_charge(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_too_many_clamped_records_are_refused_before_the_charge(tmp_path: Path) 
     assert found.startswith(f"column rent: {outside} of 400 records outside the declared domain (0 below, {outside} above)")
     assert "at most 1% may be clamped. Widen the domain" in found
     assert "clamped_at_most" in found
-    assert (tiny.charges(), tiny.standing().state) == ([], "blocked")
+    assert (tiny.charges(), tiny.status().state) == ([], "blocked")
     with pytest.raises(DataRefused, match="one reason"):
         mask_table(load_policy(tiny.home / "policies" / "people.yaml"), tiny.home / "people.csv", release="1")
 
@@ -210,7 +210,7 @@ def test_what_an_earlier_version_left_is_told_as_it_was(tmp_path: Path) -> None:
     policy, evidence = load_policy(tiny.home / "policies" / "people.yaml"), evidence_of(tiny)
     mixed = {name: value for name, value in evidence.items() if name not in ("errors_against", "clamping")}
     assert [
-        (column.expected_error, column.parted)
+        (column.expected_error, column.partitioned)
         for column in build_internal_view(policy, read_evidence(mixed, where="here")).columns
     ] == [(None, False)] * 2
     old = {**mixed, "audit": {name: value for name, value in evidence["audit"].items() if name != "errors_against"}}

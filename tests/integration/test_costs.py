@@ -16,9 +16,9 @@ from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
 from release_pipeline.policy.model import Policy as PolicyModel
 from release_pipeline.stages.measures import groups
-from release_pipeline.stages.ways import columns
+from release_pipeline.stages.strategies import columns
 from release_pipeline.store import registry, vault
-from release_pipeline.store.vault import ReleaseRoom
+from release_pipeline.store.vault import ReleaseWorkspace
 from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site, run_job
 
 pytestmark = GX_WARNINGS
@@ -55,7 +55,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(owner, attribute, counted)
 
-    count(ReleaseRoom, "_load", lambda _room, table, _missing: f"read {table}")
+    count(ReleaseWorkspace, "_load", lambda _workspace, table, _missing: f"read {table}")
     count(content, "fingerprint", lambda _values: "hash of a column")
     count(vault, "open_database", lambda *_: "opening of the vault")
     count(registry, "open_database", lambda *_: "opening of the registry")

@@ -134,9 +134,9 @@ def live(session: Session, instance: dg.DagsterInstance, deadline: float) -> Non
     session.command("ledger")
 
     def complete() -> bool:
-        standings = {str(name): standing.state for name, standing in tiny.standings().items()}
+        statuses = {str(name): release_status.state for name, release_status in tiny.statuses().items()}
         busy = [run for run in instance.get_runs() if not run.is_finished]
-        return not busy and all(standings.get(f"people/{name}/r1") == "candidate" for name in RELEASES)
+        return not busy and all(statuses.get(f"people/{name}/r1") == "candidate" for name in RELEASES)
 
     wait_until(complete, "three candidates", session, deadline=deadline, pause=2.0)
     known = len(ticks_of(instance, "timetable_people"))
@@ -219,7 +219,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_every_release_becomes_a_candidate_and_is_charged_once(session: Session) -> None:
     """Opened, charged, drawn and frozen in that order, each once, though one of the runs was killed on the way."""
     tiny = session.tiny
-    assert {str(name): standing.state for name, standing in tiny.standings().items()} == {
+    assert {str(name): release_status.state for name, release_status in tiny.statuses().items()} == {
         f"people/{name}/r1": "candidate" for name in RELEASES
     }
     assert all(tiny.flow(name).candidate_is_whole() for name in RELEASES)
@@ -228,7 +228,7 @@ def test_every_release_becomes_a_candidate_and_is_charged_once(session: Session)
     assert sorted(str(charge.id) for charge in tiny.charges()) == [f"people/{name}/r1" for name in RELEASES]
     opened = [event.release.release for event in tiny.events() if event.kind == "opened" and event.release]
     assert opened == list(RELEASES)
-    assert all(standing.why in ("its time has come", "its source arrived") for standing in tiny.standings().values())
+    assert all(release_status.why in ("its time has come", "its source arrived") for release_status in tiny.statuses().values())
 
 
 def test_every_tick_is_accounted_for(session: Session) -> None:
@@ -254,7 +254,7 @@ def test_every_tick_is_accounted_for(session: Session) -> None:
     assert sorted(asked) == sorted(run.run_id for run in unasked)
     assert len(session.runs) == len(unasked) + 1, "the only other run is the one by hand"
     assert {run.tags["dagster/partition"] for run in unasked} == set(RELEASES)
-    why = {str(name): standing.why for name, standing in session.tiny.standings().items()}
+    why = {str(name): release_status.why for name, release_status in session.tiny.statuses().items()}
     for run in unasked:
         assert run.tags["release-pipeline/release"] in why
         assert run.tags["release-pipeline/opened"]
@@ -287,12 +287,12 @@ def test_commands_answer_while_the_daemon_works(session: Session) -> None:
         assert done.returncode == 0, (name, done.stderr)
         assert "Traceback" not in done.stdout + done.stderr
         assert "internal error" not in done.stderr
-    told = [done.stdout for _, done in session.answers]
-    assert all(f"people/{name}" in told[0] for name in RELEASES)
-    assert "population folk: cap 10" in told[1]
-    assert f"people/{KILLED}/r1" in told[2]
-    assert f"people/{KILLED}/r1: candidate, {MANY:,} rows" in told[3]
-    assert [line for line in told[4].splitlines() if line.startswith(f"  people/{KILLED}/r1 ") and " 2  spent " in line]
+    lines = [done.stdout for _, done in session.answers]
+    assert all(f"people/{name}" in lines[0] for name in RELEASES)
+    assert "population folk: cap 10" in lines[1]
+    assert f"people/{KILLED}/r1" in lines[2]
+    assert f"people/{KILLED}/r1: candidate, {MANY:,} rows" in lines[3]
+    assert [line for line in lines[4].splitlines() if line.startswith(f"  people/{KILLED}/r1 ") and " 2  spent " in line]
     assert session.ui_answered
 
 

@@ -68,12 +68,12 @@ def documented(port: int) -> str:
     text = (ROOT / "docs" / "operating.md").read_text()
     lines = text[text.index("    storage:\n") :].splitlines()
     block = [line.removeprefix("    ") for line in lines[: next(i for i, line in enumerate(lines) if not line.strip())]]
-    told: dict[str, Any] = yaml.safe_load("\n".join(block))
-    settings = told["storage"]["postgres"]["postgres_db"]
+    sentences: dict[str, Any] = yaml.safe_load("\n".join(block))
+    settings = sentences["storage"]["postgres"]["postgres_db"]
     assert settings["password"] == {"env": VARIABLE}
     assert (settings["username"], settings["db_name"], settings["scheme"]) == ("dagster", "dagster", "postgresql+psycopg2")
     settings |= {"hostname": "127.0.0.1", "port": port}
-    return yaml.safe_dump(told)
+    return yaml.safe_dump(sentences)
 
 
 def connect(port: int) -> Any:
@@ -92,11 +92,11 @@ def everything(port: int) -> str:
     """All that is in any table of the records."""
     with closing(connect(port)) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-        told: list[str] = []
+        sentences: list[str] = []
         for (name,) in cursor.fetchall():
             cursor.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(name)))
-            told += [repr(row) for row in cursor.fetchall()]
-        return "\n".join(told)
+            sentences += [repr(row) for row in cursor.fetchall()]
+        return "\n".join(sentences)
 
 
 def command(tiny: TinySite, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -136,10 +136,10 @@ def test_run_is_recorded_in_postgres_alone(tiny: TinySite, port: int) -> None:
     assert list(sqlite_files(tiny)) == []
     outside = [file for file in tiny.home.rglob("*") if file.is_file()]
     assert not [file for file in outside if PASSWORD.encode() in file.read_bytes()]
-    told = everything(port)
-    assert "people/1/r1" in told
-    assert MARK not in told
-    assert PASSWORD not in told
+    sentences = everything(port)
+    assert "people/1/r1" in sentences
+    assert MARK not in sentences
+    assert PASSWORD not in sentences
     again = command(tiny, "run", "people", "--release", "2")
     assert again.returncode == 0, again.stderr
     assert sorted(query(port, "SELECT status, partition FROM runs")) == [("SUCCESS", "1"), ("SUCCESS", "2")]

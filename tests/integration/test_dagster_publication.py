@@ -66,8 +66,8 @@ def test_the_lineage_ends_in_what_the_public_has(tiny: TinySite, instance: dg.Da
     result = publish_by_job(tiny, instance)
     assert result.success
     [made] = result.asset_materializations_for_node("people__published")
-    told = {name: value.value for name, value in made.metadata.items()}
-    assert (told["epsilon"], told["k"], told["package_hash"]) == (2.0, 5, tiny.standing().package_hash)
+    content = {name: value.value for name, value in made.metadata.items()}
+    assert (content["epsilon"], content["k"], content["package_hash"]) == (2.0, 5, tiny.status().package_hash)
     assert not [finding for finding in verify_path(tiny.home / "releases/people/1/r1") if finding.level == "FAIL"]
     graph = build_defs(tiny.home).resolve_asset_graph()
     assert graph.get(dg.AssetKey(["people", "published"])).parent_keys == {dg.AssetKey(["people", "candidate"])}

@@ -223,8 +223,8 @@ def test_it_answers_what_an_auditor_asks(dossier: Files, audited: Path, keys: Ke
     assert {"duckdb", "pyarrow", "numpy", "python"} <= set(texts["versions.json"])
     assert "numpy==" in dossier["requirements.lock"].decode()
     rows = list(csv.DictReader(io.StringIO(dossier["columns.csv"].decode())))
-    told = {row["column"]: (row["do"], row["released"], row["epsilon"], row["domain"]) for row in rows}
-    assert told == {
+    sentences = {row["column"]: (row["do"], row["released"], row["epsilon"], row["domain"]) for row in rows}
+    assert sentences == {
         "person": ("drop", "no", "", ""),
         "remark": ("drop", "no", "", ""),
         "town": ("keep", "yes", "", ""),
@@ -315,8 +315,8 @@ def test_what_is_not_bound_is_said_not_to_be(dossier: Files, keys: Keys, name: s
 def test_another_release_or_officer_in_dossier_json(dossier: Files, keys: Keys, tmp_path: Path) -> None:
     """It must be about what the package and the list of keys are about."""
     for number, (name, value) in enumerate({"release": "people/1/r1", "officer": "0" * 64}.items()):
-        told = {**json.loads(dossier["dossier.json"]), name: value}
-        files = with_new_sums({**dossier, "dossier.json": json.dumps(told).encode()})
+        sentences = {**json.loads(dossier["dossier.json"]), name: value}
+        files = with_new_sums({**dossier, "dossier.json": json.dumps(sentences).encode()})
         assert [words.partition(":")[0] for words in failures_of(check(files, tmp_path / str(number), keys))] == ["dossier.json"]
 
 
@@ -407,9 +407,9 @@ def test_of_a_superseded_release_it_says_so(audited: Path, keys: Keys) -> None:
     """In a note that names the successor; nothing fails."""
     findings = verify_path(audited / "superseded.zip", keys["olga"].public.fingerprint)
     assert failures_of(findings) == []
-    told = [words for words in words_of(findings, "note") if "SUPERSEDED: release people/1/r1 was superseded at " in words]
-    assert len(told) == 2
-    assert all(words.endswith("by olga: people/1/r2: corrected incomes") for words in told)
+    sentences = [words for words in words_of(findings, "note") if "SUPERSEDED: release people/1/r1 was superseded at " in words]
+    assert len(sentences) == 2
+    assert all(words.endswith("by olga: people/1/r2: corrected incomes") for words in sentences)
 
 
 def test_of_a_release_that_is_not_published_there_is_none(live: TinySite, tmp_path: Path) -> None:
@@ -453,14 +453,14 @@ def test_a_whole_site_verifies(live: TinySite) -> None:
     """Every candidate and package in a line of its own, the chain, the keys and the sum; a retraction that was noted is right."""
     findings = verify(live.home)
     assert failures_of(findings) == []
-    told = words_of(findings, "ok")
+    sentences = words_of(findings, "ok")
     for release, state in (("1/r1", "superseded"), ("1/r2", "published"), ("2/r1", "retracted")):
-        assert f"releases/people/{release}: is what was published ({state})" in told
+        assert f"releases/people/{release}: is what was published ({state})" in sentences
     for release in ("1/r1", "1/r2", "2/r1", "3/r1"):
-        assert f"vault/candidates/people/{release}: is what was frozen" in told
-    assert "population folk: 11 of 12 (epsilon, iDP, column) is spent" in told
-    assert any(words.startswith("registry.duckdb: ") for words in told)
-    assert any(words.startswith("events.jsonl: ") for words in told)
+        assert f"vault/candidates/people/{release}: is what was frozen" in sentences
+    assert "population folk: 11 of 12 (epsilon, iDP, column) is spent" in sentences
+    assert any(words.startswith("registry.duckdb: ") for words in sentences)
+    assert any(words.startswith("events.jsonl: ") for words in sentences)
     assert verify(live.home / "registry.duckdb") == findings
 
 
@@ -646,11 +646,11 @@ def test_the_command_gives_json(live: TinySite, capsys: pytest.CaptureFixture[st
     package = live.site.package("people/1/r2")
     for expected in (0, 1):
         assert main(["verify", "--json", str(package)]) == expected
-        told = json.loads(capsys.readouterr().out)
-        assert [(check["level"], check["words"]) for check in told["checks"]] == [
+        sentences = json.loads(capsys.readouterr().out)
+        assert [(check["level"], check["words"]) for check in sentences["checks"]] == [
             (finding.level, finding.words) for finding in verify(package)
         ]
-        assert ("FAIL" in {check["level"] for check in told["checks"]}) is bool(expected) is not told["ok"]
+        assert ("FAIL" in {check["level"] for check in sentences["checks"]}) is bool(expected) is not sentences["ok"]
         append_byte(package / "RELEASE_NOTE.md")
 
 
@@ -669,9 +669,9 @@ def test_the_command_refuses_what_is_no_package(
         "a bad fingerprint for a site": [str(live.home), "--officer", "olga"],
     }[what]
     assert main(["verify", *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert ("64 digits" in told.err) is ("fingerprint" in what)
+    sentences = capsys.readouterr()
+    assert sentences.out == ""
+    assert ("64 digits" in sentences.err) is ("fingerprint" in what)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def test_a_release_becomes_a_package_that_verifies_and_can_be_analysed(
     """Charged once and drawn once, reviewed by two, published; package and dossier verify under the officer's fingerprint, and an
     analyst reads the released columns with the law of their noise."""
     tiny = TinySite(published)
-    assert tiny.standing().state == "published"
+    assert tiny.status().state == "published"
     assert [event for event in tiny.states() if event in ("reserved", "drawn", "candidate")] == ["reserved", "drawn", "candidate"]
     assert len(tiny.charges()) == 1
     package = tiny.site.package(str(RELEASE))

@@ -274,11 +274,11 @@ def test_broken_rule_blocks_before_the_charge_and_good_data_go_through(tiny: Tin
         columns = ", ".join(rule.columns)
         assert f"expectation {name}: {expected[name]} {verb} it, and none may (columns {columns})." in refused.value.findings
     assert tiny.charges() == []
-    assert tiny.standing().state == "blocked"
-    assert "expectation adds-up" in tiny.standing().reason
+    assert tiny.status().state == "blocked"
+    assert "expectation adds-up" in tiny.status().reason
     write(tiny, good_rows())
     tiny.flow().run()
-    assert tiny.standing().state == "candidate"
+    assert tiny.status().state == "candidate"
     evidence = json.loads((tiny.folder() / "evidence.json").read_text())
     assert evidence["checks_passed"][EXPECTATIONS] == len(expected)
     assert evidence["expectations"] == {name: {"broken": 0, "at_most": 0} for name in expected}

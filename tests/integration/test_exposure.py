@@ -23,12 +23,12 @@ from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_standings
-from release_pipeline.flow.telling.ledger import describe_exposure, read_ledgers
-from release_pipeline.flow.telling.overview import describe_status
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.status.ledger import describe_exposure, read_ledgers
+from release_pipeline.flow.status.overview import describe_status
 from release_pipeline.policy.loss import Account
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import open_room
+from release_pipeline.store.vault import open_workspace
 from tests.integration.people import Demo, copy_site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
@@ -131,8 +131,8 @@ def test_people_who_joined_and_left_between_the_waves(demo: Site, waves: dict[st
         assert (len(here - before), len(before - here)) == MOVED[wave]
     for wave in WAVES:
         others = [other for other in WAVES if other != wave]
-        with open_room(demo.vault, "rand-hie-participants", ReleaseId("rand-hie", wave).room) as room:
-            found = room.compare_people([f"rand-hie/{other}/r1" for other in others])
+        with open_workspace(demo.vault, "rand-hie-participants", ReleaseId("rand-hie", wave).workspace) as workspace:
+            found = workspace.compare_people([f"rand-hie/{other}/r1" for other in others])
         expected = [
             (f"rand-hie/{other}/r1", len(waves[wave] - waves[other]), len(waves[other] - waves[wave])) for other in others
         ]
@@ -157,17 +157,17 @@ def test_guard_lets_the_waves_pass_until_it_asks_for_more_people(demo: Site, wav
     assert flow.policy.differencing_below == 10
     assert flow.candidate_is_whole()
     assert held_by_hand(waves, wave, 29) == []
-    with open_room(demo.vault, flow.policy.population, flow.id.room) as room:
+    with open_workspace(demo.vault, flow.policy.population, flow.id.workspace) as workspace:
         for below in (0, 10, 29, 30, 31, 32, 102, 103, 125, 152, 4000):
             gates = flow.policy.gates.model_copy(update={"differencing_below": below})
             asked = dataclasses.replace(flow, policy=flow.policy.model_copy(update={"gates": gates}))
             expected = held_by_hand(waves, wave, below)
             if expected:
                 with pytest.raises(GateFailed) as held:
-                    check_differencing(asked, room, list_standings(asked.site))
+                    check_differencing(asked, workspace, list_statuses(asked.site))
                 assert list(held.value.findings) == expected
             else:
-                check_differencing(asked, room, list_standings(asked.site))
+                check_differencing(asked, workspace, list_statuses(asked.site))
 
 
 # the guard on small sites
@@ -207,17 +207,17 @@ def test_guard_holds_a_release_before_any_charge(tiny: TinySite, people: Iterabl
     """Fewer than ten joined or left, and not none: refused with the reason in `status` and without a count of people, before a
     charge, a secret or an exposure; the release before it stands as it was."""
     tiny.write_rows(people_rows(people))
-    before = tiny.standing("1")
+    before = tiny.release_status("1")
     with pytest.raises(GateFailed) as held:
         tiny.flow("2").run()
     assert (held.value.what, held.value.where) == (held_words("people/1/r1", *verbs), "people/2/r1")
     assert [known.id.release for known in tiny.charges()] == ["1"]
     assert tiny.states("2") == ["opened", "blocked"]
-    assert tiny.standing("1") == before
+    assert tiny.release_status("1") == before
     assert not list((tiny.site.vault / "secrets").glob("people~2*"))
     assert hashes(tiny.site.vault / "folk.duckdb").keys() == {"people/1/r1"}
     assert not {"membership", "statistics", "masked"} & tiny.tables("2").keys()
-    reason = tiny.standing("2").reason
+    reason = tiny.release_status("2").reason
     assert reason == f"{held_words('people/1/r1', *verbs)} {held.value.remedy}"
     assert set(re.findall(r"\d+", re.sub(r"people/\d/r\d", "", f"{held.value} {reason}"))) == {"10"}
     [line] = [line for line in describe_status(tiny.site) if line.startswith("people/2/r1")]
@@ -301,7 +301,7 @@ def test_a_held_release_passes_when_its_people_do(tiny: TinySite) -> None:
     tiny.write_rows(people_rows(range(60)))
     charge(tiny.flow("2"))
     assert [known.id.release for known in tiny.charges()] == ["1", "2"]
-    assert tiny.standing("2").state == "reserved"
+    assert tiny.release_status("2").state == "reserved"
 
 
 def test_revisions_of_one_release_are_not_compared_with_each_other(tiny: TinySite) -> None:
@@ -328,7 +328,7 @@ def test_a_charged_release_is_not_held_against_itself(tiny: TinySite) -> None:
     """A retry of what is charged and not drawn goes on, and is charged and exposed once."""
     before = hashes(tiny.site.vault / "folk.duckdb")
     charge(tiny.flow())
-    assert (tiny.standing().state, len(tiny.charges())) == ("reserved", 1)
+    assert (tiny.release_status().state, len(tiny.charges())) == ("reserved", 1)
     assert hashes(tiny.site.vault / "folk.duckdb") == before
 
 
@@ -366,7 +366,7 @@ def broken(tmp_path: Path) -> TinySite:
             raise Stopped
 
     with pytest.raises(Stopped):
-        charge(dataclasses.replace(tiny.flow(), probe=Probe(passed=stop)))
+        charge(dataclasses.replace(tiny.flow(), probe=Probe(reached=stop)))
     assert [known.id.release for known in tiny.charges()] == ["1"]
     return tiny
 
@@ -386,7 +386,7 @@ def test_a_charged_release_that_is_held_is_not_told_that_nothing_is_charged(brok
     with pytest.raises(GateFailed) as held:
         broken.flow("1").run()
     assert [known.id.release for known in broken.charges()] == ["1", "2"]
-    assert "Nothing is charged" not in f"{held.value} {broken.standing('1').reason}"
+    assert "Nothing is charged" not in f"{held.value} {broken.release_status('1').reason}"
 
 
 # keyed hashes, and nobody's name
@@ -433,8 +433,8 @@ def tables_with_canary(tiny: TinySite) -> list[str]:
     """The tables of the vault with a canary in any cell."""
     found: list[str] = []
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb"), read_only=True) as vault:
-        for room, name in vault.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall():
-            if CANARY in repr(vault.execute(f'FROM "{room}"."{name}"').fetchall()):
+        for workspace, name in vault.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall():
+            if CANARY in repr(vault.execute(f'FROM "{workspace}"."{name}"').fetchall()):
                 found.append(name)
     return found
 

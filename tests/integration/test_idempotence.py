@@ -23,8 +23,8 @@ from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.reservation import Reservation, reserve
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.secret_files import PLAIN, Probe
-from release_pipeline.flow.telling.ledger import read_ledgers
-from release_pipeline.flow.telling.overview import describe_status, list_releases
+from release_pipeline.flow.status.ledger import read_ledgers
+from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store import registry as store_registry
 from release_pipeline.store.registry import BEGIN, RegistryChanged, ReleaseId, canonical_json
@@ -44,7 +44,7 @@ def stop(boundary: str | None, secret: bytes = SECRET) -> Probe:
         if name == boundary:
             raise KeyboardInterrupt
 
-    return Probe(passed=passed, new_secret=lambda: secret)
+    return Probe(reached=passed, new_secret=lambda: secret)
 
 
 def flow_of(tiny: TinySite, release: str = "1", *, at: str | None = None, secret: bytes = SECRET) -> ReleaseFlow:
@@ -154,7 +154,7 @@ def test_source_changed_before_the_draw(begun: TinySite, bits: str) -> None:
         flow_of(begun).run()
     assert "masked" not in begun.tables()
     assert candidate_of(begun) == {}
-    assert "people/1/r2" in begun.standing().reason
+    assert "people/1/r2" in begun.release_status().reason
     begun.write_rows(make_rows())
     assert finish(begun) == bits
     assert charged(begun) == ONCE
@@ -183,7 +183,7 @@ def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
     drawn.write_rows(make_rows(seed=1))
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
         flow_of(drawn).run()
-    assert (candidate_of(drawn), drawn.standing().state, len(drawn.events())) == (before, "candidate", events)
+    assert (candidate_of(drawn), drawn.release_status().state, len(drawn.events())) == (before, "candidate", events)
     drawn.write_rows(make_rows())
     assert finish(drawn) == bits
     assert charged(drawn) == ONCE
@@ -225,7 +225,7 @@ def test_policy_edited_after_the_draw(drawn: TinySite, bits: str, edit: str) -> 
     drawn.write_policy(**EDITS[edit])
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
         flow_of(drawn).run()
-    assert (candidate_of(drawn), drawn.standing().state) == (before, "candidate")
+    assert (candidate_of(drawn), drawn.release_status().state) == (before, "candidate")
     drawn.write_policy()
     assert finish(drawn) == bits
     assert charged(drawn) == ONCE
@@ -400,8 +400,8 @@ def test_clock_set_back_between_attempts(fresh: TinySite, bits: str, boundary: s
     set_clock(monkeypatch, -400)
     assert flow_of(fresh).run().facts["candidate_hash"] == bits
     assert charged(fresh) == ONCE
-    [told] = list_releases(fresh.site)[1]
-    assert "the clock was set back" in told
+    [payload] = list_releases(fresh.site)[1]
+    assert "the clock was set back" in payload
     assert fresh.states() == ["opened", "reserved", "secret", "drawn", "candidate"]
 
 
@@ -410,8 +410,8 @@ def test_clock_ahead_of_the_registry_is_told(fresh: TinySite, bits: str, monkeyp
     with monkeypatch.context() as patch:
         set_clock(patch, 400)
         assert flow_of(fresh).run().facts["candidate_hash"] == bits
-    [told] = list_releases(fresh.site)[1]
-    assert "the clock is behind the registry" in told
+    [payload] = list_releases(fresh.site)[1]
+    assert "the clock is behind the registry" in payload
     assert finish(fresh) == bits
     assert charged(fresh) == ONCE
 
@@ -722,7 +722,7 @@ def test_revision_of_a_drawn_release(drawn: TinySite, bits: str) -> None:
     """Opened with its reason and charged anew; with the same secret it has other noise, and the first candidate stays."""
     before = candidate_of(drawn)
     assert str(revise(drawn)) == "people/1/r2"
-    assert drawn.standing(revision=2).why == "the source was wrong"
+    assert drawn.release_status(revision=2).why == "the source was wrong"
     assert charged(drawn) == ONCE, "opening it charges nothing yet"
     flow = flow_of(drawn, secret=SECRET)
     assert str(flow.id) == "people/1/r2"
@@ -743,7 +743,7 @@ def test_revision_with_the_changed_source(begun: TinySite) -> None:
     revise(begun)
     flow_of(begun, secret=OTHER).run()
     assert charged(begun) == [*ONCE, "people/1/r2"]
-    assert [begun.standing(revision=n).state for n in (1, 2)] == ["blocked", "candidate"]
+    assert [begun.release_status(revision=n).state for n in (1, 2)] == ["blocked", "candidate"]
 
 
 def test_revision_gives_an_undrawn_one_up(begun: TinySite) -> None:

@@ -62,10 +62,10 @@ def test_the_page_is_a_part_of_the_candidate(released: TinySite) -> None:
     page = folder / "report.html"
     assert page.stat().st_mode & 0o077 == 0
     assert "report.html" in (folder / "SHA256SUMS").read_text()
-    assert is_whole(folder, released.standing().candidate_hash)
+    assert is_whole(folder, released.status().candidate_hash)
     text = page.read_text(encoding="utf-8")
     page.write_text(text + " ", encoding="utf-8")
-    assert not is_whole(folder, released.standing().candidate_hash)
+    assert not is_whole(folder, released.status().candidate_hash)
     page.write_text(text, encoding="utf-8")
 
 
@@ -102,7 +102,7 @@ def test_the_view_has_what_was_measured(released: TinySite) -> None:
     for column in view.columns:
         assert column.expected_low is not None
         assert column.expected_high is not None
-        assert column.parted == (not column.expected_low * 0.99 <= column.actual_error <= column.expected_high * 1.01)
+        assert column.partitioned == (not column.expected_low * 0.99 <= column.actual_error <= column.expected_high * 1.01)
         assert column.forecast.startswith("at most ")
         assert f"noise {column.forecast};" in checked
         assert column.actual_error == audit["error"][column.name]
@@ -125,11 +125,11 @@ def test_a_page_says_when_the_error_is_not_what_was_expected(released: TinySite)
     evidence = evidence_of(released)
     evidence["audit"]["error"]["income"] = evidence["columns"]["income"]["error_high"] * 1.5
     view = build_internal_view(policy_of(released), read_evidence(evidence, where="here"))
-    assert [column.parted for column in view.columns if column.name == "income"] == [True]
+    assert [column.partitioned for column in view.columns if column.name == "income"] == [True]
     assert any("Why does the error of income" in sentence for sentence in view.decide)
     evidence["audit"]["error"] = {name: noted["error"] for name, noted in evidence["columns"].items()}
     view = build_internal_view(policy_of(released), read_evidence(evidence, where="here"))
-    assert not any(column.parted for column in view.columns)
+    assert not any(column.partitioned for column in view.columns)
     assert not any("outside of the range" in sentence for sentence in view.decide)
 
 
@@ -158,7 +158,7 @@ def test_a_gate_on_the_expected_error_leaves_a_picture_and_no_charge(tmp_path: P
     assert f"{value:.3g}" in text
     assert f"{value:.3g}" not in caught.value.in_full
     assert not FORBIDDEN.search(text)
-    assert (tiny.standing().state, tiny.charges()) == ("blocked", [])
+    assert (tiny.status().state, tiny.charges()) == ("blocked", [])
     tiny.write_policy(gates="{min_rows: 20, expected_error: {income: 100}}")
     tiny.flow().run()
     assert not list(page.parent.iterdir())
@@ -173,7 +173,7 @@ def test_a_gate_on_the_released_table_blocks_after_the_charge(tmp_path: Path) ->
         assert "a limit on the groups of the released table is not met" in caught.value.in_full
         assert "The release is charged" in caught.value.in_full
         assert "under the limit" not in caught.value.in_full
-    assert tiny.standing().state == "blocked"
+    assert tiny.status().state == "blocked"
     assert len(tiny.charges()) == 1
     assert not tiny.folder().exists()
     text = (tiny.site.vault / "refused" / "people~1~r1.html").read_text(encoding="utf-8")
@@ -188,9 +188,9 @@ def test_dagster_names_the_page(tmp_path: Path) -> None:
     tiny = make_site(tmp_path / "site")
     with dg.DagsterInstance.ephemeral() as instance:
         result = run_job(tiny, instance=instance)
-    told = materializations(result)["candidate"].metadata["report"]
-    assert told == dg.MetadataValue.path(str(tiny.folder() / "report.html"))
-    assert Path(str(told.value)).is_file()
+    content = materializations(result)["candidate"].metadata["report"]
+    assert content == dg.MetadataValue.path(str(tiny.folder() / "report.html"))
+    assert Path(str(content.value)).is_file()
 
 
 def test_few_records_and_one_column_are_audited_too(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from release_pipeline.cli import main
 from release_pipeline.errors import NotPassed, ReleasePipelineError
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.withdrawal import retract, supersede
-from release_pipeline.flow.telling.overview import tell_status
-from release_pipeline.flow.timetable import note_policies
+from release_pipeline.flow.status.overview import view_status
+from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.documents import to_json
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.people import CORRECTION, RELEASE, copy_site
@@ -110,21 +110,21 @@ def test_schemas_and_page_are_what_the_code_prints(maker: ModuleType) -> None:
 def test_every_document_has_an_example_that_is_valid(maker: ModuleType) -> None:
     """As the page shows them; of `check` both kinds."""
     examples = maker.read_examples((ROOT / "docs" / "json.md").read_text(encoding="utf-8"))
-    told = {title: validate(json.loads(text))["format"].split("/")[1] for title, text in examples.items()}
-    assert set(told.values()) == set(NAMES)
-    assert {json.loads(text)["valid"] for title, text in examples.items() if told[title] == "check"} == {True, False}
+    content = {title: validate(json.loads(text))["format"].split("/")[1] for title, text in examples.items()}
+    assert set(content.values()) == set(NAMES)
+    assert {json.loads(text)["valid"] for title, text in examples.items() if content[title] == "check"} == {True, False}
 
 
 def test_a_document_that_is_not_valid_is_found(maker: ModuleType) -> None:
     """A key too many, one too few, a float for an epsilon, a moment without a zone: so that `validate` can fail."""
     examples = maker.read_examples((ROOT / "docs" / "json.md").read_text(encoding="utf-8"))
     for spoiled in (
-        lambda told: told["releases"][0].update(more=1),
-        lambda told: told["releases"][0].pop("late"),
-        lambda told: told["releases"][0]["epsilon"].update(total=2),
-        lambda told: told["releases"][0]["epsilon"]["columns"].update(income="0.5e0"),
-        lambda told: told.update(made="2026-11-22T07:51:51"),
-        lambda told: told["releases"][0].update(state="done"),
+        lambda content: content["releases"][0].update(more=1),
+        lambda content: content["releases"][0].pop("late"),
+        lambda content: content["releases"][0]["epsilon"].update(total=2),
+        lambda content: content["releases"][0]["epsilon"]["columns"].update(income="0.5e0"),
+        lambda content: content.update(made="2026-11-22T07:51:51"),
+        lambda content: content["releases"][0].update(state="done"),
     ):
         document = json.loads(examples["status"])
         spoiled(document)
@@ -138,7 +138,7 @@ def test_a_document_that_is_not_valid_is_found(maker: ModuleType) -> None:
 def test_status_has_a_published_release_in_fields(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What a script wants, each from the event or the policy that says it."""
     tiny = TinySite(published)
-    standing, policy = tiny.standing(), tiny.site.policy("people")
+    release_status, policy = tiny.release_status(), tiny.site.policy("people")
     first, second = tell(capsys, "status", "--home", published)["releases"]
     assert {name: first[name] for name in ("release", "id", "policy", "partition", "revision", "state", "population")} == {
         "release": "people/1/r1",
@@ -158,9 +158,9 @@ def test_status_has_a_published_release_in_fields(published: Path, capsys: pytes
         "rows_out": 60,
     }
     assert first["epsilon"] == {"total": "2", "columns": {"income": "1", "rent": "1"}, "records_per_person": 1}
-    assert first["anonymity_k"] == standing.facts["anonymity_k"]
-    assert (first["policy_hash"], first["candidate_hash"]) == (policy.canonical_hash(), standing.candidate_hash)
-    assert first["package_hash"] == standing.package_hash is not None
+    assert first["anonymity_k"] == release_status.facts["anonymity_k"]
+    assert (first["policy_hash"], first["candidate_hash"]) == (policy.canonical_hash(), release_status.candidate_hash)
+    assert first["package_hash"] == release_status.package_hash is not None
     assert first["approvals"] == {"needed": 2, "by": ["ben", "cleo"]}
     events = {event.kind: event.noted for event in tiny.events() if event.release == RELEASE}
     happened = ("opened", "reserved", "drawn", "candidate", "approved", "publishing", "published")
@@ -177,14 +177,14 @@ def test_status_keeps_epsilon_exact_and_counts_records(tmp_path: Path, capsys: p
     cap = "epsilon: 999999, definition: dp, scope: column"
     tiny = make_site(tmp_path / "site", protect=protect, cap=cap, person="{column: person, records_per_release: 3}")
     tiny.flow().run()
-    told = tell(capsys, "status", "--home", tiny.home)["releases"][0]["epsilon"]
-    assert told == {
+    content = tell(capsys, "status", "--home", tiny.home)["releases"][0]["epsilon"]
+    assert content == {
         "total": "370368.370370367",
         "columns": {"income": "61728.061728395", "rent": "61728.061728394"},
         "records_per_person": 3,
     }
     [ledger] = tell(capsys, "ledger", "--home", tiny.home)["populations"]
-    assert [charge["amount"] for charge in ledger["charges"]] == [told["total"]] == [ledger["spent"]]
+    assert [charge["amount"] for charge in ledger["charges"]] == [content["total"]] == [ledger["spent"]]
 
 
 def test_status_of_a_method_without_epsilon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,7 +229,7 @@ def test_status_says_why_a_release_is_blocked(way: str, code: str, tmp_path: Pat
     flow = tiny.flow()
 
     def stop() -> None:
-        with flow.noting_refusals():
+        with flow.recording_refusals():
             flow.ingest()
             if way == "over the cap":
                 tiny.write_cap("epsilon: 1, definition: idp, scope: column")
@@ -248,15 +248,15 @@ def test_status_says_why_a_release_is_blocked(way: str, code: str, tmp_path: Pat
 def test_status_says_what_is_late(tmp_path: Path) -> None:
     """When it was due, and whether the ledger has room for it; one that is not due yet is no late one."""
     tiny = make_site(tmp_path / "site", releases=MONTHLY)
-    note_policies(tiny.site)
+    record_policies(tiny.site)
     now = datetime.now(UTC)
-    [waiting] = validate(to_json(tell_status(tiny.site, now=now)))["releases"]
+    [waiting] = validate(to_json(view_status(tiny.site, now=now)))["releases"]
     due = datetime.fromisoformat(waiting["due"])
     assert (waiting["state"], waiting["late"], waiting["has_room"], due > now) == ("waiting", False, None, True)
-    late, _coming = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
+    late, _coming = validate(to_json(view_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
     assert (late["state"], late["late"], late["has_room"], late["due"]) == ("late", True, True, waiting["due"])
     tiny.write_cap("epsilon: 1, definition: idp, scope: column")
-    refused, _coming = validate(to_json(tell_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
+    refused, _coming = validate(to_json(view_status(tiny.site, now=due + timedelta(hours=1))))["releases"]
     assert (refused["late"], refused["has_room"]) == (True, False)
     assert "the ledger would refuse it" in refused["reason"]
 
@@ -278,8 +278,8 @@ def test_status_of_an_older_registry_has_null_where_it_noted_less(tmp_path: Path
         registry.add("candidate", old, candidate_hash="d" * 64, policy_hash="a" * 64, facts={})
         registry.add("opened", blocked, why="by hand")
         registry.add("blocked", blocked, reason="it is too small.", policy_hash="a" * 64)
-    told = {line["release"]: line for line in tell(capsys, "status", "--home", tiny.home)["releases"]}
-    first, second = told["gone/2020/r1"], told["gone/2021/r1"]
+    content = {line["release"]: line for line in tell(capsys, "status", "--home", tiny.home)["releases"]}
+    first, second = content["gone/2020/r1"], content["gone/2021/r1"]
     for name in ("method", "definition", "scope", "epsilon", "k", "anonymity_k", "rows_out", "rows"):
         assert (first[name], second[name]) == (None, None), name
     assert (first["policy_hash"], first["rows_in"], first["population"]) == ("a" * 64, 60, "folk")
@@ -325,9 +325,9 @@ def test_ledger_is_what_the_words_say(candidate: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda path: path.stem)
 def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every kind of method; elsewhere than in a site there is no ledger."""
-    told = tell(capsys, "check", policy)
-    assert (told["valid"], told["ledger"]["spent"], told["errors"], told["problems"]) == (True, "0", [], [])
-    assert tell(capsys, "check", policy, "--home", tmp_path) == {**told, "ledger": None}
+    content = tell(capsys, "check", policy)
+    assert (content["valid"], content["ledger"]["spent"], content["errors"], content["problems"]) == (True, "0", [], [])
+    assert tell(capsys, "check", policy, "--home", tmp_path) == {**content, "ledger": None}
 
 
 @pytest.mark.parametrize(
@@ -344,28 +344,28 @@ def test_check_has_wider_bounds_as_numbers(
 ) -> None:
     """What a release of 20 rows would be charged in each scope."""
     tiny = make_site(tmp_path / "site", protect=protect, cap="releases: 5")
-    told = tell(capsys, "check", tiny.home / "policies" / "people.yaml")["wider"]
-    assert told == {scope: {"bounded": bound is not None, "epsilon": bound} for scope, bound in wider.items()}
+    content = tell(capsys, "check", tiny.home / "policies" / "people.yaml")["wider"]
+    assert content == {scope: {"bounded": bound is not None, "epsilon": bound} for scope, bound in wider.items()}
 
 
 def test_check_has_the_ledger_before_and_after(candidate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Where there is room, where there is none, where nothing is ever bounded, and where rows are needed."""
     tiny = copy_site(candidate, tmp_path / "site")
     file = tiny.home / "policies" / "people.yaml"
-    told = tell(capsys, "check", file)["ledger"]
-    assert told["next"] == {"release": "people/2/r1", "amount": "2", "fits": True, "after": "4"}
-    assert (told["spent"], told["remaining"], told["ahead"], told["fitting"]) == ("2", "8", ["people/2/r1"], 1)
+    content = tell(capsys, "check", file)["ledger"]
+    assert content["next"] == {"release": "people/2/r1", "amount": "2", "fits": True, "after": "4"}
+    assert (content["spent"], content["remaining"], content["ahead"], content["fitting"]) == ("2", "8", ["people/2/r1"], 1)
     tiny.write_cap("epsilon: 3, definition: idp, scope: column")
-    told = tell(capsys, "check", file)["ledger"]
-    assert (told["next"]["fits"], told["next"]["after"], told["fitting"], told["needs"]) == (False, "4", 0, None)
+    content = tell(capsys, "check", file)["ledger"]
+    assert (content["next"]["fits"], content["next"]["after"], content["fitting"], content["needs"]) == (False, "4", 0, None)
     tiny.write_cap("epsilon: 3, definition: dp, scope: column")
-    told = tell(capsys, "check", file)["ledger"]
-    assert (told["spent"], told["next"]["amount"], told["next"]["after"]) == ("infinity", "infinity", "infinity")
-    assert "nothing bounds this policy" in told["needs"]
+    content = tell(capsys, "check", file)["ledger"]
+    assert (content["spent"], content["next"]["amount"], content["next"]["after"]) == ("infinity", "infinity", "infinity")
+    assert "nothing bounds this policy" in content["needs"]
     tiny.write_policy(protect="{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", gates="")
-    told = tell(capsys, "check", file)
-    assert (told["ledger"]["rows_needed"], told["ledger"]["next"], told["ledger"]["fitting"]) == (True, None, None)
-    assert told["wider"]["column"] == {"bounded": True, "epsilon": None}
+    content = tell(capsys, "check", file)
+    assert (content["ledger"]["rows_needed"], content["ledger"]["next"], content["ledger"]["fitting"]) == (True, None, None)
+    assert content["wider"]["column"] == {"bounded": True, "epsilon": None}
     assert not tell(capsys, "check", file, "--rows", "100")["ledger"]["rows_needed"]
 
 
@@ -373,9 +373,9 @@ def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.Capture
     """File, line, column, option, what and remedy, which together are the line that people read."""
     tiny = make_site(tmp_path / "site", protect="{method: idp-cbls, k: 0}", steward="")
     file = tiny.home / "policies" / "people.yaml"
-    told = tell(capsys, "check", file, code=1)
-    assert told["valid"] is False
-    by_option = {problem["option"]: problem for problem in told["problems"]}
+    content = tell(capsys, "check", file, code=1)
+    assert content["valid"] is False
+    by_option = {problem["option"]: problem for problem in content["problems"]}
     assert by_option["protect.k"] == {
         "file": str(file),
         "line": 6,
@@ -387,8 +387,8 @@ def test_check_has_every_problem_in_parts(tmp_path: Path, capsys: pytest.Capture
     assert {"protect.epsilon", "protect.k"} < set(by_option)
     assert main(["check", str(file)]) == 1
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    assert told["errors"] == lines[1:]
-    assert len(told["problems"]) == len(told["errors"])
+    assert content["errors"] == lines[1:]
+    assert len(content["problems"]) == len(content["errors"])
     file.write_bytes(b"\xff\xfe")
     [problem] = tell(capsys, "check", file, code=1)["problems"]
     assert (problem["line"], problem["what"]) == (None, "this is not UTF-8 text.")
@@ -418,7 +418,7 @@ def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.
     tiny.write_rows([{**rows[0], "rent": "101"}, *rows[1:]])
     made = tell(capsys, *arguments)
     assert (made["release"], made["state"], made["served"]) == ("people/1/r1", "candidate", False)
-    assert made["candidate_hash"] == tiny.standing().candidate_hash
+    assert made["candidate_hash"] == tiny.release_status().candidate_hash
     assert (made["epsilon"]["total"], made["k"]) == ("2", 5)
     assert Path(made["report"]).is_file()
     assert Path(made["report"]).parent == Path(made["candidate"]) == tiny.folder()
@@ -448,18 +448,18 @@ def test_verify_says_what_it_checked(published: Path, keys: Keys, tmp_path: Path
         (dossier, "dossier", "people/1/r1"),
         (tiny.home, "site", None),
     ):
-        told = tell(capsys, "verify", path, "--officer", officer)
-        assert (told["kind"], told["release"], told["ok"], told["failed"]) == (kind, release, True, 0)
-        assert (told["fingerprint"], told["given"], told["compared"]) == (officer, [officer], True)
-        assert (told["package_hash"] == tiny.standing().package_hash) is (release is not None)
-        assert {check["passed"] for check in told["checks"]} <= {True, None}
-        assert all(check["words"].startswith(check["name"]) or check["name"] == "other files" for check in told["checks"])
+        content = tell(capsys, "verify", path, "--officer", officer)
+        assert (content["kind"], content["release"], content["ok"], content["failed"]) == (kind, release, True, 0)
+        assert (content["fingerprint"], content["given"], content["compared"]) == (officer, [officer], True)
+        assert (content["package_hash"] == tiny.release_status().package_hash) is (release is not None)
+        assert {check["passed"] for check in content["checks"]} <= {True, None}
+        assert all(check["words"].startswith(check["name"]) or check["name"] == "other files" for check in content["checks"])
     assert tell(capsys, "verify", package)["compared"] is False
     (package / "data.csv").write_bytes((package / "data.csv").read_bytes() + b"x")
     for path, name in ((package, "data.csv"), (tiny.home, "releases/people/1/r1")):
-        told = tell(capsys, "verify", path, "--officer", officer, code=1)
-        assert (told["ok"], told["failed"] > 0) == (False, True)
-        assert name in {check["name"] for check in told["checks"] if check["passed"] is False}
+        content = tell(capsys, "verify", path, "--officer", officer, code=1)
+        assert (content["ok"], content["failed"] > 0) == (False, True)
+        assert name in {check["name"] for check in content["checks"] if check["passed"] is False}
 
 
 @pytest.mark.parametrize("what", ["a package", "nothing"])
@@ -518,12 +518,12 @@ def test_a_failure_is_told_with_the_same_exit_code(
         return ended, said.out, said.err
 
     (plain, _, words), (ended, out, err) = run(), run("--json")
-    told = validate(json.loads(out))
-    assert told["format"] == "release-pipeline/error/1"
-    assert ended == plain == told["exit_code"] != 0
+    content = validate(json.loads(out))
+    assert content["format"] == "release-pipeline/error/1"
+    assert ended == plain == content["exit_code"] != 0
     assert err == words
-    error = told["error"]
-    assert (error["code"], told["command"]) == (code, arguments[0])
+    error = content["error"]
+    assert (error["code"], content["command"]) == (code, arguments[0])
     for part in ("where", "what"):
         assert error[part].rstrip(".") in " ".join(words.split()), part
 
@@ -551,13 +551,13 @@ def test_what_is_no_error_of_ours_is_told_too(
     def fail(*_: object, **__: object) -> None:
         raise fault
 
-    monkeypatch.setattr("release_pipeline.flow.telling.overview.list_releases", fail)
+    monkeypatch.setattr("release_pipeline.flow.status.overview.list_releases", fail)
     tiny = make_site(tmp_path / "site")
     assert main(["status", "--json", "--home", str(tiny.home)]) == exit_code
     said = capsys.readouterr()
-    told = validate(json.loads(said.out))
-    assert (told["error"]["code"], told["exit_code"]) == (code, exit_code)
-    assert told["error"]["what"] in said.err
+    content = validate(json.loads(said.out))
+    assert (content["error"]["code"], content["exit_code"]) == (code, exit_code)
+    assert content["error"]["what"] in said.err
     assert "CellCanary" not in said.out + said.err
 
 

@@ -37,9 +37,9 @@ from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.policy import load_policy, parse_policy
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.public import CARD_SCHEMA
-from release_pipeline.stages.ways import find_way
-from release_pipeline.stages.ways.classes import ClassWay
-from release_pipeline.stages.ways.way import SUPPRESSION
+from release_pipeline.stages.strategies import find_strategy
+from release_pipeline.stages.strategies.classes import ClassStrategy
+from release_pipeline.stages.strategies.strategy import SUPPRESSION
 from tests.integration.people import PEOPLE, RELEASE, appoint
 from tests.integration.sites import ROOT, TinySite, make_site
 from tests.integration.test_protocol_crash import BOUNDARIES
@@ -96,22 +96,22 @@ def records(count: int = 120, *, releases: Sequence[str] = ("1", "2"), seed: int
 
 def site_of(home: Path, rows: Sequence[Row] | None = None, **parts: str) -> TinySite:
     """A site with one k-epsilon policy and a cap by releases."""
-    told = {
+    payload = {
         "protect": OLA,
         "columns": columns(),
         "drop": "[remark]",
         "suppress": SUPPRESS,
         "gates": "{min_rows: 20, differencing_below: 0}",
     }
-    tiny = make_site(home, rows=[], cap="releases: 2", **{**told, **parts})
+    tiny = make_site(home, rows=[], cap="releases: 2", **{**payload, **parts})
     tiny.write_rows(records() if rows is None else rows, header=HEADER)
     return tiny
 
 
 def mondrian_site(home: Path, rows: Sequence[Row] | None = None, **parts: str) -> TinySite:
     """The same, cut by mondrian with l = 2."""
-    told = {"protect": MONDRIAN, "columns": MONDRIAN_COLUMNS, "suppress": "{confidence: 99%, at_most: 60%}"}
-    return site_of(home, rows, **{**told, **parts})
+    payload = {"protect": MONDRIAN, "columns": MONDRIAN_COLUMNS, "suppress": "{confidence: 99%, at_most: 60%}"}
+    return site_of(home, rows, **{**payload, **parts})
 
 
 def run(tiny: TinySite, release: str = "1", **probe: Any) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_every_form_of_hierarchy_is_released_at_one_level_for_all(tmp_path: Path
     """The released labels are those of the noted levels, counted by hand from the source; small classes alone are gone."""
     tiny = site_of(tmp_path / "site", suppress="{grouping_at_most: 20%, at_most: 20%}")
     facts = run(tiny)
-    levels = {name: int(told.split()[0]) for name, told in facts["levels"].items()}
+    levels = {name: int(payload.split()[0]) for name, payload in facts["levels"].items()}
     mine = [row for row in records() if row["year"] == "1"]
     classes = Counter(tuple(label_by_hand(name, row[name], levels[name]) for name in QUASI) for row in mine)
     released = released_of(tiny)
@@ -286,10 +286,10 @@ def test_entries_that_a_hierarchy_misses_stop_the_release(tmp_path: Path, column
     tiny = site_of(tmp_path / "site", rows)
     with pytest.raises(DataRefused) as refused:
         run(tiny)
-    told = " ".join(refused.value.findings)
-    assert f"column {column}: 4 records with 2 different entries that the hierarchy does not cover." in told
-    assert entry not in told.replace(f"column {column}", "")
-    assert CANARY not in told
+    payload = " ".join(refused.value.findings)
+    assert f"column {column}: 4 records with 2 different entries that the hierarchy does not cover." in payload
+    assert entry not in payload.replace(f"column {column}", "")
+    assert CANARY not in payload
     assert tiny.charges() == []
 
 
@@ -387,8 +387,8 @@ def test_a_gate_on_the_relative_error_is_judged_before_the_charge(tmp_path: Path
 
 def test_grouping_that_cannot_succeed_is_refused_for_nothing(tmp_path: Path) -> None:
     """More different illnesses asked for than there are: no classes, no charge, and what to do."""
-    told = columns().replace('"NA"]', '"NA", flu]')  # which nobody has
-    tiny = site_of(tmp_path / "site", columns=told, protect="{method: k-epsilon, grouping: ola, k: 4, l: 4, epsilon: 2}")
+    payload = columns().replace('"NA"]', '"NA", flu]')  # which nobody has
+    tiny = site_of(tmp_path / "site", columns=payload, protect="{method: k-epsilon, grouping: ola, k: 4, l: 4, epsilon: 2}")
     with pytest.raises(DataRefused, match="no classes could be made"):
         run(tiny)
     assert tiny.charges() == []
@@ -415,11 +415,11 @@ def test_more_suppression_than_allowed_blocks_the_release(
     with pytest.raises(GateFailed, match="suppression to expect"):
         run(forecast)
     assert forecast.charges() == []
-    monkeypatch.setattr(ClassWay, "_forecast", lambda *_, **__: {})
+    monkeypatch.setattr(ClassStrategy, "_forecast", lambda *_, **__: {})
     tiny = site_of(tmp_path / "site", suppress=rule, protect="{method: k-epsilon, grouping: ola, k: 4, epsilon: 60}")
     with pytest.raises(Blocked, match=words):
         run(tiny)
-    assert tiny.standing().state == "blocked"
+    assert tiny.status().state == "blocked"
     [file] = (tiny.site.vault / "refused").iterdir()
     assert json.loads(file.read_text())["suppressed"]["confidence"] > 0  # there, and in no message
     assert len(tiny.charges()) == 1
@@ -432,21 +432,23 @@ def test_the_forecast_is_that_of_the_noise(tmp_path: Path) -> None:
     flow = tiny.flow()
     flow.ingest()
     flow.validate()
-    way = find_way(flow.policy)
-    with flow._room() as room:
-        forecasts = [way.expect(room.read, secret=bytes([i]) * 32, progress=lambda _: None)[SUPPRESSION] for i in range(8)]
+    strategy = find_strategy(flow.policy)
+    with flow._workspace() as workspace:
+        forecasts = [
+            strategy.expect(workspace.read, secret=bytes([i]) * 32, progress=lambda _: None)[SUPPRESSION] for i in range(8)
+        ]
         drawn: list[float] = []
         for number in range(8):
             secret = bytes([100 + number]) * 32
-            made = dict(way.group(room.read, secret=secret, context=(), progress=lambda _: None).tables)
+            made = dict(strategy.group(workspace.read, secret=secret, context=(), progress=lambda _: None).tables)
 
             def read(name: str, columns: Sequence[str] | None, made: dict[str, Any] = made) -> Any:
-                table = made[name] if name in made else room.read(name, columns)
+                table = made[name] if name in made else workspace.read(name, columns)
                 return table if columns is None else table.select(list(columns))
 
-            masked = way.mask(read, secret=secret, context=(), progress=lambda _: None)
-            drawn.append(way.suppress(read, masked).share)
-    expected = float(np.mean([told["in_all"] for told in forecasts]))
+            masked = strategy.mask(read, secret=secret, context=(), progress=lambda _: None)
+            drawn.append(strategy.suppress(read, masked).share)
+    expected = float(np.mean([payload["in_all"] for payload in forecasts]))
     assert abs(expected - float(np.mean(drawn))) < 0.06
     assert 0.1 < expected < 0.9
 
@@ -496,11 +498,11 @@ def test_tables_of_the_vault_that_somebody_changed_are_found_out(tmp_path: Path,
     for earlier in ("mask", "suppress")[: ("mask", "suppress", "audit").index(stage)]:
         getattr(flow, earlier)()
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
-        [(room,)] = vault.execute(
+        [(workspace,)] = vault.execute(
             "SELECT DISTINCT table_schema FROM information_schema.tables WHERE table_name = ?", [table]
         ).fetchall()
         change = {"membership": "release_pipeline_class = 0", "labels": "town = 'inland'", "statistics": "scale = 1"}[table]
-        vault.execute(f'UPDATE "{room}"."{table}" SET {change}')  # noqa: S608
+        vault.execute(f'UPDATE "{workspace}"."{table}" SET {change}')  # noqa: S608
     with pytest.raises(Blocked, match=f"the table {table} in the vault is not what was written"):
         getattr(flow, stage)()
 
@@ -621,7 +623,7 @@ def test_published_data_are_looked_at_once_more(
     tmp_path: Path, keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody has switched suppression off where candidates are made: the groups are counted again before they go out."""
-    from release_pipeline.stages.ways import classes
+    from release_pipeline.stages.strategies import classes
 
     tiny = site_of(
         tmp_path / "site",

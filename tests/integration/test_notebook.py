@@ -25,7 +25,7 @@ def maker() -> ModuleType:
     return module
 
 
-def told() -> dict[str, Any]:
+def content() -> dict[str, Any]:
     return json.loads((DOCS / "analyst.ipynb").read_text(encoding="utf-8"))
 
 
@@ -37,7 +37,7 @@ def test_the_notebook_is_what_its_cells_give(maker: ModuleType, capsys: pytest.C
 
 def test_it_has_the_form_of_nbformat_4_5() -> None:
     """Cells with an id of their own each, code cells numbered in the order in which they ran, outputs of the two known kinds."""
-    notebook = told()
+    notebook = content()
     assert set(notebook) == {"cells", "metadata", "nbformat", "nbformat_minor"}
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = notebook["cells"]
@@ -57,7 +57,7 @@ def test_it_has_the_form_of_nbformat_4_5() -> None:
 
 def test_what_the_example_shows() -> None:
     """Corrected slopes beside uncorrected ones, bounds, refusals, and no path of the machine that made it."""
-    text = json.dumps(told())
+    text = json.dumps(content())
     assert all(said in text for said in ("least squares on released values", "worst-case bound", "no slope:", "no mean:"))
     assert str(Path.home()) not in text
     assert tempfile.gettempdir() not in text

@@ -29,7 +29,7 @@ from release_pipeline.errors import StoreBusy
 from release_pipeline.flow import release as flow_release
 from release_pipeline.flow import timetable
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.telling.overview import describe_status
+from release_pipeline.flow.status.overview import describe_status
 from release_pipeline.policy.periods import begin_of, name_period
 from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
@@ -264,7 +264,7 @@ def test_release_that_was_opened_and_never_run_is_asked_for_again(scheduled: Ope
     assert requested(again) == ["1"]
     assert again.run_requests[0].tags["release-pipeline/opened"] == "it was opened before, and no run was begun"
     assert scheduled.tiny.states() == ["opened"]
-    assert "2" not in {str(name.release) for name in scheduled.tiny.standings()}
+    assert "2" not in {str(name.release) for name in scheduled.tiny.statuses()}
 
 
 @pytest.mark.parametrize("status", UNFINISHED)
@@ -408,7 +408,7 @@ def test_arrival_is_believed_at_the_second_look(operate: Callable[..., Operated]
     second = operated.look("arrival_people", first.cursor)
     assert requested(second) == ["1"]
     assert second.run_requests[0].tags["release-pipeline/opened"] == "its source arrived"
-    assert operated.tiny.standing().why == "its source arrived"
+    assert operated.tiny.release_status().why == "its source arrived"
     operated.begin("1", status="SUCCESS")
     third = operated.look("arrival_people", second.cursor)
     assert (requested(third), third.skip_message) == ([], NEW_SOURCE)
@@ -470,7 +470,7 @@ def test_source_that_arrives_early_waits_until_it_is_due(
         found = operated.look("arrival_people", cursor)
         assert (requested(found), found.skip_message) == ([], f"release 1 is due {due:%Y-%m-%d %H:%M} UTC.")
         cursor = found.cursor
-    assert operated.tiny.standings() == {}
+    assert operated.tiny.statuses() == {}
 
     put_on(monkeypatch, timedelta(days=400))
     assert requested(operated.look("arrival_people", cursor)) == ["1"]
@@ -588,7 +588,7 @@ def test_hook_never_raises(tmp_path: Path) -> None:
             raise OSError(CANARY)
 
     context = dg.build_hook_context(resources={"site": NoSite()}, op_exception=RuntimeError(CANARY), run_id="r", job_name="j")
-    operations.note_failure(context)
+    operations.record_failure(context)
 
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
@@ -611,9 +611,9 @@ def test_refusal_is_blocked_and_its_reason_told_once(operate: Callable[..., Oper
         assert not result.success
         assert reason in failures(result)[0]
         operated.look()
-    standing = operated.tiny.standing()
-    assert standing.state == "blocked"
-    assert reason in standing.reason
+    release_status = operated.tiny.release_status()
+    assert release_status.state == "blocked"
+    assert reason in release_status.reason
     assert [event.kind for event in operated.tiny.events() if event.release].count("blocked") == 1
     [line] = [line for line in describe_status(operated.tiny.site) if line.startswith("people/1/r1")]
     assert line.split()[1] == "blocked"
@@ -729,7 +729,7 @@ from pathlib import Path
 from release_pipeline.dagster_app.launch import run_release
 from release_pipeline.flow import release
 from release_pipeline.flow.site import find_site
-from release_pipeline.stages.ways import centroids
+from release_pipeline.stages.strategies import centroids
 
 home, function = Path(sys.argv[1]), sys.argv[2]
 
@@ -817,11 +817,11 @@ def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operate
     line = [*command, str(scheduled.tiny.home)]
     pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": environment()}
     with subprocess.Popen(line, **pipes) as one, subprocess.Popen(line, **pipes) as other:
-        told = {process: process.communicate(timeout=HANGING)[1] for process in (one, other)}
-    assert 0 in (one.returncode, other.returncode), list(told.values())
-    assert scheduled.tiny.standing().state == "candidate"
+        payload = {process: process.communicate(timeout=HANGING)[1] for process in (one, other)}
+    assert 0 in (one.returncode, other.returncode), list(payload.values())
+    assert scheduled.tiny.release_status().state == "candidate"
     assert len(scheduled.tiny.charges()) == 1
-    assert all(process.returncode == 0 or "being made" in words for process, words in told.items()), list(told.values())
+    assert all(process.returncode == 0 or "being made" in words for process, words in payload.items()), list(payload.values())
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
@@ -930,7 +930,7 @@ def test_step_that_finds_a_database_in_use_to_the_end_fails_in_words(
     [event] = scheduled.failed()
     assert event.content["run"] == result.run_id
     assert which == "registry" or BUSY in event.content["reason"]
-    assert scheduled.tiny.standing().state == "open"
+    assert scheduled.tiny.release_status().state == "open"
     assert scheduled.tiny.charges() == []
     assert scheduled.slots() == 0
     assert scheduled.run().success
@@ -951,7 +951,7 @@ def test_registry_in_use_after_the_candidate_is_made_fails_no_run(scheduled: Ope
     monkeypatch.setattr(operations, "describe_late", busy_once)
     result = scheduled.run()
     assert result.success, failures(result)
-    assert scheduled.tiny.standing().state == "candidate"
+    assert scheduled.tiny.release_status().state == "candidate"
 
 
 # retention and freshness

@@ -102,9 +102,9 @@ def replace_cell(package: Path, column: str, cell: str, *, hidden: bool) -> None
     cells = re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', last)  # at commas that no quotes enclose
     file.write_text("\n".join([*lines, ",".join([*cells[:place], cell, *cells[place + 1 :]]), ""]))
     if hidden:
-        told = describe(package)
-        told["resources"][1] |= {"bytes": file.stat().st_size, "hash": f"sha256:{sha256(file.read_bytes()).hexdigest()}"}
-        (package / "datapackage.json").write_text(json.dumps(told))
+        content = describe(package)
+        content["resources"][1] |= {"bytes": file.stat().st_size, "hash": f"sha256:{sha256(file.read_bytes()).hexdigest()}"}
+        (package / "datapackage.json").write_text(json.dumps(content))
 
 
 def test_frictionless_calls_it_valid(package: Path, name: str) -> None:
@@ -139,14 +139,14 @@ def test_frictionless_finds_a_cell_that_is_not_declared(package: Path, column: s
 @pytest.mark.parametrize("what", ["file", "hash", "bytes"])
 def test_frictionless_finds_a_wrong_hash_or_length(package: Path, form: str, what: str) -> None:
     """Of either format: the file changed, or what is told of it."""
-    told = describe(package)
-    [resource] = [resource for resource in told["resources"] if resource["path"] == f"data.{form}"]
+    content = describe(package)
+    [resource] = [resource for resource in content["resources"] if resource["path"] == f"data.{form}"]
     if what == "file":
         data = package / f"data.{form}"
         data.write_bytes(data.read_bytes().replace(b"1", b"0", 1))
     else:
         resource |= {"hash": "sha256:" + "0" * 64} if what == "hash" else {"bytes": 7}
-        (package / "datapackage.json").write_text(json.dumps(told))
+        (package / "datapackage.json").write_text(json.dumps(content))
     found = check_with_frictionless(package)
     assert ("byte-count" if what == "bytes" else "hash-count") in found
 

@@ -30,7 +30,7 @@ from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.privacy.partition import largest_share
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import open_room
+from release_pipeline.store.vault import open_workspace
 from tests.integration import test_k_epsilon as classes
 from tests.integration.people import review
 from tests.integration.publishing import failures_of, make_trusted_site
@@ -162,9 +162,9 @@ def test_with_amplification_the_charge_grows_to_epsilon(tmp_path: Path) -> None:
         spent += tiny.charges()[-1].loss.dp_table or 0
         assert spent == amplified(2 * NANO, largest_share(61, 3, done))  # the largest parts first: 21, 20, 20
     assert spent == 2 * NANO
-    told = "\n".join(describe_plan(make_plan(load_policy(tiny.home / "policies" / "people.yaml"))))
-    assert f"after 1 of 3: {amplified(2 * NANO, Fraction(1, 3)) / NANO:.9f}" in told  # for the 60 rows of min_rows
-    assert f"(PRS20 Theorem 2: {prs20_bound(2 * NANO, Fraction(1, 3)):.3g})" in " ".join(told.split())
+    content = "\n".join(describe_plan(make_plan(load_policy(tiny.home / "policies" / "people.yaml"))))
+    assert f"after 1 of 3: {amplified(2 * NANO, Fraction(1, 3)) / NANO:.9f}" in content  # for the 60 rows of min_rows
+    assert f"(PRS20 Theorem 2: {prs20_bound(2 * NANO, Fraction(1, 3)):.3g})" in " ".join(content.split())
 
 
 @pytest.mark.parametrize("change", ["another epsilon", "other records"])
@@ -178,7 +178,7 @@ def test_a_charge_that_is_no_part_of_the_series_saves_it_nothing(tmp_path: Path,
             raise Stopped
 
     with pytest.raises(Stopped):
-        open_release(tiny.site, "people", "1", probe=Probe(passed=stop)).run()
+        open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
     if change == "another epsilon":
         tiny.write_policy(**{**ONE_BY_ONE, "protect": IDP.replace("epsilon: 2", "epsilon: 5")})
     else:
@@ -197,8 +197,8 @@ def test_a_part_that_is_made_once_more_is_charged_in_full(tmp_path: Path) -> Non
     revise_release(tiny.site, "people", "1", why="a wrong unit")
     tiny.flow("1").run()
     assert [charge.loss.idp_column for charge in tiny.charges()] == [2 * NANO, 2 * NANO]
-    with open_room(tiny.site.vault, "folk", ReleaseId("people", "1", 2).room) as room:
-        assert room.read("parts")["release_pipeline_part"].to_pylist() == first
+    with open_workspace(tiny.site.vault, "folk", ReleaseId("people", "1", 2).workspace) as workspace:
+        assert workspace.read("parts")["release_pipeline_part"].to_pylist() == first
 
 
 @pytest.mark.parametrize("change", ["another number", "another order", "one record less"])
@@ -265,7 +265,7 @@ def test_when_every_part_is_published_nothing_can_be_made_anew(tmp_path: Path, k
     with pytest.raises(SecretLost) as caught:
         revise_release(tiny.site, "people", "2", why="a wrong unit")
     assert "forgotten when every part was published" in caught.value.what
-    assert ReleaseId("people", "2", 2) not in tiny.standings()
+    assert ReleaseId("people", "2", 2) not in tiny.statuses()
     assert len(tiny.charges()) == 4
 
 
@@ -290,7 +290,7 @@ def test_an_attempt_that_stops_anywhere_is_finished_by_the_next(tmp_path: Path, 
             raise Stopped
 
     with pytest.raises(Stopped):
-        open_release(tiny.site, "people", "1", probe=Probe(passed=stop)).run()
+        open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
     tiny.flow("1").run()
     tiny.flow("2").run()
     members = [set(tiny.tables(release)["masked"]["release_pipeline_record"].to_pylist()) for release in ("1", "2")]
@@ -346,9 +346,9 @@ def test_what_a_policy_of_parts_may_not_ask_for(tmp_path: Path, parts: Mapping[s
 def test_check_and_diff_tell_of_parts(tmp_path: Path) -> None:
     tiny = make_parted(tmp_path / "site")
     policy = load_policy(tiny.home / "policies" / "people.yaml")
-    told = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "3 random parts of 20 to 20 rows by the number of the row, each masked on its own" in told
-    assert "2 with the first part, and nothing with the 2 others" in told
+    content = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert "3 random parts of 20 to 20 rows by the number of the row, each masked on its own" in content
+    assert "2 with the first part, and nothing with the 2 others" in content
     waves = {"source": "{path: people.csv, release_column: year}", "drop": "[name]"}
     tiny.write_policy(**{**ONE_BY_ONE, **waves, "protect": IDP.replace(", partitions: 3, publish_parts: one per release", "")})
     other = load_policy(tiny.home / "policies" / "people.yaml")
@@ -367,8 +367,8 @@ def test_mask_makes_one_part_of_a_series(tmp_path: Path) -> None:
 
 def test_a_part_is_published_and_verified(tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
     """Two parts with their cards, both bounds of amplification on them; the dossier of the later one adds up."""
-    told = {**ONE_BY_ONE, "protect": AMPLIFIED}
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(61, releases=("1",)), cap=IN_DP, **told)
+    content = {**ONE_BY_ONE, "protect": AMPLIFIED}
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(61, releases=("1",)), cap=IN_DP, **content)
     for release in ("1", "2"):
         tiny.flow(release).run()
         name = ReleaseId("people", release)

@@ -28,10 +28,10 @@ from release_pipeline.flow import opening, reservation
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.telling.ledger import read_ledgers
-from release_pipeline.flow.telling.overview import list_releases
+from release_pipeline.flow.status.ledger import read_ledgers
+from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
-from release_pipeline.store.vault import open_room
+from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import LONGEST, PROCESSES
 from tests.integration.sites import TinySite, make_rows, make_site
 
@@ -68,38 +68,38 @@ KILLED = (-signal.SIGKILL, -signal.SIGXFSZ)
 # what a child does
 
 
-def attempt(home: Path, secret: bytes, stop: str | None, told: Connection) -> None:
+def attempt(home: Path, secret: bytes, stop: str | None, lines: Connection) -> None:
     """Run release 1, telling every boundary; killed by itself when it has passed `stop`."""
 
     def passed(boundary: str) -> None:
-        told.send(boundary)
+        lines.send(boundary)
         if boundary == stop:
             die()
 
-    open_release(Site(home, {}), "people", "1", probe=Probe(passed=passed, new_secret=lambda: secret)).run()
+    open_release(Site(home, {}), "people", "1", probe=Probe(reached=passed, new_secret=lambda: secret)).run()
 
 
-def attempt_charge(home: Path, secret: bytes, _: str | None, told: Connection) -> None:
+def attempt_charge(home: Path, secret: bytes, _: str | None, lines: Connection) -> None:
     """Run release 1; killed when the charge is written and its transaction has not ended."""
     charge = reservation.add_charge
 
     def charge_and_die(*arguments: Any) -> None:
         charge(*arguments)
-        told.send("charging")
+        lines.send("charging")
         die()
 
     reservation.add_charge = charge_and_die
-    attempt(home, secret, None, told)
+    attempt(home, secret, None, lines)
 
 
-def attempt_revision(home: Path, _: bytes, stop: str | None, told: Connection) -> None:
+def attempt_revision(home: Path, _: bytes, stop: str | None, lines: Connection) -> None:
     """Open revision 2 of release 1; killed after that is noted, before the secret of revision 1 is forgotten."""
     if stop is not None:
         opening.forget_secret = lambda *_: die()
-    told.send(str(revise_release(Site(home, {}), "people", "1", why="a test")))
+    lines.send(str(revise_release(Site(home, {}), "people", "1", why="a test")))
 
 
-def attempt_and_copy(home: Path, secret: bytes, copies: str | None, told: Connection) -> None:
+def attempt_and_copy(home: Path, secret: bytes, copies: str | None, lines: Connection) -> None:
     """Run release 1; before every change of a file's name, what a kill would leave on the disk is copied into `copies`."""
     assert copies is not None
     seen: set[str] = set()
@@ -115,24 +115,24 @@ def attempt_and_copy(home: Path, secret: bytes, copies: str | None, told: Connec
         if state not in seen:
             seen.add(state)
             shutil.copytree(home, Path(copies, str(len(seen))))
-            told.send(f"{event} {Path(str(arguments[0])).name}")
+            lines.send(f"{event} {Path(str(arguments[0])).name}")
         busy = False
 
     sys.addaudithook(look)
     open_release(Site(home, {}), "people", "1", probe=Probe(new_secret=lambda: secret)).run()
 
 
-def attempt_to_make(home: Path, _: bytes, size: str | None, told: Connection) -> None:
+def attempt_to_make(home: Path, _: bytes, size: str | None, lines: Connection) -> None:
     """Make the registry of a site that has none, or then the vault; killed by the system when a file grows over so many bytes."""
     what, _, longest = (size or "").partition(" ")
     flow = open_release(Site(home, {}), "people", "1")
     if what == "vault":
         flow.check_may_begin()
-    told.send("making")
+    lines.send("making")
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(longest), resource.RLIM_INFINITY))
     if what == "vault":
-        with open_room(flow.site.vault, "folk", flow.id.room):
+        with open_workspace(flow.site.vault, "folk", flow.id.workspace):
             pass
     else:
         flow.check_may_begin()
@@ -150,7 +150,7 @@ def die() -> None:
 class Ended:
     """How an attempt ended: what it told, and the signal that ended it, if one did."""
 
-    told: list[str]
+    lines: list[str]
     killed: bool
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -171,9 +171,9 @@ def run(
     ended = Ended([], killed=False)
     try:
         while hears.poll(LONGEST):
-            ended.told.append(hears.recv())
-            ended.seconds[ended.told[-1]] = time.monotonic()
-            if kill is not None and ended.told[-1] == kill[0]:
+            ended.lines.append(hears.recv())
+            ended.seconds[ended.lines[-1]] = time.monotonic()
+            if kill is not None and ended.lines[-1] == kill[0]:
                 time.sleep(kill[1])
                 child.kill()
     except (EOFError, OSError):  # it ended, perhaps in the middle of a word
@@ -184,7 +184,7 @@ def run(
         if child.exitcode is None:
             child.kill()
             child.join()
-    assert child.exitcode in (0, *KILLED), f"the attempt failed after {ended.told[-1:]}, see its standard error"
+    assert child.exitcode in (0, *KILLED), f"the attempt failed after {ended.lines[-1:]}, see its standard error"
     ended.killed = child.exitcode in KILLED
     child.close()
     return ended
@@ -210,7 +210,10 @@ def look_at(tiny: TinySite) -> End:
     """The end of a release; every database opens for writing at once, so nobody holds a lock, and the chain is whole."""
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
         named = vault.execute("SELECT schema_name, table_name FROM duckdb_tables()").fetchall()
-        tables = {f"{room}.{name}": sorted(map(repr, vault.table(f'"{room}"."{name}"').fetchall())) for room, name in named}
+        tables = {
+            f"{workspace}.{name}": sorted(map(repr, vault.table(f'"{workspace}"."{name}"').fetchall()))
+            for workspace, name in named
+        }
     duckdb.connect(str(tiny.site.registry)).close()
     with tiny.site.open_registry() as registry:
         events = [event.kind for event in registry.events]
@@ -267,7 +270,7 @@ def undisturbed(untouched: TinySite, tmp_path_factory: pytest.TempPathFactory) -
 
 def test_undisturbed_release_passes_exactly_these_boundaries(undisturbed: dict[bytes, Undisturbed]) -> None:
     """Each once and in this order: a boundary that is new must be added here, and is then killed at."""
-    assert tuple(undisturbed[SECRET].ended.told) == BOUNDARIES
+    assert tuple(undisturbed[SECRET].ended.lines) == BOUNDARIES
     end = undisturbed[SECRET].end
     assert end.events == EVENTS
     assert end.charged == [("people/1/r1", 2 * 10**9)]
@@ -281,14 +284,14 @@ def test_killed_at_boundary(untouched: TinySite, undisturbed: dict[bytes, Undist
     decides, whatever a new one would have been."""
     tiny, place = copy_of(untouched, tmp_path / "site"), BOUNDARIES.index(boundary)
     first = run(attempt, tiny, SECRET, boundary)
-    assert (first.killed, tuple(first.told)) == (True, BOUNDARIES[: place + 1])
+    assert (first.killed, tuple(first.lines)) == (True, BOUNDARIES[: place + 1])
     state = [state for begins, state in STATES.items() if place >= BOUNDARIES.index(begins)][-1]
     assert list_releases(tiny.site)[0][0].state == state
     [ledger] = read_ledgers(tiny.site)
     assert (ledger.account.spent, ledger.account.words(ledger.reserved)) == SPENT[state]
     noted = place >= BOUNDARIES.index(NOTED)
     again = run(attempt, tiny, OTHER if noted else SECRET)
-    assert (again.killed, again.told[-1]) == (False, FINISHED)
+    assert (again.killed, again.lines[-1]) == (False, FINISHED)
     assert look_at(tiny) == undisturbed[SECRET].end
 
 
@@ -308,7 +311,7 @@ def test_killed_at_every_boundary_in_turn(untouched: TinySite, undisturbed: dict
     tiny = copy_of(untouched, tmp_path / "site")
     for boundary in BOUNDARIES[2:12]:
         again = run(attempt, tiny, SECRET, boundary)
-        assert (again.killed, again.told[-1]) == (True, boundary)
+        assert (again.killed, again.lines[-1]) == (True, boundary)
     run(attempt, tiny, OTHER)
     assert look_at(tiny) == undisturbed[SECRET].end
 
@@ -317,7 +320,7 @@ def test_killed_while_it_charges(untouched: TinySite, undisturbed: dict[bytes, U
     """The charge is written and not committed: nothing was charged, and no secret made; run again it is charged once."""
     tiny = copy_of(untouched, tmp_path / "site")
     first = run(attempt_charge, tiny)
-    assert (first.killed, first.told[-1]) == (True, "charging")
+    assert (first.killed, first.lines[-1]) == (True, "charging")
     assert tiny.charges() == []
     assert list((tiny.site.vault / "secrets").iterdir()) == []
     run(attempt, tiny)
@@ -333,7 +336,7 @@ def test_killed_while_it_makes_a_database(
     tiny = copy_of(untouched, tmp_path / "site")
     assert run(attempt_to_make, tiny, stop=f"{what} {size}").killed
     assert list_releases(tiny.site)[1] == []
-    assert run(attempt, tiny).told[-1:] == [FINISHED]
+    assert run(attempt, tiny).lines[-1:] == [FINISHED]
     assert look_at(tiny) == undisturbed[SECRET].end
 
 
@@ -356,13 +359,13 @@ def lefts(untouched: TinySite, tmp_path_factory: pytest.TempPathFactory, request
     if request.param != "the first run":
         run(attempt, tiny)
     (folder / "copies").mkdir()
-    moments = run(attempt_and_copy, tiny, SECRET, str(folder / "copies")).told
+    moments = run(attempt_and_copy, tiny, SECRET, str(folder / "copies")).lines
     assert len(moments) > (10 if request.param == "the first run" else 5)
 
     def finish(place: int) -> Left:
         copy = TinySite(folder / "copies" / str(place + 1))
         again = run(attempt, copy)
-        assert again.told[-1] == FINISHED
+        assert again.lines[-1] == FINISHED
         return Left(f"{place + 1}, before {moments[place]}", look_at(copy))
 
     return both(finish, len(moments))
@@ -399,7 +402,7 @@ def test_revision_forgets_the_secret_of_a_drawn_one(untouched: TinySite, tmp_pat
     """Killed when its noise is noted as drawn, and revised instead of run again: its secret does not stay for ever."""
     tiny = copy_of(untouched, tmp_path / "site")
     assert run(attempt, tiny, SECRET, DRAWN).killed
-    assert run(attempt_revision, tiny).told == ["people/1/r2"]
+    assert run(attempt_revision, tiny).lines == ["people/1/r2"]
     run(attempt, tiny, OTHER)
     assert list((tiny.site.vault / "secrets").iterdir()) == []
 
@@ -433,14 +436,14 @@ def test_killed_at_random_while_it_masks(many: Many, tmp_path: Path) -> None:
         numbers = random.Random(SEED + place)  # noqa: S311
         tiny = copy_of(many.tiny, tmp_path / str(place))
         ended = run(attempt, tiny, kill=(CHARGED, numbers.uniform(0, many.seconds)))
-        noted = NOTED in ended.told or "secret" in tiny.states()
+        noted = NOTED in ended.lines or "secret" in tiny.states()
         if place % 4 == 0:
             run(attempt, tiny, OTHER if noted else SECRET, kill=("validated", numbers.uniform(0, many.seconds)))
         noted = noted or "secret" in tiny.states()
         run(attempt, tiny, OTHER if noted else SECRET)
         assert look_at(tiny) == many.end
         shutil.rmtree(tiny.home)
-        return ended.told[-1]
+        return ended.lines[-1]
 
     last = both(kill, RANDOM_KILLS)
     inside = [boundary for boundary in last if BOUNDARIES.index(CHARGED) <= BOUNDARIES.index(boundary) < BOUNDARIES.index(DRAWN)]

@@ -43,13 +43,13 @@ def tiny(candidate: Path, tmp_path: Path) -> TinySite:
 def test_the_whole_path_ends_in_a_package_that_a_stranger_verifies(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
     """Two reviewers, the service's key: a folder whose every file is listed, signed, and traced to the officer."""
     review(tiny, keys, "ben", "cleo")
-    assert tiny.standing().state == "approved"
+    assert tiny.status().state == "approved"
     folder = publish(tiny.site, RELEASE, key=keys["robot"])
     assert folder == tiny.home / "releases" / "people" / "1" / "r1"
     findings = verify_path(folder, keys["olga"].public.fingerprint)
     assert [finding.words for finding in findings if finding.level == "FAIL"] == []
-    standing = tiny.standing()
-    assert (standing.state, standing.package_hash) == ("published", hash_of(folder))
+    status = tiny.status()
+    assert (status.state, status.package_hash) == ("published", hash_of(folder))
     assert (folder / "data.csv").read_bytes() == (tiny.folder() / "data.csv").read_bytes()
     kinds = [event.kind for event in tiny.events() if event.release == RELEASE]
     assert kinds[-4:] == ["approved", "approved", "publishing", "published"]
@@ -80,7 +80,7 @@ def test_stopped_at_every_boundary_a_rerun_finishes_it(tiny: TinySite, keys: dic
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=stop))
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=stop))
     assert passed == [INTENT, BUILT, NOTED, PLACED][: len(passed)]
     interrupted = tiny.site.package(str(RELEASE))
     before = hash_of(interrupted) if interrupted.exists() else None
@@ -93,7 +93,7 @@ def test_stopped_at_every_boundary_a_rerun_finishes_it(tiny: TinySite, keys: dic
 def test_one_reviewer_counts_once_and_no_steward_reviews(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
     """Twice the same person is one; the steward, the officer, the service and a stranger are refused."""
     review(tiny, keys, "ben", "ben")
-    assert tiny.standing().approvers == ["ben"]
+    assert tiny.status().approvers == ["ben"]
     for name in ("ana", "olga", "robot", "stranger"):
         with pytest.raises(NotSigned):
             review(tiny, keys, name)
@@ -107,7 +107,7 @@ def test_only_service_and_officer_publish(tiny: TinySite, keys: dict[str, Privat
     review(tiny, keys, "ben", "cleo")
     with pytest.raises(NotSigned):
         publish(tiny.site, RELEASE, key=keys[name])
-    assert (tiny.standing().state, tiny.site.package(str(RELEASE)).exists()) == ("approved", False)
+    assert (tiny.status().state, tiny.site.package(str(RELEASE)).exists()) == ("approved", False)
 
 
 def test_a_changed_candidate_voids_its_approvals(tiny: TinySite, keys: dict[str, PrivateKey]) -> None:
@@ -149,7 +149,7 @@ def test_a_rejected_candidate_is_not_published(tiny: TinySite, keys: dict[str, P
     """Whoever approved it before; and it is not run again: a correction is the next revision."""
     review(tiny, keys, "ben", "cleo")
     reject_candidate(tiny.site, RELEASE, key=keys["dora"], why="income looks wrong")
-    assert (tiny.standing().state, tiny.standing().reason) == ("rejected", "rejected by dora: income looks wrong")
+    assert (tiny.status().state, tiny.status().reason) == ("rejected", "rejected by dora: income looks wrong")
     with pytest.raises(Blocked, match="it is rejected, and cannot be published"):
         publish(tiny.site, RELEASE, key=keys["robot"])
     with pytest.raises(Blocked, match=r"people/1/r2"):
@@ -303,7 +303,7 @@ def test_taking_the_service_off_the_list_meanwhile_stops_a_publication(tiny: Tin
             distrust(tiny.site, "robot", key=keys["olga"])
 
     with pytest.raises(Blocked, match="the list of trusted keys was changed meanwhile"):
-        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=remove))
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=remove))
     assert not tiny.site.releases.exists()
     publish(tiny.site, RELEASE, key=keys["olga"])
     assert [finding.words for finding in verify(tiny.home) if finding.level == "FAIL"] == []
@@ -318,7 +318,7 @@ def test_a_publication_that_cannot_be_finished_is_public_nowhere(tiny: TinySite,
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(passed=stop))
+        publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=stop))
     reject_candidate(tiny.site, RELEASE, key=keys["dora"], why="rent looks wrong")
     with pytest.raises(Blocked, match="it is rejected, and cannot be published"):
         publish(tiny.site, RELEASE, key=keys["robot"])

@@ -27,7 +27,7 @@ from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.secret_files import Probe
-from release_pipeline.flow.site import Site, _Keeper
+from release_pipeline.flow.site import Site, _RegistryAnchor
 from release_pipeline.flow.trust import approvals, keys
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey
@@ -60,7 +60,7 @@ class Step:
 
 def _approve(site: Site, key: PrivateKey, probe: Probe) -> None:
     approve_candidate(site, RELEASE, key=key)
-    probe.passed(APPROVED)
+    probe.reached(APPROVED)
 
 
 STEPS = {
@@ -110,7 +110,7 @@ def attempt(home: Path, key_folder: Path, name: str, now: datetime, stop: str | 
 
     look_between(tell)
     tells.send(BEGUN)
-    step.act(Site(home, {}), key, Probe(passed=tell))
+    step.act(Site(home, {}), key, Probe(reached=tell))
 
 
 def stop_clock(now: datetime) -> None:
@@ -127,23 +127,23 @@ def stop_clock(now: datetime) -> None:
 
 def look_between(tell: Callable[[str], None]) -> None:
     """Tell what no probe is told: that an event is in a transaction, or committed; that a file is half written."""
-    move, keep, sync = approvals.move, _Keeper.write, files.sync
+    move, keep, sync = approvals.move, _RegistryAnchor.write, files.sync
 
     def move_and_tell(*arguments: Any, **content: Any) -> Any:
         event = move(*arguments, **content)
         tell(WRITTEN)
         return event
 
-    def tell_and_keep(keeper: _Keeper, number: int, digest: str) -> None:
+    def tell_and_keep(anchor: _RegistryAnchor, number: int, digest: str) -> None:
         tell(KEPT)
-        keep(keeper, number, digest)
+        keep(anchor, number, digest)
 
     def tell_and_sync(path: Path) -> None:
         tell(HALF)
         sync(path)
 
     approvals.move = withdrawal.move = move_and_tell
-    _Keeper.write = tell_and_keep
+    _RegistryAnchor.write = tell_and_keep
     files.sync = tell_and_sync
 
 
@@ -159,7 +159,7 @@ def die() -> None:
 class Ended:
     """How an attempt ended: what it told and when, and whether it was killed."""
 
-    told: list[str] = field(default_factory=list[str])
+    lines: list[str] = field(default_factory=list[str])
     killed: bool = False
     seconds: list[float] = field(default_factory=list[float])
 
@@ -191,9 +191,9 @@ class Start:
         ended = Ended()
         try:
             while hears.poll(LONGEST):
-                ended.told.append(hears.recv())
+                ended.lines.append(hears.recv())
                 ended.seconds.append(time.monotonic())
-                if kill is not None and ended.told[-1] == kill[0]:
+                if kill is not None and ended.lines[-1] == kill[0]:
                     time.sleep(kill[1])
                     process.kill()
         except (EOFError, OSError):  # it ended, perhaps in the middle of a word
@@ -204,7 +204,7 @@ class Start:
             if process.exitcode is None:
                 process.kill()
                 process.join()
-        assert process.exitcode in (0, -signal.SIGKILL), f"it failed after {ended.told[-1:]}, see its standard error"
+        assert process.exitcode in (0, -signal.SIGKILL), f"it failed after {ended.lines[-1:]}, see its standard error"
         ended.killed = process.exitcode != 0
         process.close()
         return ended
@@ -224,7 +224,7 @@ def look_at(tiny: TinySite) -> End:
     """A site as it is; the chain is whole."""
     public = {str(file.relative_to(tiny.site.releases)): digest(file) for file in tiny.site.releases.rglob("*") if file.is_file()}
     names = (str(path.relative_to(tiny.home)) for path in tiny.home.rglob("*"))
-    return End([event.hash for event in tiny.events()], tiny.standing().state, public, sorted(names))
+    return End([event.hash for event in tiny.events()], tiny.status().state, public, sorted(names))
 
 
 def digest(file: Path) -> str:
@@ -300,7 +300,7 @@ def check_end(start: Start, tiny: TinySite, end: End) -> None:
 def test_undisturbed_step_passes_exactly_these_boundaries(undisturbed: dict[str, tuple[Ended, End]], name: str) -> None:
     """In this order: a boundary that is new must be added here, and is then killed at."""
     ended, end = undisturbed[name]
-    assert (ended.told, ended.killed) == ([BEGUN, *STEPS[name].boundaries], False)
+    assert (ended.lines, ended.killed) == ([BEGUN, *STEPS[name].boundaries], False)
     assert end.state == STEPS[name].after
     assert not [file for file in end.files if is_stray(file)]
 
@@ -313,9 +313,9 @@ def test_killed_at_boundary(
     start, (_, end) = starts[name], undisturbed[name]
     tiny = start.copy(tmp_path / "site")
     ended = start.run(tiny, boundary)
-    assert (ended.killed, ended.told[-1]) == (True, boundary)
+    assert (ended.killed, ended.lines[-1]) == (True, boundary)
     check_left(start, tiny, end)
-    assert (tiny.standing().state == start.step.before) == (boundary == WRITTEN), "a commit is what decides"
+    assert (tiny.status().state == start.step.before) == (boundary == WRITTEN), "a commit is what decides"
     assert not start.run(tiny).killed
     check_end(start, tiny, end)
 
@@ -331,12 +331,12 @@ def test_killed_at_random(starts: dict[str, Start], undisturbed: dict[str, tuple
         calm, end = undisturbed[start.name]
         tiny = start.copy(tmp_path / str(place))
         for _ in range(2 if place % 3 == 0 else 1):
-            at = numbers.randrange(len(calm.told) - 1)
-            ended = start.run(tiny, kill=(calm.told[at], numbers.uniform(0, calm.seconds[at + 1] - calm.seconds[at])))
+            at = numbers.randrange(len(calm.lines) - 1)
+            ended = start.run(tiny, kill=(calm.lines[at], numbers.uniform(0, calm.seconds[at + 1] - calm.seconds[at])))
             check_left(start, tiny, end)
         assert not start.run(tiny).killed
         check_end(start, tiny, end)
-        return start.name, ended.told[-1] if ended.killed else "done"
+        return start.name, ended.lines[-1] if ended.killed else "done"
 
     last = both(kill, RANDOM_KILLS)
     killed = [boundary for _, boundary in last if boundary != "done"]

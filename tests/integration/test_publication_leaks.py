@@ -80,15 +80,15 @@ def spell(number: float) -> list[str]:
     return sorted(text for text in found if len(text) >= LEAST and len(set(text) & set("123456789")) > 3)
 
 
-def numbers_in(told: Any) -> Iterator[float]:
+def numbers_in(payload: Any) -> Iterator[float]:
     """Every number that is no small count, however deep."""
-    if isinstance(told, dict):
-        told = list(told.values())
-    if isinstance(told, list):
-        for part in told:
+    if isinstance(payload, dict):
+        payload = list(payload.values())
+    if isinstance(payload, list):
+        for part in payload:
             yield from numbers_in(part)
-    elif isinstance(told, float):
-        yield told
+    elif isinstance(payload, float):
+        yield payload
 
 
 def collect_figures(tiny: TinySite, evidence: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -107,7 +107,7 @@ def collect_figures(tiny: TinySite, evidence: Mapping[str, Any]) -> dict[str, li
         "columns of the evidence": numbers_in(evidence["columns"]),
         "gates": [gate["value"] for gate in evidence["gates"]],
     }
-    return {name: sorted({text for number in told for text in spell(number)}) for name, told in figures.items()}
+    return {name: sorted({text for number in payload for text in spell(number)}) for name, payload in figures.items()}
 
 
 def print_documents(tiny: TinySite, package: Path) -> Iterator[tuple[str, bytes]]:
@@ -152,7 +152,7 @@ def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFac
         if at == "the secret is noted":
             secrets.extend(file.read_bytes() for file in (tiny.site.vault / "secrets").iterdir() if file.is_file())
 
-    open_release(tiny.site, "people", "1", probe=Probe(passed=keep_secret)).run()
+    open_release(tiny.site, "people", "1", probe=Probe(reached=keep_secret)).run()
     for name in ("ben", "cleo"):
         approve_candidate(tiny.site, FIRST, key=keys[name])
     package = publish(tiny.site, FIRST, key=keys["robot"])
@@ -232,11 +232,11 @@ def test_no_secret_is_in_the_package_nor_in_its_data(published: Published) -> No
 
 def test_no_cell_is_in_what_is_printed_for_scripts(published: Published) -> None:
     """Of no command, whether it goes well or is refused; standard error included."""
-    told = published.printed
-    assert b'"release-pipeline/run/1"' in told["run"]
-    assert b"data-refused" in told["run of bad data"]
-    assert b"column town" in told["status of bad data"]
-    assert look(told, {**published.figures, **published.secrets}) == []
+    payload = published.printed
+    assert b'"release-pipeline/run/1"' in payload["run"]
+    assert b"data-refused" in payload["run of bad data"]
+    assert b"column town" in payload["status of bad data"]
+    assert look(payload, {**published.figures, **published.secrets}) == []
 
 
 @pytest.mark.parametrize("state", ["superseded", "retracted"])
@@ -256,9 +256,9 @@ def test_the_parquet_file_says_nothing_beside_its_data(published: Published) -> 
     table = file.read()
     for group in range(file.metadata.num_row_groups):
         for place, name in enumerate(table.column_names):
-            told = file.metadata.row_group(group).column(place).statistics
+            payload = file.metadata.row_group(group).column(place).statistics
             values = [value for value in table.column(name).to_pylist() if value is not None]
-            assert (told.min, told.max) == (min(values), max(values))
+            assert (payload.min, payload.max) == (min(values), max(values))
 
 
 def test_no_released_number_is_a_raw_one(published: Published) -> None:

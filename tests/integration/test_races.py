@@ -21,20 +21,20 @@ import duckdb
 import pytest
 
 from release_pipeline.errors import NotPassed, OverCap, ReleasePipelineError
-from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.reservation import Reservation, reserve
 from release_pipeline.flow.secret_files import PLAIN
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.telling.ledger import read_ledgers
+from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.policy.loss import Account, release_loss
 from release_pipeline.store import vault
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import RegistryChanged, ReleaseId
-from release_pipeline.store.vault import open_room, prune_rooms
+from release_pipeline.store.vault import open_workspace, prune_workspaces
 from tests.integration.processes import LONGEST, PROCESSES, TOGETHER, child, hear
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
@@ -50,76 +50,76 @@ COMMANDS = (("status",), ("status", "--json"), ("ledger",), ("ledger", "folk", "
 # what a child does
 
 
-def contend(folder: Path, wanted: Sequence[tuple[str, str]], barrier: Any, told: Connection) -> None:
+def contend(folder: Path, wanted: Sequence[tuple[str, str]], barrier: Any, lines: Connection) -> None:
     """In the site `folder/N`, for each N, ask for the charge of this (policy, release) together with the others."""
     for place, (policy, release) in enumerate(wanted):
         site = Site(folder / str(place), {})
         reservation = Reservation(site.policy(policy), ReleaseId(policy, release), 60, "source")
         barrier.wait(TOGETHER)
         try:
-            told.send(("passed", reserve(site, reservation, PLAIN).hex()))
+            lines.send(("passed", reserve(site, reservation, PLAIN).hex()))
         except ReleasePipelineError as refused:
-            told.send((type(refused).__name__, str(refused)))
+            lines.send((type(refused).__name__, str(refused)))
 
 
-def begin(folder: Path, rounds: int, barrier: Any, told: Connection) -> None:
+def begin(folder: Path, rounds: int, barrier: Any, lines: Connection) -> None:
     """Note something in the registry of the site `folder/N`, for each N, which does not exist until the first does that."""
     for place in range(rounds):
         barrier.wait(TOGETHER)
         try:
             with Site(folder / str(place), {}).open_registry() as registry:
                 registry.add("policy", policy="people")
-            told.send("noted")
+            lines.send("noted")
         except ReleasePipelineError as refused:
-            told.send(str(refused))
+            lines.send(str(refused))
 
 
-def add_one(home: Path, told: Connection) -> None:
+def add_one(home: Path, lines: Connection) -> None:
     """Note something in the registry of a site."""
-    told.send(os.getpid())
+    lines.send(os.getpid())
     with Site(home, {}).open_registry() as registry:
         registry.add("policy", policy="people")
-    told.send("noted")
+    lines.send("noted")
 
 
-def write_room(home: Path, release: str, told: Connection) -> None:
+def write_room(home: Path, release: str, lines: Connection) -> None:
     """Note something in the room of a release in the vault of a site."""
-    told.send(os.getpid())
-    with open_room(Site(home, {}).vault, "folk", release) as room:
-        room.write_note("stage", {"of": release})
-    told.send("noted")
+    lines.send(os.getpid())
+    with open_workspace(Site(home, {}).vault, "folk", release) as workspace:
+        workspace.write_checkpoint("stage", {"of": release})
+    lines.send("noted")
 
 
-def run_together(home: Path, policy: str, release: str, barrier: Any, told: Connection) -> None:
+def run_together(home: Path, policy: str, release: str, barrier: Any, lines: Connection) -> None:
     """The whole release, begun together with the others."""
     flow = open_release(Site(home, {}), policy, release)
     barrier.wait(TOGETHER)
     try:
-        told.send(("passed", flow.run().facts["candidate_hash"]))
+        lines.send(("passed", flow.run().facts["candidate_hash"]))
     except ReleasePipelineError as refused:
-        told.send((type(refused).__name__, str(refused)))
+        lines.send((type(refused).__name__, str(refused)))
 
 
-def freeze_together(home: Path, rounds: int, barrier: Any, told: Connection) -> None:
+def freeze_together(home: Path, rounds: int, barrier: Any, lines: Connection) -> None:
     """Freeze a release that is audited, again and again, each time together with the others."""
     flow = open_release(Site(home, {}), "people", "1")
     for _ in range(rounds):
         barrier.wait(TOGETHER)
-        told.send(flow.freeze().facts["candidate_hash"])
+        lines.send(flow.freeze().facts["candidate_hash"])
 
 
-def run_over_and_over(home: Path, told: Connection) -> None:
+def run_over_and_over(home: Path, lines: Connection) -> None:
     """Releases 1 and 2, again and again, until this process is killed."""
     while True:
         for release in ("1", "2"):
-            told.send(open_release(Site(home, {}), "people", release).run().stage)
+            lines.send(open_release(Site(home, {}), "people", release).run().stage)
 
 
-def hold(home: Path, let_go: Any, told: Connection) -> None:
+def hold(home: Path, let_go: Any, lines: Connection) -> None:
     """Open the registry and the vault as a run does, and keep both until told to let go."""
     site = Site(home, {})
-    with open_room(site.vault, "folk", ReleaseId("people", "1").room), site.open_registry():
-        told.send("holding")
+    with open_workspace(site.vault, "folk", ReleaseId("people", "1").workspace), site.open_registry():
+        lines.send("holding")
         let_go.wait(LONGEST)
 
 
@@ -201,8 +201,8 @@ def test_one_of_two_processes_gets_the_last_epsilon(half_spent: TinySite, tmp_pa
         child(contend, tmp_path, [("people", "1")] * ROUNDS, barrier) as one,
         child(contend, tmp_path, others, barrier) as other,
     ):
-        told = [(hear(one), hear(other)) for _ in range(ROUNDS)]
-    for place, (tiny, both) in enumerate(zip(sites, told, strict=True)):
+        lines = [(hear(one), hear(other)) for _ in range(ROUNDS)]
+    for place, (tiny, both) in enumerate(zip(sites, lines, strict=True)):
         assert sorted(how for how, _ in both) == ["OverCap", "passed"], (place, both)
         [words] = [words for how, words in both if how == "OverCap"]
         assert told_of_cap(words), words
@@ -270,8 +270,8 @@ def test_one_of_two_whole_releases_gets_the_last_epsilon(tmp_path: Path) -> None
         [loser] = [which for which, (how, _) in zip(wanted, ended, strict=True) if how == "OverCap"]
         [winner] = [which for which in wanted if which != loser]
         assert [(charge.id.policy, charge.id.release) for charge in tiny.charges()] == [winner]
-        assert [tiny.standing(release, policy).state for policy, release in (winner, loser)] == ["candidate", "blocked"]
-        assert "0 left of 2" in tiny.standing(loser[1], loser[0]).reason
+        assert [tiny.release_status(release, policy).state for policy, release in (winner, loser)] == ["candidate", "blocked"]
+        assert "0 left of 2" in tiny.release_status(loser[1], loser[0]).reason
         assert not tiny.folder(loser[1], loser[0]).exists()
         assert list((tiny.site.vault / "secrets").iterdir()) == []
 
@@ -308,8 +308,8 @@ def test_registry_that_several_begin_at_once_is_one(tmp_path: Path) -> None:
         child(begin, tmp_path, rounds, barrier) as c,
         child(begin, tmp_path, rounds, barrier) as d,
     ):
-        told = [hear(hears) for _ in range(rounds) for hears in (a, b, c, d)]
-    assert {words for words in told if words != "noted"} == set()
+        lines = [hear(hears) for _ in range(rounds) for hears in (a, b, c, d)]
+    assert {words for words in lines if words != "noted"} == set()
     assert [len(TinySite(tmp_path / str(place)).events()) for place in range(rounds)] == [5] * rounds
 
 
@@ -353,13 +353,13 @@ def test_room_that_is_made_while_another_opens_the_vault_is_kept(tmp_path: Path)
     """The same in the vault, where nobody would have said that something is missing."""
     tiny = make_site(tmp_path / "site")
     names = [f"people/{number}/r1" for number in range(3)]
-    with open_room(tiny.site.vault, "folk", names[0]) as room:
-        room.write_note("stage", {"of": names[0]})
+    with open_workspace(tiny.site.vault, "folk", names[0]) as workspace:
+        workspace.write_checkpoint("stage", {"of": names[0]})
     file = tiny.site.vault / "folk.duckdb"
     assert one_comes_while_another_opens(file, write_room, [tiny.home, names[1]], [tiny.home, names[2]]) == ["noted"] * 2
     for name in names:
-        with open_room(tiny.site.vault, "folk", name) as room:
-            assert room.note("stage") == {"of": name}
+        with open_workspace(tiny.site.vault, "folk", name) as workspace:
+            assert workspace.note("stage") == {"of": name}
 
 
 def test_database_is_not_closed_while_another_opens_it(tmp_path: Path) -> None:
@@ -386,8 +386,8 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
     """Who opens it has this lock: or it would read the headers of the old file, and then lock the new one."""
     tiny = make_site(tmp_path / "site")
     for name in ("people/1/r1", "people/2/r1"):
-        with open_room(tiny.site.vault, "folk", name) as room:
-            room.write_note("stage", {"of": name})
+        with open_workspace(tiny.site.vault, "folk", name) as workspace:
+            workspace.write_checkpoint("stage", {"of": name})
     file = tiny.site.vault / "folk.duckdb"
     old, found, opening = file.stat().st_ino, list[int](), threading.Event()
 
@@ -405,7 +405,7 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
 
     another = threading.Thread(target=open_slowly)
     monkeypatch.setattr(vault, "sync", sync_and_wait)
-    assert prune_rooms(file, lambda rooms: rooms[:1]) != []
+    assert prune_workspaces(file, lambda rooms: rooms[:1]) != []
     another.join(LONGEST)
     assert found == [old] != [file.stat().st_ino]
 

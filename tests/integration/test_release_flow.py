@@ -25,7 +25,7 @@ from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.stages.gates import Gate
 from release_pipeline.store.connections import open_database
-from release_pipeline.store.vault import open_room
+from release_pipeline.store.vault import open_workspace
 from tests.integration.sites import HEADER, PARTS, SPOILED, Row, TinySite, make_rows, make_site, spoil
 
 RELEASED = ["town", "sex", "income", "rent"]
@@ -89,7 +89,7 @@ def test_candidate_folder_is_private_and_hashed_as_a_whole(finished: TinySite) -
     sums = dict(reversed(line.split("  ")) for line in (folder / "SHA256SUMS").read_text().splitlines())
     others = [file for file in folder.iterdir() if file.name != "SHA256SUMS"]
     assert sums == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in others}
-    known = finished.standing()
+    known = finished.status()
     assert (known.state, known.candidate_hash) == ("candidate", hashlib.sha256((folder / "SHA256SUMS").read_bytes()).hexdigest())
     assert finished.flow().candidate_is_whole()
 
@@ -331,11 +331,11 @@ def test_secret_is_a_private_file_until_the_draw(tiny: TinySite) -> None:
     until("microaggregate", flow)
     assert stat.S_IMODE(secret_of(tiny).stat().st_mode) == 0o600
     assert stat.S_IMODE(secret_of(tiny).parent.stat().st_mode) == 0o700
-    assert tiny.standing().state == "reserved"
+    assert tiny.status().state == "reserved"
     secret = secret_of(tiny).read_bytes()
     flow.mask()
     assert list(secret_of(tiny).parent.iterdir()) == []
-    assert tiny.standing().state == "drawn"
+    assert tiny.status().state == "drawn"
     stored = [file.read_bytes() for file in tiny.home.rglob("*") if file.is_file()]
     assert not any(secret in content or secret.hex().encode() in content for content in stored)
 
@@ -398,15 +398,15 @@ def test_retry_before_the_draw_gives_the_same_bits(
 
     disturbed = TinySite(copies["disturbed"])
     with pytest.raises(KeyboardInterrupt):
-        open_release(disturbed.site, "people", "1", probe=Probe(passed=stop)).mask()
+        open_release(disturbed.site, "people", "1", probe=Probe(reached=stop)).mask()
     assert ("masked" in disturbed.tables()) == committed
-    assert disturbed.standing().state == state
+    assert disturbed.status().state == state
     assert secret_of(disturbed).exists()
     disturbed.flow().mask()
     assert disturbed.tables()["masked"].equals(expected)
     assert not secret_of(disturbed).exists()
     assert disturbed.states().count("drawn") == 1
-    assert disturbed.standing().state == "drawn"
+    assert disturbed.status().state == "drawn"
     disturbed.flow().run()
     assert len(disturbed.charges()) == 1
 
@@ -415,23 +415,23 @@ def test_retry_before_the_draw_gives_the_same_bits(
 def test_a_release_of_an_earlier_version_is_finished(tiny: TinySite, boundary: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Notes of before k-epsilon have neither facts nor figures, those of before the audit's page no shares, and an audit of their
     own; their charge is not lost."""
-    write = ReleaseFlow._write_note
+    write = ReleaseFlow._write_checkpoint
 
     def write_as_before(self: ReleaseFlow, *parts: Any, **content: Any) -> dict[str, Any]:
-        told = {name: part for name, part in content.items() if name not in ("facts", "figures", "share")}
-        return write(self, *parts, **told)
+        payload = {name: part for name, part in content.items() if name not in ("facts", "figures", "share")}
+        return write(self, *parts, **payload)
 
     def stop(passed: str) -> None:
         if passed == boundary:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ReleaseFlow, "_write_note", write_as_before)
+        patch.setattr(ReleaseFlow, "_write_checkpoint", write_as_before)
         patch.setattr(release_module, "AUDIT", "audit")
         with pytest.raises(KeyboardInterrupt):
-            open_release(tiny.site, "people", "1", probe=Probe(passed=stop)).run()
+            open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
     tiny.flow().run()
-    assert tiny.standing().state == "candidate"
+    assert tiny.status().state == "candidate"
     assert len(tiny.charges()) == 1
 
 
@@ -494,7 +494,7 @@ def test_cap_admits_exactly_what_fits(
         assert re.search(rf"this release would take (at least )?{wanted}\.$", refused.value.what)
         assert "populations.yaml" in refused.value.remedy
         assert not tiny.folder(release).exists()
-        assert tiny.standing(release).reason.startswith(said)
+        assert tiny.status(release).reason.startswith(said)
     assert len(tiny.charges()) == admitted
     assert [file.name for file in (tiny.site.vault / "secrets").glob("*")] == secrets
 
@@ -504,10 +504,10 @@ def test_release_over_the_cap_is_blocked_in_the_registry(tmp_path: Path) -> None
     tiny = make_site(tmp_path / "site", cap=f"epsilon: 1, {IDP}")
     with pytest.raises(OverCap):
         tiny.flow().run()
-    assert tiny.standing().state == "blocked"
-    assert tiny.standing().reason.startswith("the ledger refuses: folk has 1 left of 1 (epsilon, iDP, column; 0 is spent), and ")
-    assert "this release would take 2." in tiny.standing().reason
-    assert "populations.yaml" in tiny.standing().reason
+    assert tiny.status().state == "blocked"
+    assert tiny.status().reason.startswith("the ledger refuses: folk has 1 left of 1 (epsilon, iDP, column; 0 is spent), and ")
+    assert "this release would take 2." in tiny.status().reason
+    assert "populations.yaml" in tiny.status().reason
     with pytest.raises(OverCap):
         tiny.flow().run()
     assert tiny.states().count("blocked") == 1, "the same refusal is noted once"
@@ -559,8 +559,8 @@ def test_spoiled_source_blocks_with_its_reason(tiny: TinySite, way: str) -> None
     assert any(SPOILED[way].reason in finding for finding in refused.value.findings)
     assert not tiny.folder().exists()
     assert tiny.charges() == []
-    assert tiny.standing().state == "blocked", "the registry does not know that the release is blocked"
-    assert SPOILED[way].reason in tiny.standing().reason
+    assert tiny.status().state == "blocked", "the registry does not know that the release is blocked"
+    assert SPOILED[way].reason in tiny.status().reason
 
 
 def test_refused_data_leave_no_records_behind(tiny: TinySite) -> None:
@@ -581,7 +581,7 @@ def test_repaired_source_goes_through_after_a_block(tiny: TinySite) -> None:
         tiny.flow().run()
     tiny.write_rows(make_rows())
     tiny.flow().run()
-    assert tiny.standing().state == "candidate"
+    assert tiny.status().state == "candidate"
     assert len(tiny.charges()) == 1
 
 
@@ -598,7 +598,7 @@ def test_gate_on_expected_error_blocks(tmp_path: Path) -> None:
     with pytest.raises(Blocked, match="expected error of income") as blocked:
         tiny.flow().run()
     assert "rent" not in str(blocked.value)
-    assert (tiny.standing().state, "expected error of income" in tiny.standing().reason) == ("blocked", True)
+    assert (tiny.status().state, "expected error of income" in tiny.status().reason) == ("blocked", True)
     with pytest.raises(ReleasePipelineError):
         tiny.flow().freeze()
     assert not tiny.folder().exists()
@@ -670,7 +670,7 @@ def test_too_much_suppression_blocks(tmp_path: Path) -> None:
     tiny = make_site(tmp_path / "site", rows=rare_rows(4, lonely=True), columns=RARE_COLUMNS, suppress=suppress)
     with pytest.raises(Blocked, match=r"would have to be suppressed, and at most 5% may be"):
         tiny.flow().run()
-    assert (tiny.standing().state, "would have to be suppressed" in tiny.standing().reason) == ("blocked", True)
+    assert (tiny.status().state, "would have to be suppressed" in tiny.status().reason) == ("blocked", True)
     assert "suppressed" not in tiny.tables()
     assert not tiny.folder().exists()
 
@@ -740,11 +740,11 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
     """A gate that the audit noted as not passed stops the candidate, whatever was judged before the charge."""
     until("audit", tiny.flow())
     flow = tiny.flow()
-    with open_room(tiny.site.vault, flow.policy.population, flow.id.room) as room:
-        note = room.note("audited") or {}
+    with open_workspace(tiny.site.vault, flow.policy.population, flow.id.workspace) as workspace:
+        note = workspace.note("audited") or {}
         failed = [Gate("expected error of income", 0.5, 0.2).to_json()]
-        told = {name: note[name] for name in ("internal", "predecessors", "budget")}
-        flow._write_note(room, "audited", note["version"], [], gates=failed, **told)  # sealed
+        payload = {name: note[name] for name in ("internal", "predecessors", "budget")}
+        flow._write_checkpoint(workspace, "audited", note["version"], [], gates=failed, **payload)  # sealed
     with pytest.raises(Blocked, match=r"over the limit 0\.2"):
         flow.freeze()
     assert not tiny.folder().exists()

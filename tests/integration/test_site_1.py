@@ -22,9 +22,9 @@ from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import list_standings
-from release_pipeline.flow.telling.ledger import read_ledgers
-from release_pipeline.flow.telling.overview import list_releases
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.status.ledger import read_ledgers
+from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.policy import Policy
@@ -88,7 +88,7 @@ def test_the_events_are_what_was_written(old: Site) -> None:
         for name, digest in EXPECTED["policies"]:
             policy = policy_of(registry, digest)
             assert (policy.policy, policy.canonical_hash()) == (name, digest)
-    assert {str(name): known.state for name, known in list_standings(old).items()} == STATES
+    assert {str(name): known.state for name, known in list_statuses(old).items()} == STATES
 
 
 def test_status_and_ledger_tell_of_it(old: Site) -> None:
@@ -118,9 +118,9 @@ def test_dossiers_of_what_was_published(old: Site) -> None:
 
 def test_a_candidate_that_waited_is_served_and_published(old: Site) -> None:
     """A rerun draws nothing and changes nothing; then the package, as the reviewers approved it then."""
-    before = list_standings(old)[APPROVED]
+    before = list_statuses(old)[APPROVED]
     assert open_release(old, "waves", "3").run().version == before.candidate_hash
-    assert list_standings(old)[APPROVED] == before
+    assert list_statuses(old)[APPROVED] == before
     package = publish(old, APPROVED, key=keys_of(old)["robot"])
     assert failures_of(verify(package, [EXPECTED["officer"]])) == []
     assert failures_of(verify(old.home, [EXPECTED["officer"]])) == []
@@ -179,7 +179,7 @@ def test_a_correction_of_an_old_release(old: Site) -> None:
     """A new revision beside the old one, with a charge of its own."""
     revise_release(old, "waves", "2", why="the right file")
     open_release(old, "waves", "2").run()
-    assert list_standings(old)[ReleaseId("waves", "2", 2)].state == "candidate"
+    assert list_statuses(old)[ReleaseId("waves", "2", 2)].state == "candidate"
     assert len(_charges(old)) == len(EXPECTED["losses"]) + 1
 
 
@@ -210,7 +210,7 @@ def write_in(site: Site, monkeypatch: pytest.MonkeyPatch, format: Format) -> Non
 def test_the_format_is_noted_with_what_is_first_written_in_it(old: Site, tmp_path: Path) -> None:
     """Once, and not by reading; a new site begins with it."""
     known = len(EXPECTED["events"])
-    list_standings(old)
+    list_statuses(old)
     for _ in range(2):
         with old.open_registry() as registry:
             assert registry.format == (1 if len(registry.events) == known else SITE.version)
@@ -249,7 +249,7 @@ def test_what_a_later_version_wrote_is_refused_before_anything_is_written(
 def test_facts_say_what_was_charged(old: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what a later version would charge: a bound that is derived otherwise since changes nothing of what was."""
     monkeypatch.setattr("release_pipeline.policy.loss.wider_bound", lambda _, nano, **__: 2 * nano)
-    facts = list_standings(old)[APPROVED].facts
+    facts = list_statuses(old)[APPROVED].facts
     suppressed = {name: facts[name] for name in ("anonymity_k", "cells_blanked")}
     flow = open_release(old, "waves", "3")
     made = flow.public_facts(records=facts["rows_in"], rows_out=facts["rows_out"], suppressed=suppressed)

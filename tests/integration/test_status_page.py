@@ -15,9 +15,9 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.states import move
-from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
-from release_pipeline.flow.telling.overview import list_releases
-from release_pipeline.flow.telling.status_page import build_status
+from release_pipeline.flow.status.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.status.overview import list_releases
+from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.report.status import ReleaseView, format_amount
 from release_pipeline.store.registry import ReleaseId
@@ -81,11 +81,11 @@ def test_the_page_of_a_real_site(tiny: TinySite, tmp_path: Path, capsys: pytest.
 
 def test_its_sums_are_those_of_the_ledger(tiny: TinySite) -> None:
     """Spent, reserved, remaining, and each charge and plan."""
-    [told], [shown] = [ledger_to_json(ledger) for ledger in read_ledgers(tiny.site)], build_status(tiny.site).populations
+    [content], [shown] = [ledger_to_json(ledger) for ledger in read_ledgers(tiny.site)], build_status(tiny.site).populations
     sums = {"cap": shown.cap, "spent": shown.spent, "reserved": shown.reserved, "remaining": shown.remaining}
-    assert {name: format_amount(amount, shown) for name, amount in sums.items()} == {name: told[name] for name in sums}
+    assert {name: format_amount(amount, shown) for name, amount in sums.items()} == {name: content[name] for name in sums}
     steps = [(step.release, format_amount(step.amount, shown)) for step in shown.steps]
-    assert steps == [(step["release"], step["amount"]) for step in [*told["charges"], *told["planned"]]]
+    assert steps == [(step["release"], step["amount"]) for step in [*content["charges"], *content["planned"]]]
 
 
 def test_a_broken_list_of_populations_is_said_and_the_rest_is_shown(tiny: TinySite) -> None:

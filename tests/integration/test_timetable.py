@@ -17,15 +17,15 @@ import pytest
 from release_pipeline.errors import DataRefused
 from release_pipeline.flow import timetable
 from release_pipeline.flow.opening import revise_release
-from release_pipeline.flow.states import Standing
-from release_pipeline.flow.telling.overview import describe_status, list_releases
+from release_pipeline.flow.states import ReleaseStatus
+from release_pipeline.flow.status.overview import describe_status, list_releases
 from release_pipeline.flow.timetable import (
     ARRIVAL,
     TIMETABLE,
     Tick,
     arrival,
     describe_late,
-    note_policies,
+    record_policies,
     tick,
 )
 from release_pipeline.flow.upcoming import describe_timetable, next_release
@@ -73,7 +73,7 @@ def site_of(home: Path, releases: str, **parts: Any) -> TinySite:
     """A site with this timetable, whose source has both releases; the policy was seen in March."""
     rows = parts.pop("rows", make_rows(releases=[FIRST.get(releases, "1"), SECOND.get(releases, "2")]))
     tiny = make_site(home, rows=rows, releases=releases, **parts)
-    note_policies(tiny.site)
+    record_policies(tiny.site)
     return tiny
 
 
@@ -120,8 +120,8 @@ def test_a_tick_opens_the_next_release_and_notes_it(tiny: TinySite, clock: Any, 
     assert on_time(tiny, now) == Tick(expected, TIMETABLE)
     event = tiny.events()[-1]
     assert (event.kind, event.release, event.content, event.moment) == ("opened", expected, {"why": TIMETABLE}, DUE)
-    standing = Standing(expected, "open", since=DUE.isoformat(), why=TIMETABLE)
-    assert tiny.standings() == {expected: standing}
+    release_status = ReleaseStatus(expected, "open", since=DUE.isoformat(), why=TIMETABLE)
+    assert tiny.statuses() == {expected: release_status}
     assert {file.name for file in tiny.site.vault.iterdir()} <= {"key", "registry.head", ".gitignore"}
 
 
@@ -250,7 +250,7 @@ def test_a_series_begins_when_it_became_one(clock: Any, tmp_path: Path) -> None:
         (EVERY, ("2026-05", datetime(2026, 6, 1, 6, tzinfo=UTC))),
     ):
         tiny.write_policy(releases=releases)
-        note_policies(tiny.site)
+        record_policies(tiny.site)
         upcoming = next_release(tiny.site.policy("people"), tiny.events(), now)
         assert upcoming is not None
         assert (upcoming.release, upcoming.due) == expected
@@ -267,7 +267,7 @@ def test_the_timetable_in_words(clock: Any, tmp_path: Path) -> None:
     )
     assert lines[0] == "2025-03: due 2025-04-01 06:00 UTC"
     assert len(lines) == 4
-    note_policies(tiny.site)
+    record_policies(tiny.site)
     [begins, *_] = describe_timetable(policy, tiny.events(), AGAIN)
     assert begins == "begins with 2025-03, the month in which the site first noted it; `first:` in the policy can name another"
     tiny.write_policy(releases=LIST)
@@ -447,8 +447,8 @@ def test_a_clock_set_back_opens_nothing_twice(tiny: TinySite, clock: Any, releas
     assert releases == LIST or len(opened(tiny)) == 1
     with tiny.site.open_registry() as registry:
         registry.add("policy", policy="people", hash="0", population="folk")
-    told = [line for line in list_releases(tiny.site, now=earlier)[1] if "the clock was set back" in line]
-    assert bool(told) == (back > MINUTE)
+    sentences = [line for line in list_releases(tiny.site, now=earlier)[1] if "the clock was set back" in line]
+    assert bool(sentences) == (back > MINUTE)
 
 
 def test_a_clock_put_right_by_a_second_does_not_make_the_next_release_due(clock: Any, tmp_path: Path) -> None:
@@ -512,7 +512,7 @@ def test_by_arrival_a_release_waits_for_its_time(tiny: TinySite, clock: Any, rel
     assert on_arrival(tiny, set_clock(clock, DUE)) == Tick(ReleaseId("people", FIRST[releases]), ARRIVAL)
     after = on_arrival(tiny, DUE + MINUTE).reason
     assert after in ("release 2 is due 2025-05-01 06:00 UTC.", "the month 2025-04 has not ended yet.")
-    assert tiny.standing(FIRST[releases]).why == ARRIVAL
+    assert tiny.release_status(FIRST[releases]).why == ARRIVAL
 
 
 def test_without_a_timetable_a_release_is_opened_when_it_arrives(clock: Any, tmp_path: Path) -> None:
@@ -606,11 +606,11 @@ def test_nothing_that_happens_later_puts_a_due_release_off(clock: Any, tmp_path:
     tiny = site_of(tmp_path / "site", LIST)
     set_clock(clock, DUE + timedelta(days=9))
     tiny.write_policy(releases=LIST, retain="9 days")
-    note_policies(tiny.site)
+    record_policies(tiny.site)
     assert status(tiny, clock.moment)["people/1"] == ("late", "due 2025-04-01 06:00 UTC")
     on_time(tiny, clock.moment)
     set_clock(clock, AGAIN + timedelta(days=9))
-    tiny.flow("1").note_blocked("it is too small.")
+    tiny.flow("1").record_blocked("it is too small.")
     assert status(tiny, clock.moment)["people/2"] == ("late", "due 2025-05-01 06:00 UTC")
 
 
@@ -647,7 +647,7 @@ def test_status_tells_of_a_run_that_broke_off_until_another_ended_well(tmp_path:
     """Beside the state that it left; a run that then serves the candidate is the last one, and did not break off."""
     tiny = make_site(tmp_path / "site")
     tiny.flow().run()
-    tiny.flow().note_failed("it was killed.", run="a run")
+    tiny.flow().record_failed("it was killed.", run="a run")
     words = status(tiny, datetime.now(UTC))["people/1/r1"]
     assert (words[0], "The last run broke off: it was killed." in words[1]) == ("candidate", True)
     tiny.flow().run()

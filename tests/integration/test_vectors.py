@@ -45,8 +45,8 @@ CAPS = {"dp": "epsilon: 900, definition: dp, scope: table", "idp": "epsilon: 900
 
 def site_of(home: Path, **parts: str) -> TinySite:
     """A site with a policy that masks two columns together."""
-    told = {"protect": DP, "columns": MASKED, "cap": CAPS["dp"], **parts}
-    return make_site(home, rows=make_rows(), **told)
+    content = {"protect": DP, "columns": MASKED, "cap": CAPS["dp"], **parts}
+    return make_site(home, rows=make_rows(), **content)
 
 
 def run(tiny: TinySite, release: str = "1") -> dict[str, Any]:

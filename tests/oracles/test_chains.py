@@ -463,11 +463,11 @@ def _worst_ratio(mechanism: dict[int, Law], samples: Sequence[tuple[int, ...]], 
     as any other."""
 
     def law(table: tuple[int, ...]) -> Law:
-        told: Law = Counter()
+        content: Law = Counter()
         for sample in samples:
             for output, chance in mechanism[sum(table[slot] for slot in sample)].items():
-                told[output] = told.get(output, Fraction(0)) + chance / len(samples)
-        return told
+                content[output] = content.get(output, Fraction(0)) + chance / len(samples)
+        return content
 
     laws = {table: law(table) for table in product((0, 1), repeat=n)}
     return max(
@@ -502,20 +502,20 @@ def test_the_first_parts_together_are_a_sample() -> None:
     answers = _randomised_response((0, 1, 1))
 
     def both(table: tuple[int, ...]) -> dict[tuple[int, int], Fraction]:
-        told: dict[tuple[int, int], Fraction] = {}
+        content: dict[tuple[int, int], Fraction] = {}
         for first in ways:
             second = [slot for slot in range(n) if slot not in first]
             laws = (answers[sum(table[slot] for slot in part)] for part in (first, second))
             for (one, p), (other, q) in product(*(law.items() for law in laws)):
-                told[one, other] = told.get((one, other), Fraction(0)) + p * q / len(ways)
-        return told
+                content[one, other] = content.get((one, other), Fraction(0)) + p * q / len(ways)
+        return content
 
     assert _worst_ratio(answers, ways, n) == 1 + Fraction(1, 2) * (E_TO_EPS - 1)
     laws = {table: both(table) for table in product((0, 1), repeat=n)}
     for table, one in laws.items():
         for slot in range(n):
             other = laws[(*table[:slot], 1 - table[slot], *table[slot + 1 :])]
-            assert all(one[told] <= E_TO_EPS * other[told] for told in one)
+            assert all(one[content] <= E_TO_EPS * other[content] for content in one)
 
 
 @pytest.mark.parametrize(("slots", "parts"), [(12, 3), (10, 3), (7, 7), (5, 1), (11, 4)])

@@ -22,9 +22,9 @@ import pytest
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.publication.wording import _list_grouped_parts  # pyright: ignore[reportPrivateUsage]
 from release_pipeline.policy import Policy, parse_policy
-from release_pipeline.stages.ways import RECORD, Series, Suppressed, find_way
-from release_pipeline.stages.ways.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
-from release_pipeline.stages.ways.parts import PART
+from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
+from release_pipeline.stages.strategies.classes import _keep_apart  # pyright: ignore[reportPrivateUsage]
+from release_pipeline.stages.strategies.parts import PART
 
 SECRET = bytes(range(32))
 AGES = {"ola": "intervals: [5, 20], ", "mondrian": ""}
@@ -74,14 +74,14 @@ class Made:
         return table if wanted is None else table.select(list(wanted))
 
     def group(self) -> None:
-        way = find_way(self.policy, series=self.series)
-        self.tables |= way.group(self.read, secret=self.secret, context=("test",), progress=quiet).tables
+        strategy = find_strategy(self.policy, series=self.series)
+        self.tables |= strategy.group(self.read, secret=self.secret, context=("test",), progress=quiet).tables
 
     def mask(self) -> pa.Table:
-        return find_way(self.policy).mask(self.read, secret=self.secret, context=("test",), progress=quiet)
+        return find_strategy(self.policy).mask(self.read, secret=self.secret, context=("test",), progress=quiet)
 
     def suppress(self, masked: pa.Table) -> Suppressed:
-        return find_way(self.policy).suppress(self.read, masked)
+        return find_strategy(self.policy).suppress(self.read, masked)
 
 
 def scales_by_label(made: Made, table: pa.Table, monkeypatch: pytest.MonkeyPatch) -> dict[Any, list[tuple[int, int]]]:
@@ -174,8 +174,8 @@ def test_what_is_expected_has_the_scales_of_labels() -> None:
     """The forecast of noise is that of one class of twelve, however the parts fall."""
     policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=90)
     made = Made(policy, table_of(["north"] * 12, [1] * 12, [500] * 11 + [900]))
-    expected = find_way(policy).expect(made.read, secret=bytes(32), progress=quiet)
-    whole = find_way(
+    expected = find_strategy(policy).expect(made.read, secret=bytes(32), progress=quiet)
+    whole = find_strategy(
         make_policy("ola", k=3, parts=2, epsilon="1", confidence=90).model_copy(update={"protect": one_part(policy)})
     )
     assert expected["pay"]["mean_noise"] == whole.expect(made.read, secret=bytes(32), progress=quiet)["pay"]["mean_noise"]
@@ -232,7 +232,7 @@ def test_the_card_says_what_a_class_was() -> None:
     """Of a candidate of an earlier version, that its claim is not of two parts; of one of ours, that a label is one class."""
     policy = make_policy("ola", k=3, parts=2, epsilon="1", confidence=None)
     made = Made(policy, table_of(["north"] * 12, [1] * 12, [500] * 11 + [900]))
-    facts = find_way(policy).group(made.read, secret=SECRET, context=("test",), progress=quiet).facts
+    facts = find_strategy(policy).group(made.read, secret=SECRET, context=("test",), progress=quiet).facts
     now, before = (
         " ".join(_list_grouped_parts(policy, SimpleNamespace(classes=classes))) for classes in (facts["classes"], None)
     )

@@ -29,8 +29,8 @@ from release_pipeline.privacy.class_noise import (
     find_exposed,
     find_small_classes,
 )
-from release_pipeline.stages.ways.classes import ClassWay
-from release_pipeline.stages.ways.way import CLASS, RECORD
+from release_pipeline.stages.strategies.classes import ClassStrategy
+from release_pipeline.stages.strategies.strategy import CLASS, RECORD
 
 DIGITS = 60
 ROUNDING = Decimal("1e-50")  # where two sides are equal, their last digits are not
@@ -214,7 +214,7 @@ def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     least = None if least is None else min(least, k)  # a policy with more is refused
     policy = make_policy(columns, k, least, confidence)
     assert isinstance(policy.protect, KEpsilonOptions)
-    way = ClassWay(policy)
+    strategy = ClassStrategy(policy)
 
     def read(name: str, wanted: Sequence[str] | None) -> pa.Table:
         return tables[name] if wanted is None else tables[name].select(list(wanted))
@@ -228,7 +228,7 @@ def test_suppression_is_that_of_all_pairs(seed: int) -> None:
     small = small_by_hand(group, kept, k, illness, least or 1)
     left = [i for i in masked.column(RECORD).to_pylist() if kept[i] and not small[i]]
 
-    done = way.suppress(read, masked)
+    done = strategy.suppress(read, masked)
     assert done.table.column(RECORD).to_pylist() == left
     assert done.table.column_names == masked.column_names
     assert done.figures == {"grouping": group.count(-1), "confidence": sum(exposed), "classes_left_too_small": sum(small)}

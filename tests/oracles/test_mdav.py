@@ -237,14 +237,14 @@ def test_cells_are_halves_across_the_widest_column() -> None:
 @pytest.mark.parametrize("blocks", [None, "kd"])
 @pytest.mark.parametrize("compiler", [True, False])
 def test_progress_is_told_in_words(blocks: str | None, compiler: bool) -> None:
-    matrix, told = np.random.default_rng(6).standard_normal((8_000, 2)), list[str]()
+    matrix, lines = np.random.default_rng(6).standard_normal((8_000, 2)), list[str]()
     if compiler:
-        mdav(matrix, 40, blocks=blocks, progress=told.append)
+        mdav(matrix, 40, blocks=blocks, progress=lines.append)
     else:
         with no_compiler():
-            mdav(matrix, 40, blocks=blocks, progress=told.append)
-    assert 2 <= len(told) <= 21
-    counts = [int(text.removesuffix(" of 8,000 records are in clusters").replace(",", "")) for text in told]
+            mdav(matrix, 40, blocks=blocks, progress=lines.append)
+    assert 2 <= len(lines) <= 21
+    counts = [int(text.removesuffix(" of 8,000 records are in clusters").replace(",", "")) for text in lines]
     assert counts == sorted(set(counts))
     assert counts[-1] <= 8_000
 

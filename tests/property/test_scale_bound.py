@@ -196,5 +196,5 @@ def test_check_refuses_rows_that_a_release_would_refuse() -> None:
     assert make_plan(policy).rows == 600
     with pytest.raises(InvalidArgument, match="with 20,000 clusters"):
         check_rows(policy, 60_000)
-    parted = parse_policy(POLICY.format(epsilon="0.2", rows=1200, parts=", partitions: 200"), name="wide.yaml")
-    check_rows(parted, 60_000)
+    partitioned = parse_policy(POLICY.format(epsilon="0.2", rows=1200, parts=", partitions: 200"), name="wide.yaml")
+    check_rows(partitioned, 60_000)

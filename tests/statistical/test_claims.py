@@ -17,7 +17,7 @@ from release_pipeline.privacy import class_noise, methods, vectors
 from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace
 from release_pipeline.stages import suppress
-from release_pipeline.stages.ways import centroids, classes
+from release_pipeline.stages.strategies import centroids, classes
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 SUITE = list_suite()
@@ -144,7 +144,7 @@ def test_rows_that_are_not_shuffled_are_seen(name: str, monkeypatch: PATCH) -> N
 def test_skipped_rules_of_suppression_are_seen(monkeypatch: PATCH) -> None:
     """Classes left with fewer than k; records that stand out; small groups of kept columns."""
     with monkeypatch.context() as patch:
-        patch.setattr(classes.ClassWay, "_find_left_too_small", lambda *_: np.zeros(_[1].shape, dtype=np.bool_))
+        patch.setattr(classes.ClassStrategy, "_find_left_too_small", lambda *_: np.zeros(_[1].shape, dtype=np.bool_))
         assert not audit("k-epsilon, confidence", covers="groups").holds
     with monkeypatch.context() as patch:
         patch.setattr(classes, "find_exposed", lambda original, *_: np.zeros(len(original), dtype=np.bool_))

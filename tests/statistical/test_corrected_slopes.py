@@ -30,22 +30,22 @@ def test_the_covariance_of_the_corrected_sum_is_what_the_kit_estimates() -> None
     u, w, v = discrete_laplace(scales, noise_stream(bytes(32), "slopes")).reshape(3, RELEASES, ROWS).astype(np.float64)
     noise = np.array([variance_of(t) for t in SCALES])
     cumulant = np.array([fourth_cumulant_of(t) for t in SCALES])
-    psi, told = np.empty((RELEASES, 2)), np.zeros((2, 2))
+    psi, content = np.empty((RELEASES, 2)), np.zeros((2, 2))
     for number in range(RELEASES):
         a = x + np.column_stack([u[number], w[number]])
         b = y + v[number]
         a, b = a - a.mean(axis=0), b - b.mean()
         sums = _Sums(a, b, noise[:2], cumulant[:2], noise[2], cumulant[2])
         psi[number] = a.T @ b - sums.left @ beta
-        told += _covariance(sums, beta) / RELEASES
+        content += _covariance(sums, beta) / RELEASES
     true = np.cov(psi.T)
     size = np.sqrt(np.diag(true))
     assert np.abs(psi.mean(axis=0) / size * np.sqrt(RELEASES)).max() < 4
 
-    def off(told: np.ndarray) -> float:
-        return float(np.abs((told - true) / np.outer(size, size)).max())
+    def off(content: np.ndarray) -> float:
+        return float(np.abs((content - true) / np.outer(size, size)).max())
 
-    assert off(told) < WITHIN
+    assert off(content) < WITHIN
     s = noise[2] + float(beta**2 @ noise[:2])
     residual = float(np.sum((y - x @ beta) ** 2))
     moved = noise[:2] * beta
@@ -53,9 +53,9 @@ def test_the_covariance_of_the_corrected_sum_is_what_the_kit_estimates() -> None
     terms += [ROWS * np.outer(moved, moved), ROWS * np.diag(beta**2 * cumulant[:2])]
     assert off(sum(terms)) < WITHIN
     for term in terms:
-        assert off(told - term) > WITHIN
-    assert off(told * 1.3**2) > WITHIN
-    assert off(told * 0.7**2) > WITHIN
+        assert off(content - term) > WITHIN
+    assert off(content * 1.3**2) > WITHIN
+    assert off(content * 0.7**2) > WITHIN
 
 
 MANY = 6000

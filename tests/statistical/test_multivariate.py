@@ -28,7 +28,7 @@ from release_pipeline.experiments.multivariate import (
     main,
     measure_alone,
     measure_noisy,
-    measure_parted,
+    measure_partitioned,
     rewrite,
     show,
 )
@@ -201,7 +201,7 @@ def test_the_printed_figures_say_what_the_page_says(printed: dict[tuple[str, ...
 def test_figures_of_parts_are_those_of_the_page(
     method: str, epsilon: str | None, parts: int, made_up: Source, printed: dict[tuple[str, ...], str]
 ) -> None:
-    found = measure_parted(made_up, method, epsilon, parts)
+    found = measure_partitioned(made_up, method, epsilon, parts)
     column = "1 part" if parts == 1 else f"{parts} parts"
     key = (
         ("Random parts, without noise", method, column)
@@ -216,7 +216,7 @@ def test_random_parts_cost_what_the_page_says(made_up: Source) -> None:
     homogeneity; and dp-mdav for the whole table gains, where noise is what it suffers from."""
 
     def error(method: str, epsilon: str | None, parts: int) -> float:
-        return measure_parted(made_up, method, epsilon, parts, secrets=1).mean
+        return measure_partitioned(made_up, method, epsilon, parts, secrets=1).mean
 
     for method in ("laplace", "dp-um", "idp-ls", "idp-cbls"):
         assert 0.9 < error(method, "1", 10) / error(method, "1", 1) < 1.15

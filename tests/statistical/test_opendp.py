@@ -73,9 +73,9 @@ def test_small_scales_value_by_value() -> None:
 @pytest.mark.parametrize("scale", [1, 3, 10, 12345, 2**40, MAX_SCALE])
 def test_their_privacy_map_says_what_our_arithmetic_says(distance: int, scale: int) -> None:
     """A shift of d costs d/t: theirs is in floats, rounded up, so at least ours and next to it."""
-    exact, told = Fraction(distance, scale), measurement(scale).map(distance)
-    assert exact <= Fraction(told)
-    assert told <= float(exact) * (1 + 1e-12)
+    exact, content = Fraction(distance, scale), measurement(scale).map(distance)
+    assert exact <= Fraction(content)
+    assert content <= float(exact) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "0.1", "0.7", "1", "2.5", "13"])

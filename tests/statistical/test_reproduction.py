@@ -55,13 +55,13 @@ def test_a_run_leaves_tables_pictures_a_page_and_a_manifest(quick: tuple[Path, s
     folder = quick[0]
     manifest = json.loads((folder / "manifest.json").read_text())
     assert list(manifest["experiments"]) == list(EXPERIMENTS)
-    for name, told in manifest["experiments"].items():
+    for name, content in manifest["experiments"].items():
         files = {str(file.relative_to(folder)) for file in (folder / name).iterdir()}
-        assert files == set(told["files"])
-        for file, digest in told["files"].items():
+        assert files == set(content["files"])
+        for file, digest in content["files"].items():
             assert hashlib.sha256((folder / file).read_bytes()).hexdigest() == digest
         tables = sorted((folder / name).glob("*.csv"))
-        assert sum(len(file.read_text().splitlines()) - 1 for file in tables) == told["runs"]
+        assert sum(len(file.read_text().splitlines()) - 1 for file in tables) == content["runs"]
         for file in tables:
             columns = pyarrow.parquet.read_table(file.with_suffix(".parquet"))
             with file.open(newline="") as lines:
@@ -81,7 +81,7 @@ def test_the_committed_page_is_whole() -> None:
     manifest = json.loads((DOCS / "reproduction" / "manifest.json").read_text())
     assert not manifest["quick"]
     assert list(manifest["experiments"]) == list(EXPERIMENTS)
-    claims = [claim for told in manifest["experiments"].values() for claim in told["claims"]]
+    claims = [claim for content in manifest["experiments"].values() for claim in content["claims"]]
     assert len(claims) >= 25
     for claim in claims:
         assert claim["verdict"] in VERDICTS

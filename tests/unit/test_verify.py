@@ -249,8 +249,8 @@ class World:
     def note(self, kind: str, release: str | None = RELEASE, **content: Any) -> None:
         parts = None if release is None else [*release.split("/")[:2], int(release.rpartition("/r")[2])]
         previous = json.loads(self.lines[-1])["hash"] if self.lines else ""
-        told = {"number": len(self.lines) + 1, "previous": previous, "kind": kind, "noted": TIME, "release": parts}
-        body = canonical(self.twist(f"event {kind}", {**told, "content": content}))
+        payload = {"number": len(self.lines) + 1, "previous": previous, "kind": kind, "noted": TIME, "release": parts}
+        body = canonical(self.twist(f"event {kind}", {**payload, "content": content}))
         self.lines.append(json.dumps({"body": body, "hash": digest(body)}))
 
     def approve(self, name: str, kind: str, subject: str, hash: str, event: str = "approved") -> None:
@@ -375,8 +375,8 @@ class World:
             **{f"candidate/{name}": self.candidate[name] for name in ("SHA256SUMS", "evidence.json")},
             **{f"package/{name}": content for name, content in self.package.items() if not name.startswith("data.")},
         }
-        told = {"release": RELEASE, "made": TIME, "tool": "0.1.0", "commit": "unknown", "officer": digest(raw(self.officer()))}
-        files["dossier.json"] = json.dumps(self.twist("dossier", {**told, "series": [RELEASE]})).encode()
+        payload = {"release": RELEASE, "made": TIME, "tool": "0.1.0", "commit": "unknown", "officer": digest(raw(self.officer()))}
+        files["dossier.json"] = json.dumps(self.twist("dossier", {**payload, "series": [RELEASE]})).encode()
         return seal({**files, **self.extra})
 
 
@@ -1018,8 +1018,8 @@ def test_verify_statement_as_a_library() -> None:
     """What was signed and the signer's role; a changed part, another form or a strange list is a fault."""
     world = World()
     keys, signed = world.keys(), world.sign("ben", "approve", RELEASE, "0" * 64, "fine")
-    told = verify_statement(signed, keys)
-    assert (told.name, told.role, told.subject, told.why) == ("ben", "reviewer", RELEASE, "fine")
+    payload = verify_statement(signed, keys)
+    assert (payload.name, payload.role, payload.subject, payload.why) == ("ben", "reviewer", RELEASE, "fine")
     for name in signed["statement"]:
         changed = copy.deepcopy(signed)
         changed["statement"][name] += "0"

@@ -29,9 +29,9 @@ from release_pipeline.flow.publication.software import find_commit, list_version
 from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import APPROVED, Standing, read_standings
+from release_pipeline.flow.states import APPROVED, ReleaseStatus, read_statuses
+from release_pipeline.flow.status.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
-from release_pipeline.flow.telling.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust
 from release_pipeline.policy import Policy
@@ -86,25 +86,25 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
     """Every file of the dossier by name."""
     with site.open_registry(read_only=True) as registry:
         trust, events = need_trust(site, registry), registry.events
-        standings = read_standings(events)
-        standing = standings.get(release, Standing(release))
-        if standing.package_hash is None:
-            raise Blocked(f"it is {standing.state}: a dossier is of a published release.", where=str(release))
-        policy = policy_of(registry, standing.policy_hash)
+        statuses = read_statuses(events)
+        release_status = statuses.get(release, ReleaseStatus(release))
+        if release_status.package_hash is None:
+            raise Blocked(f"it is {release_status.state}: a dossier is of a published release.", where=str(release))
+        policy = policy_of(registry, release_status.policy_hash)
         policies = {noted.hash: noted for noted in list_policies(events)}
         populations = _populations_text(registry, release)
     package, candidate = site.package(str(release)), site.candidate(str(release))
-    if not package_is_whole(package, standing) or not is_whole(candidate, standing.candidate_hash):
+    if not package_is_whole(package, release_status) or not is_whole(candidate, release_status.candidate_hash):
         raise Blocked(
             "its package or candidate is not what was published.", where=str(release), remedy="See `verify` of the site."
         )
     evidence = load_evidence(candidate)
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    series = [str(name) for name in sorted(standings) if name.policy == release.policy]
+    series = [str(name) for name in sorted(statuses) if name.policy == release.policy]
     tool = f"release-pipeline {__version__}"
     about = {"release": str(release), "made": made, "tool": tool, "commit": find_commit(), "series": series}
     [ledger] = read_ledgers(site, policy.population)
-    claims = read_audit(site, standing.policy_hash)
+    claims = read_audit(site, release_status.policy_hash)
     texts = {
         "README.md": _README.format(
             release=release, made=made, tool=tool, events=len(events), audited="" if claims else " (nobody has run it: not here)"
@@ -117,8 +117,8 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
         **{f"policies/{noted.name}.{digest[:12]}.json": noted.text for digest, noted in policies.items()},
         "ledger.json": _json(ledger_to_json(ledger)),
-        "checks.json": _json(_tell_checks(evidence, standing, policy, trust)),
-        "lineage.svg": _draw(standing, policy, evidence, events),
+        "checks.json": _json(_collect_checks(evidence, release_status, policy, trust)),
+        "lineage.svg": _draw(release_status, policy, evidence, events),
         "columns.csv": _list_columns(policy),
         "versions.json": _json(list_versions()),
         "requirements.lock": read_lock(),
@@ -152,22 +152,22 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
             yield from (f"    {line}" for line in describe_diff(old.policy, new.policy))
 
 
-def _tell_checks(evidence: Evidence, standing: Standing, policy: Policy, trust: Trust) -> dict[str, Any]:
+def _collect_checks(evidence: Evidence, release_status: ReleaseStatus, policy: Policy, trust: Trust) -> dict[str, Any]:
     expectations = {name: judged.to_json() for name, judged in evidence.expectations.items()}
     return {
         "checks_passed": evidence.checks_passed,
         **({"expectations": expectations} if expectations else {}),
         "gates": [dict(sorted(gate.to_json().items())) for gate in evidence.gates],
         "warnings": list(evidence.warnings),
-        "approved_by": standing.approvers,
+        "approved_by": release_status.approvers,
         "reviewers_needed": policy.review.reviewers,
         "steward": policy.steward,
         "officer": trust.officer.name,
     }
 
 
-def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequence[Event]) -> str:
-    facts, protect = read_facts(standing.facts, where=str(standing.id)), policy.protect
+def _draw(release_status: ReleaseStatus, policy: Policy, evidence: Evidence, events: Sequence[Event]) -> str:
+    facts, protect = read_facts(release_status.facts, where=str(release_status.id)), policy.protect
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
     together = ", together" if policy.vectors is not None and len(policy.noise_columns) > 1 else ""
@@ -176,7 +176,7 @@ def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequen
         parts = [f"{policy.parts} random parts of the records, each {'grouped ' if classes else ''}on its own"]
     stages = (
         Step("source", (policy.source.words,)),
-        Step("ingested", (_records_words(policy, facts, standing.id.release),)),
+        Step("ingested", (_records_words(policy, facts, release_status.id.release),)),
         Step("validated", (f"{sum(evidence.checks_passed.values())} checks passed",)),
         Step("microaggregated", (*parts, f"{protect.method}{k}: {name_some(policy.noise_columns)}{together}", *classes)),
         Step("masked", (describe_claim(policy),)),
@@ -185,11 +185,13 @@ def _draw(standing: Standing, policy: Policy, evidence: Evidence, events: Sequen
             (describe_suppression(policy), f"{facts.cells_blanked} cells blanked, {facts.rows_out:,} records left"),
         ),
         Step("audited", (f"{len(evidence.gates)} gates passed",)),
-        Step("candidate", (f"hash {standing.candidate_hash}",)),
-        Step(f"package: {standing.state}", (f"hash {standing.package_hash}",)),
+        Step("candidate", (f"hash {release_status.candidate_hash}",)),
+        Step(f"package: {release_status.state}", (f"hash {release_status.package_hash}",)),
     )
-    told = [Step(f"event {event.number}: {event.kind}", _words_of(event)) for event in events if event.release == standing.id]
-    return draw_lineage(f"Where {standing.id} came from", stages, told)
+    lines = [
+        Step(f"event {event.number}: {event.kind}", _words_of(event)) for event in events if event.release == release_status.id
+    ]
+    return draw_lineage(f"Where {release_status.id} came from", stages, lines)
 
 
 def _records_words(policy: Policy, facts: PublicFacts, release: str) -> str:
@@ -199,11 +201,11 @@ def _records_words(policy: Policy, facts: PublicFacts, release: str) -> str:
 
 
 def _words_of(event: Event) -> tuple[str, ...]:
-    told = event.content
+    lines = event.content
     words = [event.noted]
-    signer = told["signed"]["statement"]["name"] if told.get("signed") else told.get("by")
+    signer = lines["signed"]["statement"]["name"] if lines.get("signed") else lines.get("by")
     words += [f"by {signer}"] if signer else []
-    words += [str(told[name]) for name in ("why", "reason", "successor") if told.get(name)]
+    words += [str(lines[name]) for name in ("why", "reason", "successor") if lines.get(name)]
     return tuple(words)
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
 from release_pipeline.analyst.facts import ANYWHERE, INSIDE, ColumnFacts
-from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, read_standings
+from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text
@@ -36,17 +36,17 @@ from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
 
 
-def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: Policy) -> PublicView:
+def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, policy: Policy) -> PublicView:
     """The public view of a candidate that is being published, as of the last of these events, which its package names."""
     intent = events[-1]
-    protect, facts = policy.protect, read_facts(standing.facts, where=str(standing.id))
+    protect, facts = policy.protect, read_facts(status.facts, where=str(status.id))
     plan = make_plan(policy, rows=facts.rows_in)
     charges = charges_of(events)
     account = open_account(read_caps(site), policy, charges)
     series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
-    claimed = claimed_nano(policy, standing.charge)
+    claimed = claimed_nano(policy, status.charge)
     return PublicView(
-        release=str(standing.id),
+        release=str(status.id),
         policy=policy.policy,
         steward=policy.steward,
         population=policy.population,
@@ -80,14 +80,14 @@ def build_view(site: Site, events: Sequence[Event], standing: Standing, policy: 
         how_to_use=tuple(wording.list_uses(policy)),
         columns=tuple(_column(policy, name, plan, facts) for name in policy.released_columns),
         formats=tuple(policy.publish.formats),
-        policy_hash=standing.policy_hash,
-        candidate_hash=str(standing.candidate_hash),
+        policy_hash=status.policy_hash,
+        candidate_hash=str(status.candidate_hash),
         head_event=intent.number,
         head_hash=intent.hash,
-        supersedes=_find_published_before(events, standing.id),
+        supersedes=_find_published_before(events, status.id),
         diversity=protect.l if isinstance(protect, KEpsilonOptions) else None,
         hierarchies=tuple(_list_hierarchies(policy)),
-        parts=tuple(wording.list_parts(policy, facts, standing)),
+        parts=tuple(wording.list_parts(policy, facts, status)),
         values=INSIDE if policy.clamps else ANYWHERE,
         grid="on" if _lies_on_grid(policy, facts) else "off",
         analysis=tuple(explain_kit(_facts_of(policy, facts))),
@@ -134,7 +134,7 @@ def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str |
     """The last earlier revision that is published, if there is one."""
     mine = [
         known
-        for known in read_standings(events).values()
+        for known in read_statuses(events).values()
         if (known.id.policy, known.id.release) == (release.policy, release.release)
     ]
     before = [known.id for known in mine if known.id.revision < release.revision and known.state in ("published", "superseded")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.keys import write_statement
 
@@ -12,17 +12,17 @@ SIGNATURE = "SHA256SUMS.sig"
 TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
 
 
-def package_is_whole(folder: Path, standing: Standing) -> bool:
+def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
     """Whether a package is what was published, signature and all, beside the tombstones, and without the data if it was
     retracted."""
     signature = folder / SIGNATURE
-    if not signature.is_file() or signature.read_bytes() != write_statement(standing.package_signed).encode():
+    if not signature.is_file() or signature.read_bytes() != write_statement(status.package_signed).encode():
         return False
-    retracted = standing.state == RETRACTED
+    retracted = status.state == RETRACTED
     if retracted and any(folder.glob("data.*")):
         return False
     away = ("data.csv", "data.parquet") if retracted else ()
-    return is_whole(folder, standing.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
+    return is_whole(folder, status.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
 
 
 def tombstone_files() -> list[str]:

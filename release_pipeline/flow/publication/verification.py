@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import CARD
 from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import RETRACTED, SUPERSEDED, Standing, read_standings
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.store.ledger import list_charges
@@ -77,10 +77,10 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
     except ReleasePipelineError as error:
         yield Finding("FAIL", error.in_full)
         return
-    standings = read_standings(events)
-    for _, standing in sorted(standings.items()):
-        yield from _verify_folders(site, standing, events, officers)
-    out = [name for name, standing in standings.items() if standing.package_hash is not None]
+    statuses = read_statuses(events)
+    for _, status in sorted(statuses.items()):
+        yield from _verify_folders(site, status, events, officers)
+    out = [name for name, status in statuses.items() if status.package_hash is not None]
     for path in _find_strangers(site.releases, {site.package(str(name)) for name in out}):
         yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
 
@@ -114,34 +114,34 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
 
 
-def _verify_folders(site: Site, standing: Standing, events: Sequence[Event], officers: Collection[str]) -> Iterator[Finding]:
-    if standing.candidate_hash is not None:
-        whole = is_whole(site.candidate(str(standing.id)), standing.candidate_hash)
+def _verify_folders(site: Site, status: ReleaseStatus, events: Sequence[Event], officers: Collection[str]) -> Iterator[Finding]:
+    if status.candidate_hash is not None:
+        whole = is_whole(site.candidate(str(status.id)), status.candidate_hash)
         words = "is what was frozen" if whole else "is not there, or not what was frozen"
-        yield Finding("ok" if whole else "FAIL", f"vault/candidates/{standing.id}: {words}")
-    if standing.package_hash is not None:
-        folder = site.package(str(standing.id))
-        whole = package_is_whole(folder, standing)
-        name = f"releases/{standing.id}"
-        words = f"is what was published ({standing.state})" if whole else "is not there, or not what was published"
+        yield Finding("ok" if whole else "FAIL", f"vault/candidates/{status.id}: {words}")
+    if status.package_hash is not None:
+        folder = site.package(str(status.id))
+        whole = package_is_whole(folder, status)
+        name = f"releases/{status.id}"
+        words = f"is what was published ({status.state})" if whole else "is not there, or not what was published"
         yield Finding("ok" if whole else "FAIL", f"{name}: {words}")
-        yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_faults(folder, standing, officers))
+        yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_faults(folder, status, officers))
         if whole:
             yield from _verify_head(name, folder, events)
 
 
-def _find_faults(folder: Path, standing: Standing, officers: Collection[str]) -> Iterator[str]:
+def _find_faults(folder: Path, status: ReleaseStatus, officers: Collection[str]) -> Iterator[str]:
     """What is wrong with a package and its tombstones, if it is there."""
     if not folder.is_dir():
         return
-    for state in [RETRACTED] * (standing.state == RETRACTED) + [SUPERSEDED] * bool(standing.successor):
+    for state in [RETRACTED] * (status.state == RETRACTED) + [SUPERSEDED] * bool(status.successor):
         if not (folder / f"{TOMBSTONES[state]}.json").exists():
             yield f"there is no {TOMBSTONES[state]}.json in it, and it was {state}: the command again puts it back"
     try:
         faults = [found.words for found in verify_path(folder, officers) if found.level == "FAIL"]
     except NotVerifiable:  # nothing of a package is left in it
         return
-    yield from (fault for fault in faults if standing.state != RETRACTED or ": RETRACTED: " not in fault)
+    yield from (fault for fault in faults if status.state != RETRACTED or ": RETRACTED: " not in fault)
 
 
 def _verify_head(name: str, folder: Path, events: Sequence[Event]) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from release_pipeline.flow.files import PUBLIC, clear_partials, write_text
 from release_pipeline.flow.publication.published import TOMBSTONES
 from release_pipeline.flow.secret_files import PLAIN, Probe
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, move, read_standings, standing_of
+from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, move, read_statuses, status_of
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.keys import PrivateKey, write_statement
 from release_pipeline.flow.trust.members import need_trust
@@ -29,7 +29,7 @@ def retract(site: Site, release: ReleaseId, *, key: PrivateKey, why: str, probe:
     if not why.strip():
         raise WrongUsage("a retraction needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
     why = check_line(why)
-    return _withdraw(site, release, RETRACTED, key=key, told={"reason": why}, why=why, probe=probe)
+    return _withdraw(site, release, RETRACTED, key=key, payload={"reason": why}, why=why, probe=probe)
 
 
 def supersede(
@@ -40,14 +40,14 @@ def supersede(
         raise WrongUsage("only a later revision of the same release can supersede it.", where=str(successor))
 
     def check_successor(registry: Registry) -> None:
-        known = read_standings(registry.events).get(successor)
+        known = read_statuses(registry.events).get(successor)
         state = "not opened" if known is None else known.state
         if state != PUBLISHED:
             raise Blocked(f"it is {state}, not published.", where=str(successor), remedy="Publish it first.")
 
     words = check_line(f"{successor}: {why}" if why.strip() else str(successor))
-    told = {"successor": str(successor)}
-    return _withdraw(site, release, SUPERSEDED, key=key, told=told, why=words, probe=probe, check=check_successor)
+    payload = {"successor": str(successor)}
+    return _withdraw(site, release, SUPERSEDED, key=key, payload=payload, why=words, probe=probe, check=check_successor)
 
 
 def _withdraw(
@@ -56,7 +56,7 @@ def _withdraw(
     state: str,
     *,
     key: PrivateKey,
-    told: dict[str, str],
+    payload: dict[str, str],
     why: str,
     probe: Probe,
     check: Callable[[Registry], None] = lambda _: None,
@@ -65,16 +65,16 @@ def _withdraw(
     with site.publishing_alone():
         with site.open_registry() as registry:
             trust = need_trust(site, registry)
-            standing = standing_of(registry, release)
-            if standing.state != state:
+            status = status_of(registry, release)
+            if status.state != state:
                 check(registry)
-            about: dict[str, str] = {"kind": KINDS[state], "subject": str(release), "digest": str(standing.package_hash)}
+            about: dict[str, str] = {"kind": KINDS[state], "subject": str(release), "digest": str(status.package_hash)}
             signed = trust.sign(key, **about, why=why)
-            if standing.state != state:
-                move(registry, release, state, **told, hash=standing.package_hash, signed=signed)
+            if status.state != state:
+                move(registry, release, state, **payload, hash=status.package_hash, signed=signed)
             signed = _find_signed(registry, release, state)
             trust.check(signed, **about)
-        probe.passed(f"{state} is noted")
+        probe.reached(f"{state} is noted")
         folder = site.package(str(release))
         if not folder.is_dir():
             raise Blocked(
@@ -90,20 +90,20 @@ def _find_signed(registry: Registry, release: ReleaseId, state: str) -> Any:
 
 def _bury(folder: Path, state: str, signed: Any, probe: Probe) -> None:
     """The tombstone for machines, for people, and then the data away if it is a retraction."""
-    name, told = TOMBSTONES[state], signed["statement"]
+    name, payload = TOMBSTONES[state], signed["statement"]
     clear_partials(folder)
     write_text(folder / f"{name}.json", write_statement(signed), mode=PUBLIC)
-    probe.passed("the tombstone is signed")
+    probe.reached("the tombstone is signed")
     if state == RETRACTED:
         words = "The data were removed from this package. Do not use copies of them."
     else:
-        words = f"Use the later release instead: ../{told['why'].partition(':')[0].rpartition('/')[2]}/"
-    title = f"# {told['subject']} was {state}\n\n"
-    text = f"{title}On {told['at']}, by {told['name']}: {told['why']}\n\n{words}\n\nSigned in {name}.json.\n"
+        words = f"Use the later release instead: ../{payload['why'].partition(':')[0].rpartition('/')[2]}/"
+    title = f"# {payload['subject']} was {state}\n\n"
+    text = f"{title}On {payload['at']}, by {payload['name']}: {payload['why']}\n\n{words}\n\nSigned in {name}.json.\n"
     write_text(folder / f"{name}.md", text, mode=PUBLIC)
-    probe.passed("the tombstone is written")
+    probe.reached("the tombstone is written")
     if state == RETRACTED:
         for file in folder.glob("data.*"):
             file.unlink()
         sync(folder)
-    probe.passed(f"{state} is done")
+    probe.reached(f"{state} is done")

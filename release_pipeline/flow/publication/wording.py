@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from release_pipeline.flow.facts import PublicFacts
-from release_pipeline.flow.states import Standing
+from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.formats import name_some
@@ -19,7 +19,7 @@ from release_pipeline.policy.words import charge_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.sentences import PUBLIC
-from release_pipeline.stages.ways.parts import UNITED
+from release_pipeline.stages.strategies.parts import UNITED
 
 
 def describe_neighbours(policy: Policy) -> str:
@@ -58,7 +58,7 @@ _K: dict[Family, Callable[[Policy], str]] = {
 }
 
 
-def list_parts(policy: Policy, facts: PublicFacts, standing: Standing) -> Iterator[str]:
+def list_parts(policy: Policy, facts: PublicFacts, status: ReleaseStatus) -> Iterator[str]:
     """What random parts mean for a reader, the two bounds of amplification side by side."""
     if policy.parts == 1:
         return
@@ -70,7 +70,7 @@ def list_parts(policy: Policy, facts: PublicFacts, standing: Standing) -> Iterat
         yield PUBLIC("parts.costs_one")
     if not policy.publishes_parts or not policy.adds_up:
         return
-    charges = charge_words(policy, standing.charge.records if standing.charge else None)
+    charges = charge_words(policy, status.charge.records if status.charge else None)
     yield PUBLIC("parts.charged", charges="; ".join(charges))
     if policy.protect.amplification is not None:
         yield PUBLIC("parts.hidden")

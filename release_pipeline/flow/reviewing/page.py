@@ -28,8 +28,8 @@ from release_pipeline.report.internal_view import (
     Curve,
     DiscriminationView,
     GateView,
+    HierarchyView,
     InternalView,
-    Ladder,
     MapPoint,
     NoiseColumnView,
     PredictionView,
@@ -115,8 +115,8 @@ def _expected_of_data(evidence: Evidence) -> Iterator[GateView]:
 
 
 def _view_gate(gate: Gate) -> GateView:
-    told = {**gate.to_json(), "passed": gate.passed, "error_of": gate.column if gate.is_of_error else ""}
-    return GateView(**{name: value for name, value in told.items() if name != "column"})
+    content = {**gate.to_json(), "passed": gate.passed, "error_of": gate.column if gate.is_of_error else ""}
+    return GateView(**{name: value for name, value in content.items() if name != "column"})
 
 
 def _view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[NoiseColumnView]:
@@ -127,7 +127,7 @@ def _view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> It
         planned = next(part for part in plan.columns if part.name == name)
         expected, low, high = (noted.error, noted.error_low, noted.error_high) if is_alike else (None, None, None)
         actual, curves = audit.error[name], audit.curves[name]
-        parted = low is not None and high is not None and not low * (1 - OUTSIDE) <= actual <= high * (1 + OUTSIDE)
+        partitioned = low is not None and high is not None and not low * (1 - OUTSIDE) <= actual <= high * (1 + OUTSIDE)
         yield NoiseColumnView(
             name=name,
             role=column.role,
@@ -138,7 +138,7 @@ def _view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> It
             expected_high=high,
             actual_error=actual,
             mean_absolute_error=audit.absolute_error[name],
-            parted=parted,
+            partitioned=partitioned,
             original=spread.original,
             released=spread.released,
             ks=audit.ks[name],
@@ -271,15 +271,17 @@ def _view_budget(budget: Budget | None) -> PopulationView | None:
     )
 
 
-def _view_ladders(policy: Policy, evidence: Evidence) -> Iterator[Ladder]:
+def _view_ladders(policy: Policy, evidence: Evidence) -> Iterator[HierarchyView]:
     for name, column in policy.generalised_columns.items():
         figures = evidence.columns.get(name)
         if figures is None:
             continue
         if figures.mean_width is not None:
-            yield Ladder(name, ("its own range",), 0)
+            yield HierarchyView(name, ("its own range",), 0)
         else:
-            yield Ladder(name, column.hierarchy.level_words, figures.mean_level if figures.level is None else figures.level)
+            yield HierarchyView(
+                name, column.hierarchy.level_words, figures.mean_level if figures.level is None else figures.level
+            )
 
 
 def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, str]]:

@@ -29,9 +29,9 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
         return
     worst = max(view.columns, key=lambda column: column.actual_error)
     yield REVIEWERS("question.good_enough", column=worst.name, error=show_figure(worst.actual_error))
-    parted = [column.name for column in view.columns if column.parted]
-    if parted:
-        yield REVIEWERS("question.outside", columns=name_some(parted))
+    partitioned = [column.name for column in view.columns if column.partitioned]
+    if partitioned:
+        yield REVIEWERS("question.outside", columns=name_some(partitioned))
     for column in view.columns:
         if column.clamped is not None and column.clamped_variance is not None and column.clamped_variance > HEAVY_CLAMPING:
             variance = show_figure(column.clamped_variance)

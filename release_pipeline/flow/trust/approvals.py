@@ -7,9 +7,9 @@ from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import is_same_file
-from release_pipeline.flow.policies import Caps, note_policy, policy_of, read_caps
+from release_pipeline.flow.policies import Caps, policy_of, read_caps, record_policy
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import APPROVED, REJECTED, Standing, check_move, move, standing_of
+from release_pipeline.flow.states import APPROVED, REJECTED, ReleaseStatus, check_move, move, status_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
@@ -19,7 +19,7 @@ from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Decision:
     """An approval that was noted: of what, by whom, and how many there are of how many."""
 
     subject: str
@@ -43,7 +43,7 @@ def find_approvable(site: Site, path: Path) -> Path:
     )
 
 
-def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Given:
+def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Decision:
     """The officer approves the policy as it is now."""
     policy = site.policy(name)
     with site.open_registry() as registry:
@@ -54,46 +54,46 @@ def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Given:
                 where=policy.policy,
                 remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
             )
-        note_policy(site, registry, policy)
+        record_policy(site, registry, policy)
         return _approve_file(registry, trust, key, what="policy", subject=policy.policy, digest=policy.canonical_hash())
 
 
-def approve_populations(site: Site, *, key: PrivateKey) -> Given:
+def approve_populations(site: Site, *, key: PrivateKey) -> Decision:
     """The officer approves populations.yaml as it is now."""
     with site.open_registry() as registry:
         trust = need_trust(site, registry)
         caps = read_caps(site)
-        told = {"subject": "populations", "digest": caps.hash, "text": caps.text}
-        return _approve_file(registry, trust, key, what="populations", **told)
+        payload = {"subject": "populations", "digest": caps.hash, "text": caps.text}
+        return _approve_file(registry, trust, key, what="populations", **payload)
 
 
-def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Given:
+def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Decision:
     """A reviewer approves the candidate as it is now. Once is enough of one person."""
     with site.open_registry() as registry:
-        trust, standing, policy = _reviewed(site, registry, release, key, APPROVED)
-        digest, needed = str(standing.candidate_hash), policy.review.reviewers
+        trust, status, policy = _reviewed(site, registry, release, key, APPROVED)
+        digest, needed = str(status.candidate_hash), policy.review.reviewers
         signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=check_line(why))
-        name, before = signed["statement"]["name"], valid_approvers(registry, trust, standing, policy.steward)
+        name, before = signed["statement"]["name"], valid_approvers(registry, trust, status, policy.steward)
         new = name not in before  # once more, after a key was replaced
         if new:
-            told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
-            move(registry, release, APPROVED, **told, signed=signed)
-        return Given(str(release), digest, name, len(before) + new, needed, new)
+            payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
+            move(registry, release, APPROVED, **payload, signed=signed)
+        return Decision(str(release), digest, name, len(before) + new, needed, new)
 
 
-def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Given:
+def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
     """A reviewer rejects the candidate, with the reason: it will never be published; a correction is the next revision."""
     if not why.strip():
         raise WrongUsage("a rejection needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
     with site.open_registry() as registry:
-        trust, standing, _ = _reviewed(site, registry, release, key, REJECTED)
-        digest = str(standing.candidate_hash)
+        trust, status, _ = _reviewed(site, registry, release, key, REJECTED)
+        digest = str(status.candidate_hash)
         signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=check_line(why))
         name = signed["statement"]["name"]
         reason = f"rejected by {name}: {why.strip()}"
-        told = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
-        move(registry, release, REJECTED, **told, signed=signed)
-        return Given(str(release), digest, name)
+        payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
+        move(registry, release, REJECTED, **payload, signed=signed)
+        return Decision(str(release), digest, name)
 
 
 def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) -> None:
@@ -120,24 +120,24 @@ def find_approval(
     """The event by which somebody who may approved this last, `before` an event if one is named; None when the last approval of
     the subject was of something else, for what was approved once and then replaced counts no more."""
     for event in reversed(registry.events[: None if before is None else before - 1]):
-        told = event.content
-        if event.kind == APPROVED and (told["what"], told["subject"]) == (what, subject):
+        payload = event.content
+        if event.kind == APPROVED and (payload["what"], payload["subject"]) == (what, subject):
             try:
-                trust.check(told["signed"], kind=what, subject=subject, digest=told["hash"])
+                trust.check(payload["signed"], kind=what, subject=subject, digest=payload["hash"])
             except NotSigned:
                 continue
-            return event if told["hash"] == digest else None
+            return event if payload["hash"] == digest else None
     return None
 
 
-def valid_approvers(registry: Registry, trust: Trust, standing: Standing, steward: str) -> list[str]:
+def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, steward: str) -> list[str]:
     """Who approved this very candidate, with a signature that holds, is trusted now, and is not the steward."""
     found: set[str] = set()
     for event in registry.events:
-        told = event.content
-        if event.kind == APPROVED and event.release == standing.id and told["hash"] == standing.candidate_hash:
+        payload = event.content
+        if event.kind == APPROVED and event.release == status.id and payload["hash"] == status.candidate_hash:
             try:
-                member = trust.check(told["signed"], kind="approve", subject=str(standing.id), digest=told["hash"])
+                member = trust.check(payload["signed"], kind="approve", subject=str(status.id), digest=payload["hash"])
             except NotSigned:  # by somebody who is off the list since
                 continue
             found |= {member.name} - {steward}
@@ -146,28 +146,30 @@ def valid_approvers(registry: Registry, trust: Trust, standing: Standing, stewar
 
 def _approve_file(
     registry: Registry, trust: Trust, key: PrivateKey, *, what: str, subject: str, digest: str, text: str = ""
-) -> Given:
+) -> Decision:
     signed = trust.sign(key, kind=what, subject=subject, digest=digest)
     name = signed["statement"]["name"]
     if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
         registry.add(APPROVED, what=what, subject=subject, hash=digest, name=name, signed=signed, text=text)
-    return Given(subject, digest, name)
+    return Decision(subject, digest, name)
 
 
-def _reviewed(site: Site, registry: Registry, release: ReleaseId, key: PrivateKey, kind: str) -> tuple[Trust, Standing, Policy]:
+def _reviewed(
+    site: Site, registry: Registry, release: ReleaseId, key: PrivateKey, kind: str
+) -> tuple[Trust, ReleaseStatus, Policy]:
     """What a reviewer judges, when there is something whole to judge and they may."""
     trust = need_trust(site, registry)
-    standing = standing_of(registry, release)
+    status = status_of(registry, release)
     check_move(registry, release, kind)
-    if standing.replaced is not None:
-        raise Blocked(f"it was given up for {standing.replaced}.", where=str(release), remedy="Review that one.")
+    if status.replaced is not None:
+        raise Blocked(f"it was given up for {status.replaced}.", where=str(release), remedy="Review that one.")
     folder = site.candidate(str(release))
-    if not is_whole(folder, standing.candidate_hash):
+    if not is_whole(folder, status.candidate_hash):
         raise Blocked(
             "the candidate's folder is not what was frozen.", where=str(release), remedy=f"Find out who changed {folder}."
         )
-    policy = policy_of(registry, standing.policy_hash)
+    policy = policy_of(registry, status.policy_hash)
     member = trust.find(key.public)
     if member.name == policy.steward:
         raise NotSigned(f"{member.name} is the steward of the policy, and no steward reviews.", where=str(release))
-    return trust, standing, policy
+    return trust, status, policy

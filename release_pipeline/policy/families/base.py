@@ -200,8 +200,8 @@ class Family(ABC, Generic[Options]):
     def describe_claim(self, policy: Policy) -> str:
         """The epsilon of a release with what it is of."""
         covers = "for the column lists" if policy.protect.scope == "column" else "for each centroid on its own"
-        parted = self.describe_parts(policy)
-        return f"{epsilon_words(policy)}, {policy.claim.definition.short}, {covers}{parted}; {self.describe_table(policy)}"
+        partitioned = self.describe_parts(policy)
+        return f"{epsilon_words(policy)}, {policy.claim.definition.short}, {covers}{partitioned}; {self.describe_table(policy)}"
 
     def describe_method(self, policy: Policy) -> str:
         """The method in words."""

@@ -87,8 +87,8 @@ class ClassFamily(Family[KEpsilonOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """k, and the epsilon within each class."""
-        short, parted = policy.claim.definition.short, self.describe_parts(policy)
-        return f"k {policy.protect.k} and {epsilon_words(policy)}, {short}, within each class{parted}; {NOT_DP}"
+        short, partitioned = policy.claim.definition.short, self.describe_parts(policy)
+        return f"k {policy.protect.k} and {epsilon_words(policy)}, {short}, within each class{partitioned}; {NOT_DP}"
 
     def describe_parts(self, policy: Policy) -> str:
         """What random parts mean for the claim: nothing where there are none."""

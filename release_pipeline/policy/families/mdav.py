@@ -49,8 +49,8 @@ class MdavFamily(Family[MdavOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """How many records share their masked values."""
-        parted = self.describe_parts(policy)
-        return f"k {policy.protect.k}, k-anonymity on {together_words(policy)}{parted}; {NO_NOISE}"
+        partitioned = self.describe_parts(policy)
+        return f"k {policy.protect.k}, k-anonymity on {together_words(policy)}{partitioned}; {NO_NOISE}"
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What is not covered."""

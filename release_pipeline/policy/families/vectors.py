@@ -25,8 +25,8 @@ from release_pipeline.privacy.catalogue.together import STATISTICS
 from release_pipeline.privacy.curve import MAX_COLUMNS
 from release_pipeline.privacy.scales import mean_magnitude
 from release_pipeline.privacy.vectors import (
-    Alike,
     Insensitive,
+    MdavSpec,
     check_vector_sizes,
     find_reach,
     public_scales,
@@ -107,9 +107,9 @@ class VectorFamily(Family[DpMdavOptions]):
         """The epsilon of a release with what it is of."""
         if policy.protect.scope != "table":
             return super().describe_claim(policy)
-        total, parted = format_nano(policy.epsilon or 0), self.describe_parts(policy)
+        total, partitioned = format_nano(policy.epsilon or 0), self.describe_parts(policy)
         of_table = f"for the whole table ({together_words(policy)})"
-        return f"epsilon {total} in all, {policy.claim.definition.short}, {of_table}{parted}"
+        return f"epsilon {total} in all, {policy.claim.definition.short}, {of_table}{partitioned}"
 
     def describe_method(self, policy: Policy) -> str:
         """The method in words, with the order that clusters are cut from."""
@@ -144,7 +144,7 @@ class VectorFamily(Family[DpMdavOptions]):
         return f"{protect.order}: {ORDERS[protect.order]}{seen}; {SUMS[protect.statistic]}"
 
 
-def check_together(parts: Parts, spec: Insensitive | Alike, *, least_k: int) -> Iterator[Problem]:
+def check_together(parts: Parts, spec: Insensitive | MdavSpec, *, least_k: int) -> Iterator[Problem]:
     """Sums and noise of the columns together that could leave 64 bits: for as many rows as the policy says there are at least."""
     try:
         widths = [column.exact_grid.width for column in parts.noise.values()]
@@ -158,7 +158,7 @@ def check_together(parts: Parts, spec: Insensitive | Alike, *, least_k: int) -> 
         yield ("protect",), error.what, error.remedy
 
 
-def check_vector_rows(policy: Policy, spec: Insensitive | Alike, rows: int) -> None:
+def check_vector_rows(policy: Policy, spec: Insensitive | MdavSpec, rows: int) -> None:
     """Refuse so many rows if sums or noise of the columns together might not fit."""
     widths = [column.exact_grid.width for column in policy.noise_columns.values()]
     check_vector_sizes(widths, spec, clusters=policy.count_clusters(rows) or 1)

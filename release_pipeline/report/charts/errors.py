@@ -46,7 +46,7 @@ def draw_errors(
         y = TOP + row * ROW
         came = f"{format_number(column.actual_error)} {describe_place(column)}".strip()
         shapes.append(Text(0, y + 12, cut(column.name, WIDTH - width_of(came) - 12), "strong"))
-        shapes.append(Text(WIDTH, y + 12, came, "bad" if column.parted else "", "end"))
+        shapes.append(Text(WIDTH, y + 12, came, "bad" if column.partitioned else "", "end"))
         low, high, middle = (
             axis.place(value) if value is not None and is_number(value) else None
             for value in (column.expected_low, column.expected_high, column.expected_error)
@@ -72,7 +72,7 @@ def describe_place(column: NoiseColumnView) -> str:
     low, high = column.expected_low, column.expected_high
     if not is_number(column.actual_error) or low is None or high is None:
         return ""
-    if not column.parted:
+    if not column.partitioned:
         return REVIEWERS("chart.as_expected")
     if column.actual_error > high:
         return REVIEWERS("chart.above")

@@ -86,12 +86,12 @@ def _is_without_noise(column: NoiseColumnView) -> bool:
 
 
 def _judge_errors(view: InternalView) -> list[Sentence]:
-    told = [column for column in view.columns if describe_place(column)]
-    parted = [column for column in view.columns if column.parted]
+    lines = [column for column in view.columns if describe_place(column)]
+    partitioned = [column for column in view.columns if column.partitioned]
     said: list[Sentence] = []
-    if told:
-        within = sum(not column.parted for column in told)
-        among, is_one = count_of(len(told), "column"), 1 in (within, len(told))
+    if lines:
+        within = sum(not column.partitioned for column in lines)
+        among, is_one = count_of(len(lines), "column"), 1 in (within, len(lines))
         said.append(
             REVIEWERS("errors.one_within", count=within, among=among)
             if is_one
@@ -104,7 +104,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         said.append(review("errors.without", columns=list_names(still)))
     if untold:
         said.append(review("errors.untold", columns=list_names(untold)))
-    for column in parted:
+    for column in partitioned:
         place = describe_place(column)
         where = REVIEWERS("errors.lies", place=place) if place else REVIEWERS("errors.differs")
         said.append(

@@ -19,23 +19,23 @@ def describe_levels(view: InternalView) -> Section:
         words = REVIEWERS("section.not_measured") if view.generalises else REVIEWERS("levels.none")
         return Section(anchor, title, absent=words, settled=not view.generalises)
     said: list[Sentence] = []
-    for ladder in view.ladders:
-        steps = count_of(len(ladder.levels), "level")
-        if ladder.at is None:
-            said.append(review("levels.no_level", column=Name(ladder.column), levels=steps))
-        elif float(ladder.at).is_integer() and 0 <= ladder.at < len(ladder.levels):
+    for hierarchy in view.ladders:
+        steps = count_of(len(hierarchy.levels), "level")
+        if hierarchy.at is None:
+            said.append(review("levels.no_level", column=Name(hierarchy.column), levels=steps))
+        elif float(hierarchy.at).is_integer() and 0 <= hierarchy.at < len(hierarchy.levels):
             said.append(
                 review(
                     "levels.level",
-                    column=Name(ladder.column),
-                    level=f"{ladder.at:.0f}",
-                    last=str(len(ladder.levels) - 1),
-                    label=Name(ladder.levels[int(ladder.at)]),
+                    column=Name(hierarchy.column),
+                    level=f"{hierarchy.at:.0f}",
+                    last=str(len(hierarchy.levels) - 1),
+                    label=Name(hierarchy.levels[int(hierarchy.at)]),
                 )
             )
         else:
-            last = str(len(ladder.levels) - 1)
-            said.append(review("levels.mean", column=Name(ladder.column), level=f"{ladder.at:.2f}", last=last))
+            last = str(len(hierarchy.levels) - 1)
+            said.append(review("levels.mean", column=Name(hierarchy.column), level=f"{hierarchy.at:.2f}", last=last))
     said += [review("levels.is", column=Name(name), words=end_sentence(format_text(words))) for name, words in view.ladder_words]
     return Section(
         anchor,

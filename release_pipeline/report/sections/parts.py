@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.report.charts.drawing import Picture
-from release_pipeline.report.internal_view import Ladder
+from release_pipeline.report.internal_view import HierarchyView
 from release_pipeline.report.prose import Sentence
 from release_pipeline.report.status import PopulationView
 from release_pipeline.sentences import REVIEWERS
@@ -54,7 +54,7 @@ class Section:
     absent: Sentence = ""
     settled: bool = False
     budget: PopulationView | None = None
-    ladders: tuple[Ladder, ...] = ()
+    ladders: tuple[HierarchyView, ...] = ()
     many: bool = False
 
 

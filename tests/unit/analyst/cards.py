@@ -35,8 +35,8 @@ def column_card(column: ColumnFacts) -> dict[str, Any]:
     domain = None if column.grid is None else [f"{float(edge):g}" for edge in (column.grid.lo, column.grid.hi)]
     step = None if column.grid is None else f"{float(column.grid.step):g}"
     epsilon = None if column.epsilon is None else str(column.epsilon)
-    told = {"name": column.name, "done": column.done, "type": column.type, "domain": domain, "grid": step, "epsilon": epsilon}
-    return told | {"atoms": list(column.atoms)}
+    content = {"name": column.name, "done": column.done, "type": column.type, "domain": domain, "grid": step, "epsilon": epsilon}
+    return content | {"atoms": list(column.atoms)}
 
 
 def make_card(facts: Facts, *, persons: int = 1) -> dict[str, Any]:

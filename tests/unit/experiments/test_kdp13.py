@@ -10,10 +10,10 @@ import pytest
 
 from release_pipeline.experiments.agreement import compare, summarise
 from release_pipeline.experiments.measuring import kdp13
+from release_pipeline.experiments.reporting.claims import Finding
+from release_pipeline.experiments.reporting.kdp13 import tell
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
 from release_pipeline.experiments.tables import Source, read_source
-from release_pipeline.experiments.telling.claims import Finding
-from release_pipeline.experiments.telling.kdp13 import tell
 from release_pipeline.privacy.noise import discrete_laplace, noise_stream
 
 SECRETS = make_secrets(5, 2)

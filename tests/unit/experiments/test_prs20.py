@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from release_pipeline.experiments.measuring import prs20
+from release_pipeline.experiments.reporting.claims import Finding
+from release_pipeline.experiments.reporting.prs20 import tell
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
 from release_pipeline.experiments.tables import Source, make_up
-from release_pipeline.experiments.telling.claims import Finding
-from release_pipeline.experiments.telling.prs20 import tell
 from release_pipeline.privacy import Epsilon, noise_stream
 from release_pipeline.privacy.methods import add_noise, compute_statistics
 from release_pipeline.privacy.partition import draw_parts

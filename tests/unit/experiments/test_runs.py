@@ -90,7 +90,7 @@ def test_what_was_measured_by_other_code_or_data_is_measured_again(tmp_path: Pat
 def test_the_code_that_figures_depend_on_is_in_the_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A changed byte in a module of `privacy` is another fingerprint; one in what tells of figures is not."""
     package = tmp_path / "release_pipeline"
-    for name in ("privacy", "policy", "stages", "experiments/measuring", "experiments/telling"):
+    for name in ("privacy", "policy", "stages", "experiments/measuring", "experiments/reporting"):
         (package / name).mkdir(parents=True)
         (package / name / "module.py").write_text("x = 1\n")
     (package / "experiments" / "tables.py").write_text("y = 1\n")

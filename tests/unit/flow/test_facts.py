@@ -79,11 +79,16 @@ def test_bounds_are_what_was_charged(policy: Policy, column: str, table: str) ->
 
 def test_evidence_and_registry_have_the_same_facts() -> None:
     """Numbers there, texts here; both are read as the same nano-epsilon."""
-    told = FACTS.to_json()
-    noted = note_facts(told, "digest")
-    assert (told["epsilon"], told["series_epsilon"], noted["epsilon"], noted["series_epsilon"]) == (0.3, 1e-09, "0.3", "1e-09")
+    content = FACTS.to_json()
+    noted = note_facts(content, "digest")
+    assert (content["epsilon"], content["series_epsilon"], noted["epsilon"], noted["series_epsilon"]) == (
+        0.3,
+        1e-09,
+        "0.3",
+        "1e-09",
+    )
     assert noted["candidate_hash"] == "digest"
-    assert read_facts(told, where="here") == read_facts(noted, where="there") == FACTS
+    assert read_facts(content, where="here") == read_facts(noted, where="there") == FACTS
 
 
 @pytest.mark.parametrize(
@@ -91,6 +96,6 @@ def test_evidence_and_registry_have_the_same_facts() -> None:
 )
 def test_what_some_methods_add_is_left_out_elsewhere(added: dict[str, Any]) -> None:
     """The facts of the others have the bytes that they had."""
-    told = FACTS.to_json()
-    assert not added.keys() & told.keys()
-    assert replace(FACTS, **added).to_json() == {**told, **added}
+    content = FACTS.to_json()
+    assert not added.keys() & content.keys()
+    assert replace(FACTS, **added).to_json() == {**content, **added}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from release_pipeline.errors import Blocked
-from release_pipeline.flow.policies import list_policies, note_policy, policy_of
+from release_pipeline.flow.policies import list_policies, policy_of, record_policy
 from release_pipeline.policy import Policy
 from release_pipeline.store.formats import POLICY, Format
 from tests.integration.sites import TinySite, make_site
@@ -21,7 +21,7 @@ def noted(tmp_path: Path) -> tuple[TinySite, Policy]:
     tiny = make_site(tmp_path / "site")
     policy = tiny.site.policy("people")
     with tiny.site.open_registry() as registry:
-        note_policy(tiny.site, registry, policy)
+        record_policy(tiny.site, registry, policy)
     return tiny, policy
 
 
@@ -59,11 +59,11 @@ def test_what_is_no_policy_is_blocked(tmp_path: Path, text: str) -> None:
     """In words, with the event, and so is a text that the hash is not of."""
     tiny = make_site(tmp_path / "site")
     digest = hashlib.sha256(text.encode()).hexdigest()
-    told: dict[str, Any] = {"policy": "people", "population": "folk", "yaml": "", "columns": [], "text": text}
+    payload: dict[str, Any] = {"policy": "people", "population": "folk", "yaml": "", "columns": [], "text": text}
     with tiny.site.open_registry() as registry:
-        registry.add("policy", **told, hash=digest)
+        registry.add("policy", **payload, hash=digest)
         with pytest.raises(Blocked, match="policy people, event 2: this is not the canonical form"):
             policy_of(registry, digest)
-        registry.add("policy", **told, hash="0" * 64)
+        registry.add("policy", **payload, hash="0" * 64)
         with pytest.raises(Blocked, match="event 3: the hash of the policy in the registry is not that of its text"):
             policy_of(registry, "0" * 64)

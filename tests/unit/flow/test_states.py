@@ -25,12 +25,12 @@ from release_pipeline.flow.states import (
     PUBLISHING,
     SECRET,
     SERVED,
-    Standing,
+    ReleaseStatus,
     latest_revision,
-    read_standings,
-    standing_of,
+    read_statuses,
+    status_of,
 )
-from release_pipeline.flow.telling.overview import Moments
+from release_pipeline.flow.status.overview import Moments
 from release_pipeline.policy.loss import LOSSES, Loss
 from release_pipeline.store.ledger import RESERVED, Charge
 from release_pipeline.store.registry import Event, ReleaseId
@@ -72,29 +72,29 @@ def events_of(*happened: str | tuple[str, ReleaseId | None]) -> list[Event]:
     ]
 
 
-def standing(*happened: str | tuple[str, ReleaseId | None], release: ReleaseId = ONE) -> Standing:
+def release_status(*happened: str | tuple[str, ReleaseId | None], release: ReleaseId = ONE) -> ReleaseStatus:
     """One release after these events."""
-    return read_standings(events_of(*happened))[release]
+    return read_statuses(events_of(*happened))[release]
 
 
 def test_nothing_happened_to_nobody() -> None:
     """No events, and events of no release, say nothing of any."""
-    assert read_standings([]) == {}
-    assert read_standings(events_of((POLICY, None), ("something", None))) == {}
+    assert read_statuses([]) == {}
+    assert read_statuses(events_of((POLICY, None), ("something", None))) == {}
 
 
 def test_every_step_of_the_protocol_is_told() -> None:
     """Opened, reserved, secret, drawn, candidate: each adds what it knows and leaves the rest; the last change of state is since
     when; the secret alone changes no state."""
-    expected = Standing(ONE, "open", since=noted(1), why="by hand")
-    assert standing(*NORMAL[:1]) == expected
+    expected = ReleaseStatus(ONE, "open", since=noted(1), why="by hand")
+    assert release_status(*NORMAL[:1]) == expected
     made = Charge(ONE, "folk", "policy of the charge", "keyed hash", 60, LOSS, noted(2))
     expected = dataclasses.replace(expected, state="reserved", since=noted(2), policy_hash="policy of the charge", charge=made)
-    assert standing(*NORMAL[:2]) == expected
+    assert release_status(*NORMAL[:2]) == expected
     expected = dataclasses.replace(expected, secret="check value")  # noqa: S106
-    assert standing(*NORMAL[:3]) == expected
+    assert release_status(*NORMAL[:3]) == expected
     expected = dataclasses.replace(expected, state="drawn", since=noted(4), drawn="keyed hash of the masked table")
-    assert standing(*NORMAL[:4]) == expected
+    assert release_status(*NORMAL[:4]) == expected
     expected = dataclasses.replace(
         expected,
         state="candidate",
@@ -103,21 +103,21 @@ def test_every_step_of_the_protocol_is_told() -> None:
         facts={"rows_out": 59},
         policy_hash="policy of the candidate",
     )
-    assert standing(*NORMAL) == expected
+    assert release_status(*NORMAL) == expected
 
 
 @pytest.mark.parametrize("count", range(1, len(NORMAL)))
 def test_blocked_keeps_what_was_reached_and_says_why(count: int) -> None:
     """Charge, secret and noise stay known: nothing is taken back by a refusal, and the policy that was refused is not the one
     of the charge."""
-    before, after = standing(*NORMAL[:count]), standing(*NORMAL[:count], BLOCKED)
+    before, after = release_status(*NORMAL[:count]), release_status(*NORMAL[:count], BLOCKED)
     assert after == dataclasses.replace(before, state="blocked", reason="too few", since=noted(count + 1))
 
 
 @pytest.mark.parametrize("kind", PROGRESS)
 def test_going_on_takes_the_reason_away(kind: str) -> None:
     """A blocked release that goes on is what it goes on as, without the old reason."""
-    after = standing(OPENED, BLOCKED, kind)
+    after = release_status(OPENED, BLOCKED, kind)
     assert (after.state, after.reason, after.since) == (STATE[kind], "", noted(3))
 
 
@@ -125,7 +125,7 @@ def test_blocked_anew_has_the_last_reason() -> None:
     """And the moment of it."""
     events = events_of(OPENED, BLOCKED, BLOCKED)
     events[2] = dataclasses.replace(events[2], content={"reason": "too many"})
-    found = read_standings(events)[ONE]
+    found = read_statuses(events)[ONE]
     assert (found.state, found.reason, found.since) == ("blocked", "too many", noted(3))
 
 
@@ -137,23 +137,23 @@ def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
 
     def moments(*kinds: str) -> Mapping[str, str]:
         events = events_of(*kinds)
-        told = [dataclasses.replace(event, content=approved) if event.kind == APPROVED else event for event in events]
-        return read_standings(told)[ONE].moments
+        lines = [dataclasses.replace(event, content=approved) if event.kind == APPROVED else event for event in events]
+        return read_statuses(lines)[ONE].moments
 
     assert moments(*happened) == steps
     again = moments(*NORMAL, APPROVED, CANDIDATE)
     assert again == {kind: steps[kind] for kind in (OPENED, RESERVED, DRAWN)} | {CANDIDATE: noted(7)}
-    assert standing(*NORMAL[:2], BLOCKED, BLOCKED).moments[BLOCKED] == noted(4)
+    assert release_status(*NORMAL[:2], BLOCKED, BLOCKED).moments[BLOCKED] == noted(4)
 
 
 def test_a_block_has_its_kind_until_it_goes_on() -> None:
     """Nothing where an earlier version noted none."""
-    assert standing(*NORMAL[:2], BLOCKED).code == ""
-    told = Event(3, BLOCKED, noted(3), ONE, {**CONTENT[BLOCKED], "code": "over-cap"}, "hash")
+    assert release_status(*NORMAL[:2], BLOCKED).code == ""
+    lines = Event(3, BLOCKED, noted(3), ONE, {**CONTENT[BLOCKED], "code": "over-cap"}, "hash")
     before = events_of(*NORMAL[:2])
-    assert read_standings([*before, told])[ONE].code == "over-cap"
+    assert read_statuses([*before, lines])[ONE].code == "over-cap"
     drawn = Event(4, DRAWN, noted(4), ONE, CONTENT[DRAWN], "hash")
-    assert read_standings([*before, told, drawn])[ONE].code == ""
+    assert read_statuses([*before, lines, drawn])[ONE].code == ""
 
 
 def test_every_moment_has_a_place_in_the_document() -> None:
@@ -164,43 +164,43 @@ def test_every_moment_has_a_place_in_the_document() -> None:
 @pytest.mark.parametrize("count", range(1, len(NORMAL) + 1))
 def test_failed_changes_no_state(count: int) -> None:
     """A run that broke off leaves the release what it was, and when it became that; how it ended is told."""
-    before, after = standing(*NORMAL[:count]), standing(*NORMAL[:count], FAILED)
+    before, after = release_status(*NORMAL[:count]), release_status(*NORMAL[:count], FAILED)
     assert after == dataclasses.replace(before, failed="killed")
 
 
 @pytest.mark.parametrize("kind", [*PROGRESS, BLOCKED, SERVED])
 def test_failed_is_cleared_by_what_came_of_the_next_run(kind: str) -> None:
     """What came of the next run counts; and a run may break off again."""
-    assert standing(OPENED, FAILED, kind).failed == ""
-    assert standing(OPENED, FAILED, kind, FAILED).failed == "killed"
+    assert release_status(OPENED, FAILED, kind).failed == ""
+    assert release_status(OPENED, FAILED, kind, FAILED).failed == "killed"
 
 
 def test_pruned_changes_no_state() -> None:
     """When its tables went is told beside what it is, and stays told."""
-    before, after = standing(*NORMAL), standing(*NORMAL, PRUNED)
+    before, after = release_status(*NORMAL), release_status(*NORMAL, PRUNED)
     assert after == dataclasses.replace(before, pruned=noted(6))
-    assert standing(*NORMAL, PRUNED, FAILED).pruned == noted(6)
+    assert release_status(*NORMAL, PRUNED, FAILED).pruned == noted(6)
 
 
 def test_an_event_of_another_kind_changes_nothing() -> None:
     """What a later version notes of a release is no state to this one."""
-    assert standing(*NORMAL, "noted by a later version") == standing(*NORMAL)
+    assert release_status(*NORMAL, "noted by a later version") == release_status(*NORMAL)
 
 
 def test_a_refused_run_is_told_by_its_block_alone() -> None:
     """It did not break off."""
     events = events_of(OPENED, BLOCKED, FAILED)
     events[2] = dataclasses.replace(events[2], content={"reason": "refused", "run": "a run", "told_elsewhere": True})
-    assert read_standings(events)[ONE] == standing(OPENED, BLOCKED)
+    assert read_statuses(events)[ONE] == release_status(OPENED, BLOCKED)
 
 
 def test_a_revision_replaces_the_one_before_it() -> None:
     """The first is given up for the second and stays otherwise what it was; the second begins with nothing of it."""
-    found = read_standings(events_of(*NORMAL[:3], (OPENED, TWO), (OPENED, OTHER)))
-    assert found[ONE] == dataclasses.replace(standing(*NORMAL[:3]), replaced=TWO)
-    assert found[TWO] == Standing(TWO, "open", since=noted(4), why="by hand")
-    assert found[OTHER] == Standing(OTHER, "open", since=noted(5), why="by hand")
-    found = read_standings(events_of(*NORMAL, (OPENED, TWO), (RESERVED, TWO), (OPENED, TWO.next), FAILED))
+    found = read_statuses(events_of(*NORMAL[:3], (OPENED, TWO), (OPENED, OTHER)))
+    assert found[ONE] == dataclasses.replace(release_status(*NORMAL[:3]), replaced=TWO)
+    assert found[TWO] == ReleaseStatus(TWO, "open", since=noted(4), why="by hand")
+    assert found[OTHER] == ReleaseStatus(OTHER, "open", since=noted(5), why="by hand")
+    found = read_statuses(events_of(*NORMAL, (OPENED, TWO), (RESERVED, TWO), (OPENED, TWO.next), FAILED))
     assert (found[ONE].replaced, found[TWO].replaced, found[TWO.next].replaced) == (TWO, TWO.next, None)
     assert (found[TWO].state, found[TWO].charge and found[TWO].charge.id) == ("reserved", TWO)
     assert found[ONE].failed == "killed"
@@ -208,7 +208,7 @@ def test_a_revision_replaces_the_one_before_it() -> None:
 
 def test_a_first_revision_replaces_nothing() -> None:
     """Nor does a release of another policy with the same name."""
-    found = read_standings(events_of(*NORMAL, (OPENED, ReleaseId("others", "1", 2)), (OPENED, OTHER)))
+    found = read_statuses(events_of(*NORMAL, (OPENED, ReleaseId("others", "1", 2)), (OPENED, OTHER)))
     assert found[ONE].replaced is None
     assert set(found) == {ONE, OTHER, ReleaseId("others", "1", 2), ReleaseId("others", "1", 1)}
 
@@ -221,20 +221,20 @@ HAPPENED = st.lists(st.tuples(st.sampled_from([*CONTENT, POLICY]), IDS), max_siz
 def test_releases_do_not_meddle_with_each_other(happened: Sequence[tuple[str, ReleaseId | None]]) -> None:
     """Whatever happens in whatever order: a release is what its own events make it, and is replaced when the next was opened."""
     events = events_of(*happened)
-    found = read_standings(events)
+    found = read_statuses(events)
     for release in (ONE, TWO, OTHER):
         own = [event for event in events if event.release == release]
         opened = any(event.kind == OPENED and event.release == release.next for event in events)
-        alone = read_standings(own).get(release, Standing(release))
+        alone = read_statuses(own).get(release, ReleaseStatus(release))
         expected = dataclasses.replace(alone, replaced=release.next if opened else None)
-        assert found.get(release, Standing(release)) == expected
+        assert found.get(release, ReleaseStatus(release)) == expected
 
 
 @given(HAPPENED)
 def test_what_was_spent_drawn_or_frozen_is_never_forgotten(happened: Sequence[tuple[str, ReleaseId | None]]) -> None:
     """No event takes a charge, a secret, the noise or a candidate back; the state is that of the last one that is a state."""
     parts = {RESERVED: "charge", SECRET: "secret", DRAWN: "drawn", CANDIDATE: "candidate_hash"}
-    found = read_standings(events_of(*happened))
+    found = read_statuses(events_of(*happened))
     for release, known in found.items():
         kinds = [kind for kind, of in happened if of == release]
         for kind, name in parts.items():
@@ -247,9 +247,9 @@ def test_what_was_spent_drawn_or_frozen_is_never_forgotten(happened: Sequence[tu
 def test_standing_of_one_release() -> None:
     """As the events have it; and of one that nothing happened to: open, since never."""
     registry: Any = SimpleNamespace(events=tuple(events_of(*NORMAL)))
-    assert standing_of(registry, ONE) == standing(*NORMAL)
-    assert standing_of(registry, OTHER) == Standing(OTHER)
-    assert (Standing(OTHER).state, Standing(OTHER).since, Standing(OTHER).charge) == ("open", "", None)
+    assert status_of(registry, ONE) == release_status(*NORMAL)
+    assert status_of(registry, OTHER) == ReleaseStatus(OTHER)
+    assert (ReleaseStatus(OTHER).state, ReleaseStatus(OTHER).since, ReleaseStatus(OTHER).charge) == ("open", "", None)
 
 
 @pytest.mark.parametrize(

@@ -115,14 +115,14 @@ def test_a_distance_may_be_limited_without_noise_too() -> None:
 
 def test_check_names_atoms_gates_and_what_order_does() -> None:
     """Nothing of order is said to be for nothing; what it moves is said, and the way out."""
-    told = check(parse("[0]", gates="{min_rows: 10000, atom_share: {income: 0.02}, ks: {income: 0.1}}"))
-    assert "at no cost" not in told
-    assert "which moves what many records share (zeros, codes, ages in round numbers) unless the column declares it" in told
-    assert "atoms income: 0: clusters that are exactly there stay there when order is restored" in told
-    assert "share at an atom of income expected to differ by at most 0.02" in told
-    assert "expected Kolmogorov-Smirnov distance of income at most 0.1" in told
-    assert "released inside the declared domain, on the declared grid" in told
-    assert "warning" not in told
+    content = check(parse("[0]", gates="{min_rows: 10000, atom_share: {income: 0.02}, ks: {income: 0.1}}"))
+    assert "at no cost" not in content
+    assert "which moves what many records share (zeros, codes, ages in round numbers) unless the column declares it" in content
+    assert "atoms income: 0: clusters that are exactly there stay there when order is restored" in content
+    assert "share at an atom of income expected to differ by at most 0.02" in content
+    assert "expected Kolmogorov-Smirnov distance of income at most 0.1" in content
+    assert "released inside the declared domain, on the declared grid" in content
+    assert "warning" not in content
     assert plan_to_json(make_plan(parse("[0]")))["columns"][0]["atoms"] == ["0"]
     assert "atoms" not in plan_to_json(make_plan(parse()))["columns"][0]
 
@@ -147,8 +147,8 @@ def test_check_warns_where_noise_leaves_no_shares(protect: str, rows: int | None
     """From public facts alone, with the way out; not where shares at atoms keep within two points of 100."""
     gates = "{min_rows: 100000}" if "5000" in protect else "{}"
     policy = parse("[0]", protect, gates)
-    told = check(policy, rows)
-    assert ("warning income: " in told) == bool(words)
-    assert words in told
+    content = check(policy, rows)
+    assert ("warning income: " in content) == bool(words)
+    assert words in content
     assert ("warnings" in plan_to_json(make_plan(policy, rows=rows))) == bool(words)
     assert "warning" not in check(parse("", protect, gates), rows)

@@ -48,7 +48,7 @@ def test_limits_on_groups_are_read_and_told() -> None:
         "t_closeness": ("ill", "income"),
         "marketer_risk": (),
     }
-    told = "\n".join(describe_plan(make_plan(policy)))
+    content = "\n".join(describe_plan(make_plan(policy)))
     for words in (
         "groups of released quasi-identifiers of at least 5",
         "at least 2 different values of ill in each group",
@@ -57,7 +57,7 @@ def test_limits_on_groups_are_read_and_told() -> None:
         "marketer risk at most 10%",
         "models learn to predict: income above 1000; ill equal to 'flu'",
     ):
-        assert words in " ".join(told.split())
+        assert words in " ".join(content.split())
 
 
 def test_policies_without_these_parts_keep_their_hash() -> None:

@@ -115,8 +115,8 @@ def test_prefixes_keep_the_first_characters() -> None:
 
 def test_dates_become_periods() -> None:
     """Quarters end in months divisible by three; only days that exist, between the first and the last."""
-    told = {"dates": ["day", "month", "quarter", "year", "decade"], "first": "1960-01-01", "last": "2020-12-31"}
-    spec = Dates.model_validate(told)
+    content = {"dates": ["day", "month", "quarter", "year", "decade"], "first": "1960-01-01", "last": "2020-12-31"}
+    spec = Dates.model_validate(content)
     assert spec.labels_of(["2019-03-31", "2019-04-01"], None) == [
         ("2019-03-31", "2019-03", "2019-Q1", "2019", "2010s", "*"),
         ("2019-04-01", "2019-04", "2019-Q2", "2019", "2010s", "*"),
@@ -342,12 +342,12 @@ def test_the_order_of_columns_is_part_of_the_hash() -> None:
     sex, age, zip_, pay, ill = (
         next(line for line in lines if line.startswith(f"  {name}:")) for name in ("sex", "age", "zip", "pay", "ill")
     )
-    told = parse_policy(POLICY, name="p.yaml")
+    content = parse_policy(POLICY, name="p.yaml")
     other = parse_policy(POLICY.replace(sex + age, age + sex), name="p.yaml")
     same = parse_policy(POLICY.replace(pay + ill, ill + pay).replace(zip_, "").replace(ill, ill + zip_), name="p.yaml")
-    assert told.canonical_hash() != other.canonical_hash()
-    assert told.canonical_hash() == same.canonical_hash()
-    assert list(describe_diff(told, other)) == ["protect.order: [sex, age, zip] -> [age, sex, zip]"]
+    assert content.canonical_hash() != other.canonical_hash()
+    assert content.canonical_hash() == same.canonical_hash()
+    assert list(describe_diff(content, other)) == ["protect.order: [sex, age, zip] -> [age, sex, zip]"]
 
 
 def test_a_limit_on_all_suppression_alone_is_enough() -> None:

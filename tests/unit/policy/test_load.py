@@ -454,11 +454,13 @@ IN_WORDS = [
 def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str], ...], at: str, message: str) -> None:
     """One error, at its place, in words; a message that goes on ends in what is allowed."""
     text = change(POLICY, *changes)
-    [told] = problems_of(text)
+    [sentences] = problems_of(text)
     expected = problem(text, at, message)
-    assert told == expected or (told.startswith(expected) and ("Allowed: " in told or "200" in told or "With: " in told))
-    assert "Decimal" not in told
-    assert "pydantic" not in told
+    assert sentences == expected or (
+        sentences.startswith(expected) and ("Allowed: " in sentences or "200" in sentences or "With: " in sentences)
+    )
+    assert "Decimal" not in sentences
+    assert "pydantic" not in sentences
 
 
 @pytest.mark.parametrize(
@@ -488,9 +490,10 @@ def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, sugge
     text = change(POLICY, (old, new))
     [key] = set(re.findall(r"(\w+):", new)) - set(re.findall(r"(\w+):", old))
     place = problem(text, new, "").split(":")[1:3]
-    [told] = problems_of(text)
+    [sentences] = problems_of(text)
     assert (
-        told == f"p.yaml:{place[0]}:{int(place[1]) + new.index(f'{key}:')}: {path}.{key}: '{key}' is not known here. {suggestion}"
+        sentences
+        == f"p.yaml:{place[0]}:{int(place[1]) + new.index(f'{key}:')}: {path}.{key}: '{key}' is not known here. {suggestion}"
     )
 
 
@@ -501,8 +504,8 @@ def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, sugge
 def test_unknown_keys_of_a_timetable_are_errors(schedule: str, key: str, suggestion: str) -> None:
     """As in every other mapping: one error, at the key, with the keys that may stand there."""
     text = change(POLICY, (TWO, schedule.replace("}", f", {key}: CET}}")))
-    [told] = problems_of(text)
-    assert told.startswith(problem(text, f"{key}: CET", f"releases.{key}: '{key}' is not known here. {suggestion}"))
+    [sentences] = problems_of(text)
+    assert sentences.startswith(problem(text, f"{key}: CET", f"releases.{key}: '{key}' is not known here. {suggestion}"))
 
 
 RULES = [
@@ -785,22 +788,22 @@ def test_an_epsilon_too_small_for_its_share_is_told_here(epsilon: str) -> None:
     text = change(
         POLICY, ("idp-cbls, epsilon: 2", f"dp-um, epsilon: {epsilon}"), ("[0, 5000], grid: 1", "[0, 5000], grid: 0.0000001")
     )
-    told = problems_of(text)
-    assert all("epsilon" in one and "Use a larger epsilon" in one for one in told), told
+    sentences = problems_of(text)
+    assert all("epsilon" in one and "Use a larger epsilon" in one for one in sentences), sentences
 
 
 def test_a_domain_beyond_exact_doubles_is_an_error() -> None:
     """Few grid steps far from 0, where doubles are hundreds of steps apart: the source's numbers would be lost."""
     text = change(POLICY, ("[0, 5000]", "[1152921504606846976, 1152921504606851976]"), (", missing: {fill: 0}", ""))
-    [told] = problems_of(text)
-    assert "columns.income." in told
+    [sentences] = problems_of(text)
+    assert "columns.income." in sentences
 
 
 def test_whole_number_categories_beyond_int64_are_an_error() -> None:
     """They could not be released as whole numbers."""
     text = change(POLICY, ("[1, 2, 3]", "[1, 9223372036854775808, 3]"))
-    [told] = problems_of(text)
-    assert "columns.site.values" in told
+    [sentences] = problems_of(text)
+    assert "columns.site.values" in sentences
 
 
 @pytest.mark.parametrize(
@@ -823,8 +826,8 @@ def test_columns_equal_after_normalisation_are_an_error() -> None:
     """The same name composed and decomposed is one column, and must not be declared twice."""
     text = change(POLICY, ("  income:", "  caf\u00e9:"), ("  score:", "  cafe\u0301:"))
     text = change(text, (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""))
-    [told] = problems_of(text)
-    assert told.startswith("p.yaml:12:3: ")
+    [sentences] = problems_of(text)
+    assert sentences.startswith("p.yaml:12:3: ")
 
 
 def test_a_decomposed_name_is_the_same_column_and_keeps_its_place() -> None:
@@ -858,7 +861,7 @@ def test_a_decomposed_name_is_the_same_column_and_keeps_its_place() -> None:
 )
 def test_what_is_no_policy_at_all(text: str, message: str) -> None:
     """Text that is no mapping, or no YAML, is told with the place where it ends to be one."""
-    assert any(message in told for told in problems_of(text))
+    assert any(message in sentences for sentences in problems_of(text))
 
 
 def test_duplicate_keys_are_errors_at_the_second(tmp_path: Path) -> None:
@@ -877,9 +880,9 @@ def test_duplicate_keys_are_errors_at_the_second(tmp_path: Path) -> None:
 def test_anchors_and_aliases_are_errors_each_at_its_place() -> None:
     """Every one is told where it stands, also two in one line; nothing is built from them."""
     text = change(POLICY, ("ana", "&who ana"), ("[note, other]", "[&a note, *a]"))
-    told = [one for one in problems_of(text) if "anchors and aliases" in one]
+    sentences = [one for one in problems_of(text) if "anchors and aliases" in one]
     places = [problem(text, at, "").removesuffix(" ") for at in ("&who", "&a note", "*a]")]
-    assert [one[: len(place)] for one, place in zip(told, places, strict=True)] == places
+    assert [one[: len(place)] for one, place in zip(sentences, places, strict=True)] == places
 
 
 @pytest.mark.parametrize("text", ["policy: &a [*a]\n", "policy: &a {b: *a}\n"])
@@ -982,8 +985,8 @@ def test_a_series_may_say_where_it_begins(every: str, first: str) -> None:
 
 def test_policies_from_before_a_series_could_say_where_it_begins_keep_their_hash() -> None:
     """Their canonical form has nothing of it, as they were approved."""
-    told = json.loads(parse((TWO, MONTHLY)).canonical_json())["releases"]
-    assert told == {"cron": "0 6 1 * *", "every": "month", "list": None}
+    sentences = json.loads(parse((TWO, MONTHLY)).canonical_json())["releases"]
+    assert sentences == {"cron": "0 6 1 * *", "every": "month", "list": None}
     listed = json.loads(parse((TWO, LIST)).canonical_json())["releases"]
     assert listed == {"cron": "0 6 1 * *", "every": None, "list": ["1", "2"]}
 

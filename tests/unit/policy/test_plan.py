@@ -336,15 +336,15 @@ def lines_of(plan: Plan) -> dict[str, Any]:
 
 def test_plan_in_words() -> None:
     """The demo's plan names source, person, method, definition, gates and review in a sentence each."""
-    told = lines_of(make_plan(load_policy(RAND_HIE)))
-    assert told["policy"] == "rand-hie (population rand-hie-participants, steward ana)"
-    assert told["source"] == "data/randhie.csv, 5 releases: 1, 2, 3, 4, 5"
-    assert told["person"] == "column zper, at most 1 record per release"
-    assert told["method"].endswith("noise by cluster sensitivity (IDP24 Prop. 9), k = 25")
-    assert told["definition"].endswith("neighbours differ in one record; groups are not covered")
-    assert told["suppress"] == "groups of kept quasi-identifiers below 5, at most 5% of rows"
-    assert told["gates"].startswith("at least 1,000 rows; expected error of income at most 0.2")
-    assert told["review"] == "2 reviewers, then parquet and csv"
+    content = lines_of(make_plan(load_policy(RAND_HIE)))
+    assert content["policy"] == "rand-hie (population rand-hie-participants, steward ana)"
+    assert content["source"] == "data/randhie.csv, 5 releases: 1, 2, 3, 4, 5"
+    assert content["person"] == "column zper, at most 1 record per release"
+    assert content["method"].endswith("noise by cluster sensitivity (IDP24 Prop. 9), k = 25")
+    assert content["definition"].endswith("neighbours differ in one record; groups are not covered")
+    assert content["suppress"] == "groups of kept quasi-identifiers below 5, at most 5% of rows"
+    assert content["gates"].startswith("at least 1,000 rows; expected error of income at most 0.2")
+    assert content["review"] == "2 reviewers, then parquet and csv"
 
 
 def series(releases: str, gates: str = "{min_rows: 1000}") -> dict[str, Any]:
@@ -425,8 +425,8 @@ def test_plan_says_where_values_may_lie(method: str, k: int | None, noise: str) 
     assert not any(line.startswith("clamp") for line in plain)
     assert next(line for line in plain if line.startswith("noise: ")).endswith("before order and domain are restored")
     assert describe_claim(free) == describe_claim(inside)
-    told, other = (plan_to_json(make_plan(policy, rows=100)) for policy in (free, inside))
-    assert (told["clamp"], "clamp" in other) == ("no", False)
+    content, other = (plan_to_json(make_plan(policy, rows=100)) for policy in (free, inside))
+    assert (content["clamp"], "clamp" in other) == ("no", False)
 
 
 CLASSES = """
@@ -458,13 +458,13 @@ review: {{reviewers: 1}}
 def test_check_says_what_being_kept_costs(more: str, confidence: str, said: str | None) -> None:
     """Where records are dropped for standing out; elsewhere there is nothing to say."""
     policy = parse_policy(CLASSES.format(more=more, confidence=confidence), name="classes.yaml")
-    told = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert (said in told) if said else "times epsilon" not in told
+    content = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert (said in content) if said else "times epsilon" not in content
 
 
 def test_check_says_what_a_class_is_in_parts() -> None:
     policy = parse_policy(CLASSES.format(more=", partitions: 2", confidence=""), name="classes.yaml")
-    told = " ".join(" ".join(describe_plan(make_plan(policy))).split())
-    assert "2 random parts of 50 to 50 rows by the number of the row, each grouped on its own" in told
-    assert "a class is all records with the same labels, of whatever parts" in told
-    assert "masked on its own" not in told
+    content = " ".join(" ".join(describe_plan(make_plan(policy))).split())
+    assert "2 random parts of 50 to 50 rows by the number of the row, each grouped on its own" in content
+    assert "a class is all records with the same labels, of whatever parts" in content
+    assert "masked on its own" not in content

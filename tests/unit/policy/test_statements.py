@@ -39,7 +39,7 @@ def classes_of(options: str = "") -> Policy:
     return policy_of("k-epsilon", 5, INCOME.replace("confidential", "quasi"), sex, options=f", grouping: ola{options}")
 
 
-def told(policy: Policy) -> str:
+def content(policy: Policy) -> str:
     """What `check` prints, on one line."""
     return " ".join(" ".join(describe_plan(make_plan(policy, rows=1000))).split())
 
@@ -47,7 +47,7 @@ def told(policy: Policy) -> str:
 @pytest.mark.parametrize("policy", INDIVIDUAL.values(), ids=INDIVIDUAL)
 def test_check_and_card_say_that_scales_are_fixed(policy: Policy) -> None:
     """In the same sentence, with the figure of what happens otherwise; the formal statement has the clause, too."""
-    assert SCALES_FIXED in told(policy)
+    assert SCALES_FIXED in content(policy)
     assert list(not_covered_words(policy)).count(SCALES_FIXED) == 1
     assert "where M has the noise scales of D for both" in state_claim(policy)
 
@@ -55,7 +55,7 @@ def test_check_and_card_say_that_scales_are_fixed(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", OTHERS.values(), ids=OTHERS)
 def test_nobody_else_says_so(policy: Policy) -> None:
     """Scales of eps-DP are public."""
-    assert SCALES_FIXED not in told(policy)
+    assert SCALES_FIXED not in content(policy)
     assert SCALES_FIXED not in not_covered_words(policy)
     assert state_claim(policy).startswith("For any two tables D and D'")
 
@@ -79,8 +79,8 @@ def test_a_statement_knows_persons_and_parts() -> None:
     assert "up to 3 records of one person" in state_claim(policy_of("dp-um", records=3))
     assert "of all parts together" in state_claim(policy_of("dp-um", options=", partitions: 4"))
     alike = {"method": "mdav", "k": 5, "partitions": 4}
-    parted = policy_of("dp-um", 5, INCOME, RENT).model_copy(update={"protect": MdavOptions.model_validate(alike)})
-    assert state_claim(parted) == find_claim("mdav", "cluster").statement
+    partitioned = policy_of("dp-um", 5, INCOME, RENT).model_copy(update={"protect": MdavOptions.model_validate(alike)})
+    assert state_claim(partitioned) == find_claim("mdav", "cluster").statement
     assert "A class is all records of the release with the same labels" in state_claim(classes_of(", partitions: 4"))
     assert state_claim(classes_of()) == find_claim("k-epsilon", "class").statement
 

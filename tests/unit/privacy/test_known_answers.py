@@ -155,8 +155,8 @@ def test_hkdf_is_that_of_the_standard(secret: str, salt: str, info: str, length:
 def test_the_keys_of_streams_are_hkdfs() -> None:
     """Without salt; the context, each part with its kind and length, is the info."""
     secret = bytes(range(32))
-    told = b"release-pipeline/1"
+    content = b"release-pipeline/1"
     for kind, body in ((b"s", b"income"), (b"i", b"-7"), (b"b", b"\x00\xff")):
-        told += kind + len(body).to_bytes(8, "big") + body
-    assert derive_key(secret, "income", -7, b"\x00\xff") == hkdf(secret, b"", told, 32)
+        content += kind + len(body).to_bytes(8, "big") + body
+    assert derive_key(secret, "income", -7, b"\x00\xff") == hkdf(secret, b"", content, 32)
     assert derive_key(secret) == hkdf(secret, b"", b"release-pipeline/1", 32)

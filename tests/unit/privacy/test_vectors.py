@@ -12,8 +12,8 @@ from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.privacy.vectors import (
-    Alike,
     Insensitive,
+    MdavSpec,
     check_vector_sizes,
     compute_vectors,
     find_reach,
@@ -29,7 +29,7 @@ DECLARED: dict[str, Any] = {"domains": [(0, 100), (0, 10)], "grids": [1, "0.5"],
 
 
 def spec_of(**changes: Any) -> Insensitive:
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "epsilons": Epsilon.of(2).split([1, 3]),
         "k": 20,
         "order": "hilbert",
@@ -38,7 +38,7 @@ def spec_of(**changes: Any) -> Insensitive:
         "transforms": ("linear", "linear"),
         **changes,
     }
-    return Insensitive(**told)
+    return Insensitive(**content)
 
 
 @pytest.mark.parametrize("order", ["corner", "hilbert"])
@@ -97,7 +97,7 @@ def test_public_scales_of_plain_sums() -> None:
 def test_mdav_has_exact_sums_and_no_noise() -> None:
     grids = [Grid.declare((0, 100), 1), Grid.declare((0, 10), "0.5")]
     units = quantise_columns([TABLE[:, 0], TABLE[:, 1]], grids)
-    parts = compute_vectors(units, grids=grids, spec=Alike(7), secret=SECRET, context=())
+    parts = compute_vectors(units, grids=grids, spec=MdavSpec(7), secret=SECRET, context=())
     assert all(part.claim is None and not part.scale.any() and not part.loss for part in parts)
     assert [int(part.statistic.sum()) for part in parts] == units.sum(axis=0).tolist()
     assert 7 <= parts[0].size.min() <= parts[0].size.max() <= 13

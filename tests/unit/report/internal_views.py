@@ -15,8 +15,8 @@ from release_pipeline.report.internal_view import (
     Curve,
     DiscriminationView,
     GateView,
+    HierarchyView,
     InternalView,
-    Ladder,
     MapPoint,
     NoiseColumnView,
     PredictionView,
@@ -70,7 +70,7 @@ def column(name: str, **changes: Any) -> NoiseColumnView:
         expected_high=0.131,
         actual_error=0.118,
         mean_absolute_error=3.51,
-        parted=False,
+        partitioned=False,
         original=spread(original, 74.3, 14.2),
         released=spread(released, 74.1, 12.9),
         ks=0.0412,
@@ -137,7 +137,7 @@ def sample_view(**changes: Any) -> InternalView:
                           forecast="about 1,300 (2.6% of the domain)"),
             column("mhi"),
             skewed_column("mdvis", 3.1, 40.0, expected_error=0.301, expected_low=0.262, expected_high=0.344, actual_error=0.391,
-                          mean_absolute_error=1.12, parted=True, ks=0.187, wasserstein=0.55, forecast="about 0.9 (2.3% of "
+                          mean_absolute_error=1.12, partitioned=True, ks=0.187, wasserstein=0.55, forecast="about 0.9 (2.3% of "
                           "the domain)"),
             skewed_column("outpdol", 71.0, 1000.0, expected_error=0.482, expected_low=0.402, expected_high=0.571,
                           actual_error=0.466, mean_absolute_error=29.8, ks=0.142, wasserstein=13.7,
@@ -188,8 +188,8 @@ def sample_view(**changes: Any) -> InternalView:
         "group", 12))),
         budget=budget(),
         ladders=(
-            Ladder("age", ("one year", "5 years", "10 years", "20 years", "everybody"), 2),
-            Ladder("zip", ("5 digits", "3 digits", "1 digit", "none"), 1.37),
+            HierarchyView("age", ("one year", "5 years", "10 years", "20 years", "everybody"), 2),
+            HierarchyView("zip", ("5 digits", "3 digits", "1 digit", "none"), 1.37),
         ),
         ladder_words=(("information lost in age", "0.31 of what it says"),),
         released_range="0.4% of the values of mdvis were carried out of their domain by the noise and set to its end",
@@ -288,7 +288,7 @@ def internal_views() -> st.SearchStrategy[InternalView]:
         _several(st.tuples(_NAMES, COUNTS)), _several(st.tuples(_NAMES, FLOATS)), FLOATS, FLOATS, FLOATS,
     )  # fmt: skip
     reasons = _several(st.tuples(_NAMES, COUNTS))
-    ladders = st.builds(Ladder, _NAMES, _several(_NAMES), st.none() | st.integers(0, 3) | st.floats(0, 3))
+    ladders = st.builds(HierarchyView, _NAMES, _several(_NAMES), st.none() | st.integers(0, 3) | st.floats(0, 3))
     return st.builds(
         InternalView,
         **texts

@@ -318,7 +318,7 @@ def test_words_follow_the_figures() -> None:
     """What is said of errors, of attacks, of groups, of what was left out and of predecessors turns when they turn."""
     assert "3 of 4 columns lie inside the range expected." in read(sample_view())
     assert "mdvis lies above: expected 0.301 (0.262 to 0.344), actual 0.391." in read(sample_view())
-    low = column("a", actual_error=0.01, parted=True)
+    low = column("a", actual_error=0.01, partitioned=True)
     assert "0 of 1 column lies inside the range expected." in read(sample_view(columns=(low,)))
     assert "a lies below" in read(sample_view(columns=(low,)))
     assert "No better than the mean for everybody: a." in read(sample_view(columns=(column("a", actual_error=1.0),)))
@@ -338,9 +338,9 @@ def test_words_follow_the_figures() -> None:
         sample_view(classes=small)
     )
     assert "The limit is 5%: kept." in read(sample_view())
-    told = sample_view().suppression
-    assert told is not None
-    assert "The limit is 5%: broken." in read(sample_view(suppression=dataclasses.replace(told, share=0.06)))
+    content = sample_view().suppression
+    assert content is not None
+    assert "The limit is 5%: broken." in read(sample_view(suppression=dataclasses.replace(content, share=0.06)))
     assert "Of 4 earlier releases, 4 had a smaller error, and 4 had a smaller share" in read(sample_view())
     assert "It is alone on the map" in read(sample_view(map=(MapPoint("r", 0.1, 0.2, True),)))
     assert "The largest difference is -0.175, between mdvis and outpdol" in read(sample_view())
@@ -356,7 +356,7 @@ def test_whether_an_error_is_outside_is_what_the_view_says() -> None:
     text = read(sample_view(columns=(still,)))
     assert "1 of 1 column lies inside the range expected." in text
     assert "a lies above" not in text
-    above = dataclasses.replace(still, parted=True)
+    above = dataclasses.replace(still, partitioned=True)
     assert "0 of 1 column lies inside the range expected. a lies above: expected 0.1" in read(sample_view(columns=(above,)))
 
 

@@ -240,12 +240,12 @@ def test_how_values_without_noise_can_be_told_is_said_where_there_are_any() -> N
     for renderer in (render_card_json, render_card_html, render_note):
         has_none = sample_view(method="idp-ls", scope="centroid", consistency="none")
         assert not [said for said in SAID if said in html.unescape(" ".join(renderer(has_none).split()))]
-        for (consistency, grid), told in ways.items():
+        for (consistency, grid), content in ways.items():
             text, dp = (
                 html.unescape(" ".join(renderer(sample_view(consistency=consistency, grid=grid, **names)).split()))
                 for names in ({}, {"definition": "dp", "method": "dp-um"})
             )
-            assert {told, PUBLIC("caveat.counted"), PUBLIC("caveat.without_noise")} <= {said for said in SAID if said in text}
+            assert {content, PUBLIC("caveat.counted"), PUBLIC("caveat.without_noise")} <= {said for said in SAID if said in text}
             assert not [said for said in SAID if said in dp]
             assert sum(said in text for said in SAID) == 3
 

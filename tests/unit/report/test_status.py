@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_pipeline.flow.states import MOVES, Standing
+from release_pipeline.flow.states import MOVES, ReleaseStatus
 from release_pipeline.report.status import (
     MOST_SHOWN,
     STATES,
@@ -96,7 +96,7 @@ def test_every_state_is_told_in_words_and_with_a_sign(state: str) -> None:
 
 def test_the_states_of_the_flow_all_have_a_sign_of_their_own() -> None:
     """Those that the registry has, and those that the clock and the candidate's folder make of them."""
-    assert set().union(*MOVES.values()) - {""} | {Standing.__dataclass_fields__["state"].default} <= STATES.keys()
+    assert set().union(*MOVES.values()) - {""} | {ReleaseStatus.__dataclass_fields__["state"].default} <= STATES.keys()
     assert {"late", "waiting", "damaged", "rejected"} <= STATES.keys()
     assert len({sign for sign, _ in STATES.values()}) == len(STATES)
 

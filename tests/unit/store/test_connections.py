@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 import sqlalchemy as sa
 
-from release_pipeline.dagster_app.records import tell_in_words
-from release_pipeline.errors import OutOfRoom, StoreError, read_room
+from release_pipeline.dagster_app.records import report_in_words
+from release_pipeline.errors import OutOfSpace, StoreError, read_out_of_space
 from release_pipeline.store.connections import open_database, private_errors, transaction
 
 
@@ -28,7 +28,7 @@ def test_what_is_computed_while_a_database_is_open_is_not_its_fault(tmp_path: Pa
 def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
     """And where; it is no fault of the table."""
     file = tmp_path / "a.duckdb"
-    with pytest.raises(OutOfRoom, match="this process has no memory left") as caught, open_database(file) as connection:
+    with pytest.raises(OutOfSpace, match="this process has no memory left") as caught, open_database(file) as connection:
         connection.execute(
             "SET memory_limit = '4MB'; SET temp_directory = ''; SELECT list(i) FROM range(10000000) t(i)"
         ).fetchall()
@@ -46,7 +46,7 @@ def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
 )
 def test_a_full_disk_is_told_as_one(error: Exception) -> None:
     """Whatever kind of error DuckDB or Arrow makes of it; without their words."""
-    with pytest.raises(OutOfRoom) as caught, private_errors("/site/vault/folk.duckdb"):
+    with pytest.raises(OutOfSpace) as caught, private_errors("/site/vault/folk.duckdb"):
         raise error
     assert str(caught.value).startswith("/site/vault/folk.duckdb: the disk is full")
     assert "zyx" not in str(caught.value)
@@ -56,7 +56,7 @@ def test_other_errors_of_duckdb_are_told_as_before() -> None:
     """By their kind alone."""
     with pytest.raises(StoreError, match=r"it cannot be read or written \(ConversionException\)") as caught, private_errors("a"):
         raise duckdb.ConversionException("zyx")
-    assert not isinstance(caught.value, OutOfRoom)
+    assert not isinstance(caught.value, OutOfSpace)
 
 
 def give_up(connection: duckdb.DuckDBPyConnection) -> None:
@@ -73,25 +73,25 @@ def test_a_rollback_that_fails_does_not_hide_why(tmp_path: Path) -> None:
 
 def test_what_python_says_of_room_in_words() -> None:
     """The file that it names, the one that was to be written where there are two, or else the place that is known."""
-    assert str(read_room(OSError(errno.ENOSPC, "x"), "/site")).startswith("/site: the disk is full")
-    assert str(read_room(OSError(errno.EDQUOT, "x", "/a"), "/site")).startswith("/a: the disk is full")
-    assert str(read_room(OSError(errno.ENOSPC, "x", "/from", None, "/to"), "/site")).startswith("/to: the disk is full")
-    assert read_room(OSError(errno.EACCES, "x", "/a")) is None
-    assert read_room(ValueError()) is None
+    assert str(read_out_of_space(OSError(errno.ENOSPC, "x"), "/site")).startswith("/site: the disk is full")
+    assert str(read_out_of_space(OSError(errno.EDQUOT, "x", "/a"), "/site")).startswith("/a: the disk is full")
+    assert str(read_out_of_space(OSError(errno.ENOSPC, "x", "/from", None, "/to"), "/site")).startswith("/to: the disk is full")
+    assert read_out_of_space(OSError(errno.EACCES, "x", "/a")) is None
+    assert read_out_of_space(ValueError()) is None
     for error in (MemoryError(), OSError(errno.ENOMEM, "x"), ImportError("a.so: failed to map segment from shared object")):
-        assert "this process has no memory left" in str(read_room(error))
-    assert read_room(ImportError("no module named zyx")) is None
+        assert "this process has no memory left" in str(read_out_of_space(error))
+    assert read_out_of_space(ImportError("no module named zyx")) is None
 
 
 def test_dagsters_records_on_a_full_disk_print_no_statement(tmp_path: Path) -> None:
     """SQLite's own error becomes ours, with the file; and any other error has no statement and no values."""
-    tell_in_words()
+    report_in_words()
     file = tmp_path / "runs.db"
     engine = sa.create_engine(f"sqlite:///{file}")
     with engine.connect() as connection:
         connection.execute(sa.text("CREATE TABLE t (a TEXT)"))
         connection.execute(sa.text("PRAGMA max_page_count = 3"))
-        with pytest.raises(OutOfRoom) as full:
+        with pytest.raises(OutOfSpace) as full:
             connection.execute(sa.text("INSERT INTO t VALUES (:a)"), {"a": "zyx" * 10_000})
         assert str(full.value).startswith(f"{file}: the disk is full")
     with engine.connect() as connection, pytest.raises(sa.exc.OperationalError) as other:
@@ -102,7 +102,7 @@ def test_dagsters_records_on_a_full_disk_print_no_statement(tmp_path: Path) -> N
 
 def test_dagsters_records_that_cannot_be_written_for_another_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite says no more than that input or output failed, and the disk has room: both that it may be are named."""
-    tell_in_words()
+    report_in_words()
     engine = sa.create_engine(f"sqlite:///{tmp_path / 'runs.db'}")
 
     def fail(*_: object) -> None:
@@ -111,4 +111,4 @@ def test_dagsters_records_that_cannot_be_written_for_another_reason(tmp_path: Pa
     monkeypatch.setattr(engine.dialect, "do_execute", fail)
     with engine.connect() as connection, pytest.raises(StoreError, match="neither disk nor memory") as caught:
         connection.execute(sa.text("SELECT 1"))
-    assert not isinstance(caught.value, OutOfRoom)
+    assert not isinstance(caught.value, OutOfSpace)

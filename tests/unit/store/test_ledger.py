@@ -20,7 +20,7 @@ from release_pipeline.policy.loss import LOSSES, Account, Loss
 from release_pipeline.policy.populations import Cap, Population
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge, list_charges, read_charge
 from release_pipeline.store.registry import Registry, RegistryChanged, ReleaseId, open_registry
-from tests.unit.store.keepers import Kept
+from tests.unit.store.anchors import Kept
 
 ODD = (1, 3, 999_999_999, 1_000_000_007, 123_456_789_012_345_677, 2**53 + 1, 2**63 + 11)  # no float holds most of them
 IDP_COLUMN = {"definition": "idp", "scope": "column"}
@@ -46,7 +46,7 @@ def kept() -> Kept:
 @pytest.fixture
 def opened(path: Path, kept: Kept) -> Callable[[], Any]:
     """Opens the registry to write."""
-    return lambda: open_registry(path, keeper=kept)
+    return lambda: open_registry(path, anchor=kept)
 
 
 @contextmanager
@@ -353,5 +353,5 @@ def test_a_charge_without_a_registry_to_write_is_refused(path: Path, kept: Kept,
     """Opened for reading: nothing is charged."""
     with opened() as registry:
         charge(registry, 1, loss_of(1), cap_of(5))
-    with open_registry(path, keeper=kept, read_only=True) as registry, pytest.raises(StoreError, match="for reading"):
+    with open_registry(path, anchor=kept, read_only=True) as registry, pytest.raises(StoreError, match="for reading"):
         charge(registry, 2, loss_of(1), cap_of(5))

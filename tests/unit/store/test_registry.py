@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, transaction
 from release_pipeline.store.registry import BEGIN, Event, RegistryChanged, ReleaseId, canonical_json, open_registry
-from tests.unit.store.keepers import Kept, kept_at_the_beginning
+from tests.unit.store.anchors import Kept, kept_at_the_beginning
 
 Row: TypeAlias = tuple[int, str, str, str]  # number, body, hash, seal
 FIRST = ReleaseId("people", "1")
@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 def write_events(path: Path, kept: Kept, count: int = 5, *, apart: bool = False) -> None:
     """Add so many events with what events have, together or each in an opening of its own."""
     for group in [[i] for i in range(count)] if apart else [range(count)]:
-        with open_registry(path, keeper=kept) as registry:
+        with open_registry(path, anchor=kept) as registry:
             for i in group:
                 release = None if i % 3 == 0 else ReleaseId("people", str(i), 1 + i)
                 registry.add(f"kind{i}", release, word=SECRET_WORD, amount=10**20 + i, parts=[None, True, {"é": "ß\u2028"}])
@@ -46,7 +46,7 @@ def write_events(path: Path, kept: Kept, count: int = 5, *, apart: bool = False)
 
 def read_events(path: Path, kept: Kept, *, read_only: bool = True) -> tuple[Event, ...]:
     """What an opening finds."""
-    with open_registry(path, keeper=kept, read_only=read_only) as registry:
+    with open_registry(path, anchor=kept, read_only=read_only) as registry:
         return registry.events
 
 
@@ -80,9 +80,9 @@ def sealed(number: int, body: str, digest: str | None = None) -> Row:
 def chain(bodies: list[dict[str, Any]]) -> list[Row]:
     """A chain of these contents, likewise."""
     rows: list[Row] = []
-    for number, told in enumerate(bodies, start=1):
+    for number, payload in enumerate(bodies, start=1):
         previous = rows[-1][2] if rows else BEGIN
-        rows.append(sealed(number, canonical_json({**told, "number": number, "previous": previous})))
+        rows.append(sealed(number, canonical_json({**payload, "number": number, "previous": previous})))
     return rows
 
 
@@ -142,7 +142,7 @@ def test_an_event_with_a_float_is_not_written(path: Path) -> None:
     kept = Kept()
 
     def add_both() -> None:
-        with open_registry(path, keeper=kept) as registry:
+        with open_registry(path, anchor=kept) as registry:
             registry.add("first")
             registry.add("second", epsilon=0.1)
 
@@ -159,9 +159,9 @@ def test_release_names() -> None:
     """policy/partition/rN; its next revision; and a room that tells names from each other that differ in case alone."""
     assert str(ReleaseId("people", "2020.1")) == "people/2020.1/r1"
     assert ReleaseId("people", "a").next == ReleaseId("people", "a", 2)
-    rooms = {release.room.lower() for release in (ReleaseId("p", "a"), ReleaseId("p", "A"), ReleaseId("p", "a", 2))}
+    rooms = {release.workspace.lower() for release in (ReleaseId("p", "a"), ReleaseId("p", "A"), ReleaseId("p", "a", 2))}
     assert len(rooms) == 3
-    assert ReleaseId("p", "a").room.startswith("p/a/r1 ")
+    assert ReleaseId("p", "a").workspace.startswith("p/a/r1 ")
 
 
 # the chain
@@ -177,10 +177,10 @@ def test_every_event_names_the_one_before_and_is_hashed_whole(path: Path) -> Non
         assert connection.execute("SELECT number, hash FROM head").fetchall() == [(5, rows[-1][2])]
     previous = BEGIN
     for place, (number, body, digest, seal) in enumerate(rows, start=1):
-        told = json.loads(body)
-        assert body == canonical_json(told)
-        assert told.keys() == {"number", "previous", "kind", "noted", "release", "content"}
-        assert (number, told["number"], told["previous"]) == (place, place, previous)
+        payload = json.loads(body)
+        assert body == canonical_json(payload)
+        assert payload.keys() == {"number", "previous", "kind", "noted", "release", "content"}
+        assert (number, payload["number"], payload["previous"]) == (place, place, previous)
         assert digest == digest_of(body)
         assert seal == kept.seal(digest)
         previous = digest
@@ -192,7 +192,7 @@ def test_events_are_read_as_they_were_added(path: Path, read_only: bool) -> None
     """Number, kind, release, content, hash and moment: also to whoever wrote them, before they are committed."""
     kept = Kept()
     before = datetime.now(UTC) - timedelta(seconds=1)
-    with open_registry(path, keeper=kept) as registry:
+    with open_registry(path, anchor=kept) as registry:
         first = registry.add("opened", FIRST, why="ä", amount=10**19)
         second = registry.add("policy", hash="0")
         assert registry.events == (first, second)
@@ -208,7 +208,7 @@ def test_opening_without_adding_changes_nothing(path: Path) -> None:
     kept = Kept()
     write_events(path, kept, 2)
     before = read_events(path, kept), kept.head
-    with open_registry(path, keeper=kept):
+    with open_registry(path, anchor=kept):
         pass
     assert (read_events(path, kept), kept.head) == before
 
@@ -217,7 +217,7 @@ def test_a_registry_opened_for_reading_takes_no_event(path: Path) -> None:
     """One that is there, and one that is not."""
     kept = Kept()
     for _ in range(2):
-        with open_registry(path, keeper=kept, read_only=True) as registry, pytest.raises(StoreError):
+        with open_registry(path, anchor=kept, read_only=True) as registry, pytest.raises(StoreError):
             registry.add("opened", FIRST)
         write_events(path, kept, 1)
 
@@ -404,14 +404,14 @@ def read_held(connection: duckdb.DuckDBPyConnection, path: Path, kept: Kept) -> 
 
 
 @pytest.mark.parametrize("told", [0, 2, 4, "3", None])
-def test_an_event_that_calls_itself_by_another_number_is_found(path: Path, told: Any) -> None:
+def test_an_event_that_calls_itself_by_another_number_is_found(path: Path, payload: Any) -> None:
     """Also in a chain whose hashes and seals are all right: place, row and body agree on the number of an event."""
     write_events(path, Kept())
     with duckdb.connect(str(path)) as connection:
         bodies = [json.loads(row[1]) for row in rows_of(connection)]
         rows = chain(bodies)
         for place in range(2, len(rows)):
-            number = told if place == 2 else place + 1
+            number = payload if place == 2 else place + 1
             body = canonical_json({**bodies[place], "number": number, "previous": rows[place - 1][2]})
             rows[place] = sealed(place + 1, body)
         put_rows(connection, rows, [(len(rows), rows[-1][2])])
@@ -457,7 +457,7 @@ def test_a_removed_head_is_found_by_what_there_is(path: Path, gone: bool, read_o
 def test_a_new_registry_begins_with_a_head(path: Path) -> None:
     """Before the first event: so that a missing one is always a sign."""
     kept = Kept()
-    with open_registry(path, keeper=kept):
+    with open_registry(path, anchor=kept):
         assert kept.head == (0, BEGIN)
 
 
@@ -540,13 +540,13 @@ def test_an_exception_in_the_block_takes_everything_back(path: Path, raised: typ
     """Events and rows of budgets alike are as they were, what is kept elsewhere too, and the next one goes on from there."""
     kept = Kept()
     write_events(path, kept, before)
-    with open_registry(path, keeper=kept) as registry:
+    with open_registry(path, anchor=kept) as registry:
         values = {"population": "folk", "unit": "releases", "spent": 1, "cap": 5}
         registry.connection.execute("INSERT INTO budgets VALUES ($population, $unit, $spent, $cap)", values)
     events, head = read_events(path, kept), kept.head
 
     def add_and_fail() -> None:
-        with open_registry(path, keeper=kept) as registry:
+        with open_registry(path, anchor=kept) as registry:
             registry.add("reserved", FIRST)
             registry.add("secret", FIRST)
             registry.connection.execute("UPDATE budgets SET spent = 4")
@@ -570,7 +570,7 @@ def test_an_error_caught_inside_the_block_leaves_registry_and_kept_head_agreed(p
     events, head = read_events(path, kept), kept.head
 
     def add_and_catch() -> None:
-        with open_registry(path, keeper=kept) as registry:
+        with open_registry(path, anchor=kept) as registry:
             registry.add("reserved", FIRST)
             with contextlib.suppress(duckdb.ConstraintException):
                 registry.connection.execute("INSERT INTO budgets VALUES ('folk', 'releases', 2, 1)")
@@ -655,11 +655,11 @@ def test_an_event_that_was_given_up_is_not_known(path: Path) -> None:
     kept = Kept()
     write_events(path, kept, 3)
     before = read_events(path, kept)
-    with contextlib.suppress(ZeroDivisionError), open_registry(path, keeper=kept) as registry:
+    with contextlib.suppress(ZeroDivisionError), open_registry(path, anchor=kept) as registry:
         registry.add("given up")
         raise ZeroDivisionError
     assert read_events(path, kept) == before
-    with open_registry(path, keeper=kept) as registry:
+    with open_registry(path, anchor=kept) as registry:
         registry.add("another")
     assert [event.kind for event in read_events(path, kept)] == [*(event.kind for event in before), "another"]
 

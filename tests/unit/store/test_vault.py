@@ -14,7 +14,7 @@ import pytest
 from release_pipeline.errors import StoreError
 from release_pipeline.flow.content import content_of
 from release_pipeline.store import vault
-from release_pipeline.store.vault import ReleaseRoom, open_room
+from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 ROWS = 500
 SMALL = pa.table(
@@ -29,7 +29,7 @@ COLUMN = 8 * ROWS  # bytes of a column of numbers
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Iterator[ReleaseRoom]:
+def room(tmp_path: Path) -> Iterator[ReleaseWorkspace]:
     """A room with one table."""
     with opened(tmp_path) as room:
         room.write("records", SMALL)
@@ -37,9 +37,9 @@ def room(tmp_path: Path) -> Iterator[ReleaseRoom]:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[ReleaseRoom]:
+def opened(folder: Path) -> Iterator[ReleaseWorkspace]:
     """The room of a release."""
-    with open_room(folder / "vault", "folk", "people/1/r1") as room:
+    with open_workspace(folder / "vault", "folk", "people/1/r1") as room:
         yield room
 
 
@@ -47,19 +47,19 @@ def opened(folder: Path) -> Iterator[ReleaseRoom]:
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """The columns of every read from the database."""
     found: list[tuple[str, ...]] = []
-    load = ReleaseRoom._load
+    load = ReleaseWorkspace._load
 
-    def counted(self: ReleaseRoom, name: str, missing: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    def counted(self: ReleaseWorkspace, name: str, missing: Sequence[str]) -> dict[str, pa.ChunkedArray]:
         columns = dict(load(self, name, missing))
         found.append(tuple(columns))
         return columns
 
-    monkeypatch.setattr(ReleaseRoom, "_load", counted)
+    monkeypatch.setattr(ReleaseWorkspace, "_load", counted)
     return found
 
 
 @pytest.mark.parametrize("kept", [0, COLUMN, 2 * COLUMN, 1 << 20])
-def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseRoom, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseWorkspace, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vault, "KEPT_BYTES", kept)
     for columns in (["income"], None, ["age", "town"], ["town"], ["income", "age"], None):
         wanted = SMALL if columns is None else SMALL.select(columns)
@@ -72,7 +72,7 @@ def test_what_is_read_does_not_depend_on_what_is_kept(room: ReleaseRoom, kept: i
             ]
 
 
-def test_a_small_table_is_read_once(room: ReleaseRoom, loads: list[tuple[str, ...]]) -> None:
+def test_a_small_table_is_read_once(room: ReleaseWorkspace, loads: list[tuple[str, ...]]) -> None:
     for columns in (["income"], ["town"], None):
         room.read("records", columns)
     content_of(room, "records")
@@ -80,7 +80,7 @@ def test_a_small_table_is_read_once(room: ReleaseRoom, loads: list[tuple[str, ..
 
 
 def test_of_a_large_table_only_what_is_asked_for_is_read(
-    room: ReleaseRoom, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+    room: ReleaseWorkspace, loads: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And no more of it is held than may be kept: the columns that were used last."""
     monkeypatch.setattr(vault, "KEPT_BYTES", 2 * COLUMN + 200)
@@ -91,7 +91,7 @@ def test_of_a_large_table_only_what_is_asked_for_is_read(
     assert loads == [("a",), ("b",), ("c",), ("b",)]
 
 
-def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseRoom) -> None:
+def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseWorkspace) -> None:
     before = room.read("records"), dict(content_of(room, "records"))
     room.write("records", OTHER)
     assert room.read("records").equals(OTHER)
@@ -105,7 +105,7 @@ def test_a_table_that_was_written_anew_is_read_anew(room: ReleaseRoom) -> None:
         content_of(room, "records")
 
 
-def test_of_two_tables_one_is_not_taken_for_the_other(room: ReleaseRoom) -> None:
+def test_of_two_tables_one_is_not_taken_for_the_other(room: ReleaseWorkspace) -> None:
     room.read("records")
     room.write("masked", OTHER)
     assert room.read("masked").equals(OTHER)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.reviewing.page import REPORT
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.telling.overview import Line, list_releases
+from release_pipeline.flow.status.overview import Line, list_releases
 from release_pipeline.store.registry import ReleaseId
 
 

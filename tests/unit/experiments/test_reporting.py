@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show
-from release_pipeline.experiments.telling.page import make_page
-from release_pipeline.experiments.telling.pictures import MARKS, Panel, Picture, Series
+from release_pipeline.experiments.reporting.claims import Cases, Chapter, Finding, Loss, list_names, show
+from release_pipeline.experiments.reporting.page import make_page
+from release_pipeline.experiments.reporting.pictures import MARKS, Panel, Picture, Series
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -78,7 +78,7 @@ def test_a_picture_is_drawn_twice_alike(tmp_path: Path) -> None:
 
 
 def test_a_method_looks_the_same_in_every_picture() -> None:
-    from release_pipeline.experiments.telling.pictures import _choose_looks
+    from release_pipeline.experiments.reporting.pictures import _choose_looks
 
     one, two = (_choose_looks(make_picture(names).panels) for names in (["dp-um", "x", "y"], ["y", "idp-ls", "dp-um"]))
     assert one["dp-um"] == two["dp-um"]

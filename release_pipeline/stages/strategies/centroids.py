@@ -23,16 +23,25 @@ from release_pipeline.stages.audit import Compared, Streams, audit_table
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.measures.groups import Groups
+from release_pipeline.stages.strategies.merging import Ints, Numbers, merge_evidence, merge_expected
+from release_pipeline.stages.strategies.strategy import (
+    RECORD,
+    Contexts,
+    Figures,
+    Grouped,
+    Progress,
+    Read,
+    Suppressed,
+    describe_scales,
+)
 from release_pipeline.stages.suppress import suppress_table
-from release_pipeline.stages.ways.merging import Ints, Numbers, merge_evidence, merge_expected
-from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed, describe_scales
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 @dataclass(frozen=True, slots=True)
-class CentroidWay:
-    """The second half of a way: noise, suppression and audit. The tables of the first half are `statistics`, a row per cluster
+class CentroidStrategy:
+    """The second half of a strategy: noise, suppression and audit. The tables of the first half are `statistics`, a row per cluster
     and column, and `membership`."""
 
     policy: Policy
@@ -141,9 +150,9 @@ def statistics_table(name: str, exact: Statistics) -> pa.Table:
 def collect_evidence(exact: Statistics) -> dict[str, Any]:
     """Internal figures of one column: none may be published, the exact losses least of all. Scales are in the column's own units,
     of the cluster sums."""
-    told: dict[str, Any] = {"records": int(exact.size.sum()), "clusters": len(exact.size)}
+    content: dict[str, Any] = {"records": int(exact.size.sum()), "clusters": len(exact.size)}
     if exact.claim is not None:
-        told["epsilon"] = str(exact.claim.epsilon)
-        told["clusters_without_noise"] = int(np.count_nonzero(exact.scale == 0))
-        told |= describe_scales(exact.scale, float(exact.grid.step))
-    return told | {f"loss_{scope}": loss for scope, loss in exact.loss.items()}
+        content["epsilon"] = str(exact.claim.epsilon)
+        content["clusters_without_noise"] = int(np.count_nonzero(exact.scale == 0))
+        content |= describe_scales(exact.scale, float(exact.grid.step))
+    return content | {f"loss_{scope}": loss for scope, loss in exact.loss.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from release_pipeline.experiments.telling.claims import table
+from release_pipeline.experiments.reporting.claims import table
 
 EVERYWHERE = {
     "table": "census, wine, or made up: 100,000 records of four columns",

@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 
 from release_pipeline.experiments.measuring.ours import STATED_KS
+from release_pipeline.experiments.reporting.claims import Cases, Chapter, Finding, Loss, list_names, show, table
+from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, table
-from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 
 WORDS = """\
 The papers compare methods at the same advertised epsilon, which is the loss of a whole column for one and that of each centroid
@@ -112,10 +112,10 @@ class Columns:
         return min(ks or self.ks(name), key=lambda k: float(self.runs(variant, name, k, epsilon, consistency).mean()))
 
 
-def tell(results: Results) -> Chapter:
+def report(results: Results) -> Chapter:
     """The chapter of the page."""
     columns = Columns(results)
-    tables = tuple(_tell_tables(columns))
+    tables = tuple(_report_tables(columns))
     return Chapter(
         "Ours: every method at the same exact loss",
         WORDS,
@@ -366,7 +366,7 @@ def _judge_orders(results: Results) -> Iterator[Finding]:
     )
 
 
-def _tell_tables(columns: Columns) -> Iterator[tuple[str, str]]:
+def _report_tables(columns: Columns) -> Iterator[tuple[str, str]]:
     results = columns.results
     epsilons = results.values("columns", "epsilon")
     head = ["method, scales", "definition", "consistency", *(f"epsilon {epsilon}" for epsilon in epsilons)]
@@ -393,7 +393,7 @@ def _tell_tables(columns: Columns) -> Iterator[tuple[str, str]]:
         what = "the made-up table" if name == "made up" else name
         yield f"Error on {what}, each method at its own best k: mean / median over columns", table(head, list_rows(name, None))
         yield f"Error on {what} at k {EQUAL_K}: mean / median over columns", table(head, list_rows(name, EQUAL_K))
-    yield "Error of dp-mdav at its best k, claims for the whole table: mean / median over columns", _tell_together(results)
+    yield "Error of dp-mdav at its best k, claims for the whole table: mean / median over columns", _report_together(results)
 
 
 def _cell(columns: Columns, variant: Variant, name: str, k: int, epsilon: str, consistency: str) -> str:
@@ -401,7 +401,7 @@ def _cell(columns: Columns, variant: Variant, name: str, k: int, epsilon: str, c
     return f"{show(float(mean))} / {show(float(median))}"
 
 
-def _tell_together(results: Results) -> str:
+def _report_together(results: Results) -> str:
     epsilons = results.values("together", "epsilon")
     rows: list[list[str]] = []
     for name, order, statistic in product(*(results.values("together", field) for field in ("table", "order", "statistic"))):

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from release_pipeline.experiments.measuring.kea18 import GROUPINGS, LABELS, QUASI
+from release_pipeline.experiments.reporting.claims import Cases, Chapter, Finding, list_names, show, table
+from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, list_names, show, table
-from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 
 WORDS = """\
 **(k,epsilon)-anonymity is not differential privacy**, nor individual differential privacy. Epsilon is here of
@@ -48,11 +48,11 @@ FLOOR = 1e-6  # below one record in all runs
 Runs = Callable[[str, int, str], np.ndarray]
 
 
-def tell(results: Results) -> Chapter:
+def report(results: Results) -> Chapter:
     """The chapter of the page."""
-    tables = [("Classes by k", _tell_classes(results)), ("How far epsilon reaches", _tell_reach(results))]
+    tables = [("Classes by k", _report_classes(results)), ("How far epsilon reaches", _report_reach(results))]
     if results.of("time"):
-        tables.append(("CPU time over CPU time", _tell_times(results)))
+        tables.append(("CPU time over CPU time", _report_times(results)))
     return Chapter(
         "KEA18: (k,epsilon)-anonymity with OLA and with Mondrian",
         WORDS,
@@ -386,7 +386,7 @@ def _judge_groupings(results: Results) -> list[Finding]:
     compare(
         "Linking is likelier in Mondrian's classes than in OLA's at the same k.",
         "linking",
-        f"Mondrian's linking risk over OLA's. At the same k its classes are smaller{_tell_sizes(results)}: k is but the least",
+        f"Mondrian's linking risk over OLA's. At the same k its classes are smaller{_report_sizes(results)}: k is but the least",
         "Not in every single run, where both are near chance and their classes alike",
     )
     compare(
@@ -410,7 +410,7 @@ def _name_failed(cases: Cases) -> str:
     return f"Not so: {list_names(cases.failed)}."
 
 
-def _tell_sizes(results: Results) -> str:
+def _report_sizes(results: Results) -> str:
     """The mean size of classes at the least and at the greatest k, where both groupings were counted."""
     found = {(one.setting.text("grouping"), one.setting.number("k")): one.rows[0] for one in results.of("grouping")}
     ks = sorted(k for name, k in found if name == "ola" and ("mondrian", k) in found)
@@ -436,7 +436,7 @@ def _reach(runs: Runs, grouping: str, k: int, epsilons: list[str], most: float) 
     return reached
 
 
-def _tell_classes(results: Results) -> str:
+def _report_classes(results: Results) -> str:
     """What the groupings come to by themselves."""
     rows: list[list[str]] = []
     for one in results.of("grouping"):
@@ -468,7 +468,7 @@ def _tell_classes(results: Results) -> str:
     )
 
 
-def _tell_reach(results: Results) -> str:
+def _report_reach(results: Results) -> str:
     """Up to which epsilon every run keeps to 5% and 2%."""
     rows: list[list[str]] = []
     linking, suppressed = _measured(results, "linking"), _measured(results, "suppressed")
@@ -486,7 +486,7 @@ def _tell_reach(results: Results) -> str:
     return table([*head, *(f"{what} at the {end} epsilon" for end in ends for what in ("linking", "suppression"))], rows)
 
 
-def _tell_times(results: Results) -> str:
+def _report_times(results: Results) -> str:
     """Medians over runs, and their range."""
     heads = {
         "mondrian_over_ola": "Mondrian over OLA",

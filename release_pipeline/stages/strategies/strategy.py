@@ -1,4 +1,4 @@
-"""What every way does, stage by stage: pure functions of tables, a policy and a secret, without I/O.
+"""What every strategy does, stage by stage: pure functions of tables, a policy and a secret, without I/O.
 
 `read(table, columns)` gives what the stages before have made: `records`, and the tables of `group`. All of it is confidential.
 """
@@ -62,8 +62,8 @@ def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, floa
     }
 
 
-class Way(Protocol):
-    """One way from records to masked records.
+class Strategy(Protocol):
+    """How one family of methods takes records to masked records.
 
     `suppression_reads`: the stages whose tables `suppress` reads beside the masked one. `makes`: the tables of `group`.
     """

@@ -16,7 +16,7 @@ from release_pipeline.store.registry import Registry, ReleaseId
 NEEDS_RELEASES = "Nothing bounds this definition over releases: its population needs a cap like {releases: 1}."
 
 
-def admit(
+def check_cap(
     site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None, series: str | None = None
 ) -> tuple[Account, Loss]:
     """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.

@@ -10,15 +10,15 @@ from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.site import find_site
-from release_pipeline.flow.telling.ledger import (
+from release_pipeline.flow.status.ledger import (
     ComingView,
-    Room,
-    RoomView,
+    Headroom,
+    HeadroomView,
     describe_coming,
-    describe_room,
-    read_room,
+    describe_headroom,
+    read_headroom,
     view_coming,
-    view_room,
+    view_headroom,
 )
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.documents import Fault
@@ -36,9 +36,9 @@ class Check:
     home: Path | None
 
     @property
-    def room(self) -> Room | None:
+    def headroom(self) -> Headroom | None:
         """What the ledger has for it, as of now; None where there is no site."""
-        return None if self.home is None else read_room(find_site(self.home), self.plan.policy, rows=self.plan.rows)
+        return None if self.home is None else read_headroom(find_site(self.home), self.plan.policy, rows=self.plan.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class CheckDocument(PlanView):
     errors: Annotated[tuple[str, ...], "none"] = ()
     problems: Annotated[tuple[Fault, ...], "none"] = ()
     timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
-    ledger: Annotated[RoomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
+    ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +82,8 @@ def describe_check(check: Check) -> Iterator[str]:
     yield from describe_plan(check.plan)
     if check.home is not None:
         yield from (f"{'timetable':<12}{line}" for line in describe_coming(find_site(check.home), check.plan.policy))
-    if (room := check.room) is not None:
-        yield from (f"{'ledger':<12}{line}" for line in describe_room(room))
+    if (headroom := check.headroom) is not None:
+        yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
 
 def view_check(check: Check) -> CheckDocument:
@@ -91,7 +91,9 @@ def view_check(check: Check) -> CheckDocument:
     plan = view_plan(check.plan)
     parts = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
     coming = () if check.home is None else tuple(view_coming(find_site(check.home), check.plan.policy))
-    return CheckDocument(**parts, timetable=coming, ledger=None if (room := check.room) is None else view_room(room))
+    return CheckDocument(
+        **parts, timetable=coming, ledger=None if (headroom := check.headroom) is None else view_headroom(headroom)
+    )
 
 
 def view_refusal(refused: PolicyInvalid) -> InvalidDocument:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from release_pipeline.experiments.telling.claims import DEFINITIONS, LEAST_RUNS, Chapter, Finding, Loss, show, table
+from release_pipeline.experiments.reporting.claims import DEFINITIONS, LEAST_RUNS, Chapter, Finding, Loss, show, table
 
 TOP = """\
 # The papers, reproduced
@@ -67,28 +67,28 @@ def make_page(
         rows += [[link, finding.claim, finding.verdict, finding.share] for finding in chapter.findings]
     parts += ["## All claims", table(["experiment", "claim", "verdict", "settings, by the median"], rows)]
     for name, chapter in chapters.items():
-        parts += _tell(name, chapter, pictures)
+        parts += _report(name, chapter, pictures)
     losses = [loss for chapter in chapters.values() for loss in chapter.losses]
-    return "\n\n".join([*parts, *_tell_losses(losses), BOTTOM]) + "\n"
+    return "\n\n".join([*parts, *_report_losses(losses), BOTTOM]) + "\n"
 
 
-def _tell(name: str, chapter: Chapter, pictures: str) -> list[str]:
+def _report(name: str, chapter: Chapter, pictures: str) -> list[str]:
     parts = [f"## {chapter.title}", chapter.words]
     parts += [
         f"![{picture.caption}]({pictures}{name}/{picture.name}.svg)\n\n*{picture.caption}.*" for picture in chapter.pictures
     ]
-    parts += [f"### Claims of {name}", "\n".join(_tell_finding(finding) for finding in chapter.findings)]
+    parts += [f"### Claims of {name}", "\n".join(_report_finding(finding) for finding in chapter.findings)]
     for heading, words in chapter.tables:
         parts += [f"### {heading}", words]
     return parts
 
 
-def _tell_finding(finding: Finding) -> str:
+def _report_finding(finding: Finding) -> str:
     why = f" Why: {finding.why}" if finding.why else ""
     return f"- **{finding.claim}** ({finding.source}) *{finding.verdict}*. {finding.measured.rstrip('.')}.{why}"
 
 
-def _tell_losses(losses: Sequence[Loss]) -> list[str]:
+def _report_losses(losses: Sequence[Loss]) -> list[str]:
     if not losses:
         return []
     epsilons = sorted({loss.epsilon for loss in losses}, key=float)

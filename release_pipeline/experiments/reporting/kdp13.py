@@ -7,9 +7,9 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from release_pipeline.experiments.reporting.claims import Cases, Chapter, Finding, Loss, list_names, show, show_range, table
+from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import Cases, Chapter, Finding, Loss, list_names, show, show_range, table
-from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 
 RECORDS = 1080
 CHANCE = 100 / RECORDS  # percent of linked records if each is a guess
@@ -37,7 +37,7 @@ of it: then a centroid costs 4 epsilon, whatever is written on the axis. Which o
 are of split. Bands are the least and the greatest of the runs."""
 
 
-def tell(results: Results) -> Chapter:
+def report(results: Results) -> Chapter:
     """The chapter of the page."""
     return Chapter(
         "KDP13: microaggregation before noise",
@@ -46,7 +46,7 @@ def tell(results: Results) -> Chapter:
         tuple(_judge(results)),
         (
             ("Split or whole: which gives the paper's figures", _compare_shares(results)),
-            ("Clusters without noise: SSE / record linkage in percent", _tell_clusters(results)),
+            ("Clusters without noise: SSE / record linkage in percent", _report_clusters(results)),
         ),
         tuple(_list_losses(results)),
     )
@@ -209,12 +209,12 @@ def _find_least(results: Results, order: str, share: str, epsilon: str) -> tuple
 
 def _judge_minimum(results: Results) -> Finding:
     cases, others = Cases(least=4.9, most=20.1), Cases(least=4.9, most=20.1)
-    told: list[str] = []
+    sentences: list[str] = []
     if len(_ks(results)) > 4:
         for order, share in BOTH:
             best, k, least = _find_least(results, order, share, "10")
             (cases if (order, share) == ("corner", "split") else others).add(f"{order}, {share}", best)
-            told.append(
+            sentences.append(
                 f"{order}, {share}: k {k} with SSE {show(least)}, in single runs k {int(best.min())} to {int(best.max())}"
             )
     why = ""
@@ -235,8 +235,8 @@ def _judge_minimum(results: Results) -> Finding:
         "At epsilon 10 the SSE has a minimum near k = 10.",
         "SSE by k, as this project knows the paper",
         cases.verdict,
-        f"Said to hold if the best k is from 5 to 20 in every run, corner, split. {'; '.join(told)}"
-        if told
+        f"Said to hold if the best k is from 5 to 20 in every run, corner, split. {'; '.join(sentences)}"
+        if sentences
         else "not measured in a quick run",
         why,
     )
@@ -397,7 +397,7 @@ def _compare_shares(results: Results) -> str:
     )
 
 
-def _tell_clusters(results: Results) -> str:
+def _report_clusters(results: Results) -> str:
     orders = results.values("clusters", "order")
 
     def cell(order: str, k: int) -> str:

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
 from release_pipeline.stages.shape import expect_shape
-from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
-from release_pipeline.stages.ways.way import Contexts, Figures, Grouped, Progress, Read
+from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
+from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Progress, Read
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnWay(CentroidWay):
+class ColumnStrategy(CentroidStrategy):
     """laplace, dp-um, idp-ls, idp-cbls."""
 
     def cluster_column(self, name: str) -> str:

@@ -15,14 +15,14 @@ from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
 from release_pipeline.stages.shape import expect_shape
-from release_pipeline.stages.ways.centroids import CentroidWay, collect_evidence, statistics_table
-from release_pipeline.stages.ways.way import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
+from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
+from release_pipeline.stages.strategies.strategy import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
 
 CLUSTER = f"{OURS}_cluster"  # the cluster of a record, never released
 
 
 @dataclass(frozen=True, slots=True)
-class VectorWay(CentroidWay):
+class VectorStrategy(CentroidStrategy):
     """Clusters of all noise columns together, with noise: dp-mdav."""
 
     def cluster_column(self, name: str) -> str:
@@ -61,7 +61,7 @@ class VectorWay(CentroidWay):
 
 
 @dataclass(frozen=True, slots=True)
-class AlikeWay(VectorWay):
+class MdavStrategy(VectorStrategy):
     """The same without noise: mdav. What will be suppressed is known before the charge, for nothing is drawn."""
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:

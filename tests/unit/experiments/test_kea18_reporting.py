@@ -12,11 +12,11 @@ import pytest
 from release_pipeline.experiments import agreement
 from release_pipeline.experiments.measuring.kea18 import EPSILONS, GROUPINGS, KS, LABELS, QUASI, list_settings
 from release_pipeline.experiments.names import EXPERIMENTS
+from release_pipeline.experiments.reporting.claims import Chapter
+from release_pipeline.experiments.reporting.kea18 import tell
+from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.reproduce import CATALOGUE
 from release_pipeline.experiments.runs import Measured, Results, Setting
-from release_pipeline.experiments.telling.claims import Chapter
-from release_pipeline.experiments.telling.kea18 import tell
-from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 
 ERROR = "The error falls as epsilon grows."
 REACHED = "A linking risk under 5% is reachable."

@@ -1,4 +1,4 @@
-"""What the vault has of one release: its room, the notes of its stages, and whether they are still of the same thing."""
+"""What the vault has of one release: its workspace, the checkpoints of its stages, and whether they are still of the same thing."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from release_pipeline.flow.reservation import next_revision
 from release_pipeline.privacy.noise import Context
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor, find_source
-from release_pipeline.store.vault import ReleaseRoom, open_room
+from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 
 @dataclass(frozen=True, slots=True)
-class ReleaseNotes(ReleaseRecord):
+class ReleaseCheckpoints(ReleaseRecord):
     """One release of a policy of a site, as registry and vault have it."""
 
     def block(self, reason: str, *, code: str = Blocked.code) -> NoReturn:
         """Note the release as blocked, with the reason, and raise."""
-        self.note_blocked(reason, code=code)
+        self.record_blocked(reason, code=code)
         blocked = Blocked(reason, where=str(self.id))
         blocked.code = code
         raise blocked
 
     @contextmanager
-    def noting_refusals(self) -> Iterator[None]:
+    def recording_refusals(self) -> Iterator[None]:
         """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or had to wait."""
         try:
             yield
@@ -40,32 +40,34 @@ class ReleaseNotes(ReleaseRecord):
         except ReleasePipelineError as refused:
             place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
             remedy = [refused.remedy] if isinstance(refused, Blocked) and refused.remedy else []
-            self.note_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
+            self.record_blocked(" ".join((*place, refused.what, *refused.details, *remedy)), code=refused.code)
             raise
 
-    def _write_note(self, room: ReleaseRoom, stage: str, version: str, tables: Sequence[str], **content: Any) -> dict[str, Any]:
-        """The note of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key changes
+    def _write_checkpoint(
+        self, workspace: ReleaseWorkspace, stage: str, version: str, tables: Sequence[str], **content: Any
+    ) -> dict[str, Any]:
+        """The checkpoint of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key changes
         one or the other unseen."""
-        header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(room, name) for name in tables}}
-        note = json.loads(json.dumps(formats.NOTE.mark({**header, **content})))  # as it will be read
-        room.write_note(stage, {**note, "seal": self._seal(stage, note)})
-        return note
+        header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(workspace, name) for name in tables}}
+        checkpoint = json.loads(json.dumps(formats.NOTE.mark({**header, **content})))  # as it will be read
+        workspace.write_checkpoint(stage, {**checkpoint, "seal": self._seal(stage, checkpoint)})
+        return checkpoint
 
-    def _find_note(self, room: ReleaseRoom, stage: str) -> dict[str, Any] | None:
-        """The note of a stage, if there is one; refused when it is not what was written."""
-        note = room.note(stage)
-        if note is None:
+    def _find_checkpoint(self, workspace: ReleaseWorkspace, stage: str) -> dict[str, Any] | None:
+        """The checkpoint of a stage, if there is one; refused when it is not what was written."""
+        checkpoint = workspace.checkpoint(stage)
+        if checkpoint is None:
             return None
-        seal = note.pop("seal", "")
-        if not hmac.compare_digest(str(seal).encode(), self._seal(stage, note).encode()):
+        seal = checkpoint.pop("seal", "")
+        if not hmac.compare_digest(str(seal).encode(), self._seal(stage, checkpoint).encode()):
             raise self._changed(f"the note of the stage '{stage}'")
-        return dict(formats.NOTE.read(note, where=f"{self.id}, the note of the stage '{stage}'"))
+        return dict(formats.NOTE.read(checkpoint, where=f"{self.id}, the note of the stage '{stage}'"))
 
-    def _check_tables(self, room: ReleaseRoom, note: Mapping[str, Any]) -> None:
+    def _check_tables(self, workspace: ReleaseWorkspace, checkpoint: Mapping[str, Any]) -> None:
         """Refuse unless the tables that a note vouches for are what they were when it was written."""
-        there = room.tables()
-        for name, prints in note["tables"].items():
-            if name not in there or content_of(room, name) != prints:
+        there = workspace.tables()
+        for name, prints in checkpoint["tables"].items():
+            if name not in there or content_of(workspace, name) != prints:
                 raise self._changed(f"the table {name}")
 
     def _changed(self, what: str) -> Blocked:
@@ -75,29 +77,29 @@ class ReleaseNotes(ReleaseRecord):
             remedy=f"Find out who wrote to the vault, and restore it. {next_revision(self.id)}",
         )
 
-    def _seal(self, stage: str, note: Mapping[str, Any]) -> str:
-        return self.site.keyed_hash(json.dumps(["note", str(self.id), stage, note], sort_keys=True).encode())
+    def _seal(self, stage: str, checkpoint: Mapping[str, Any]) -> str:
+        return self.site.keyed_hash(json.dumps(["note", str(self.id), stage, checkpoint], sort_keys=True).encode())
 
-    def _previous(self, room: ReleaseRoom, stage: str, *, check: bool = False) -> dict[str, Any]:
-        """The note of a stage that must have run under this very policy; with `check`, and its tables as they were."""
-        note = self._find_note(room, stage)
-        if note is None:
+    def _previous(self, workspace: ReleaseWorkspace, stage: str, *, check: bool = False) -> dict[str, Any]:
+        """The checkpoint of a stage that must have run under this very policy; with `check`, and its tables as they were."""
+        checkpoint = self._find_checkpoint(workspace, stage)
+        if checkpoint is None:
             raise NotPassed(
                 f"the stage '{stage}' has not been passed.", where=str(self.id), remedy="Run the release from its start."
             )
-        if note["policy_hash"] != self._hash:
+        if checkpoint["policy_hash"] != self._hash:
             raise NotPassed(
                 f"the stage '{stage}' was passed under another policy.",
                 where=str(self.id),
                 remedy="Run the release from its start.",
             )
         if check:
-            self._check_tables(room, note)
-        return note
+            self._check_tables(workspace, checkpoint)
+        return checkpoint
 
-    def _check_records(self, room: ReleaseRoom, clusters: Mapping[str, Any]) -> None:
+    def _check_records(self, workspace: ReleaseWorkspace, clusters: Mapping[str, Any]) -> None:
         """Refuse when the records in the vault are no longer those that the clusters were made of."""
-        if self._previous(room, "validated", check=True)["version"] != clusters["input"]:
+        if self._previous(workspace, "validated", check=True)["version"] != clusters["input"]:
             raise Blocked(
                 "the records were validated anew since, and they are others.",
                 where=str(self.id),
@@ -110,8 +112,8 @@ class ReleaseNotes(ReleaseRecord):
     def _source(self) -> SourceDoor:
         return find_source(self.policy.source, folder=self.site.home, values=self.site.environment, expected=self.policy.declared)
 
-    def _room(self) -> AbstractContextManager[ReleaseRoom]:
-        return open_room(self.site.vault, self.policy.population, self.id.room)
+    def _workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
+        return open_workspace(self.site.vault, self.policy.population, self.id.workspace)
 
     @property
     def _context(self) -> tuple[Context, ...]:

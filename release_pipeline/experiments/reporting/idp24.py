@@ -7,9 +7,9 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from release_pipeline.experiments.reporting.claims import DEFINITIONS, Cases, Chapter, Finding, Loss, list_names, show, table
+from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import DEFINITIONS, Cases, Chapter, Finding, Loss, list_names, show, table
-from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
 from release_pipeline.privacy.catalogue import find_claim
 
 WORDS = """\
@@ -26,14 +26,14 @@ share epsilon), and read off the masked value. Bands reach from the least to the
 said."""
 
 
-def tell(results: Results) -> Chapter:
+def report(results: Results) -> Chapter:
     """The chapter of the page."""
     return Chapter(
         "IDP24: individual differential privacy with microaggregation",
         WORDS,
         (*_draw_errors(results), _draw_classes(results)),
         tuple(_judge(results)),
-        (("Least mean SSE, and its k: means over runs, alpha 1.5, claims as above", _tell_best(results)),),
+        (("Least mean SSE, and its k: means over runs, alpha 1.5, claims as above", _report_best(results)),),
         tuple(_list_losses(results)),
     )
 
@@ -320,7 +320,7 @@ def _judge_classes(results: Results) -> list[Finding]:
     ]
 
 
-def _tell_best(results: Results) -> str:
+def _report_best(results: Results) -> str:
     rows: list[list[str]] = []
     for name, epsilon in product(results.values("error", "table"), results.values("error", "epsilon")):
         row = [name, epsilon]

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from release_pipeline.experiments.telling.pictures import Picture
+from release_pipeline.experiments.reporting.pictures import Picture
 
 Verdict: TypeAlias = Literal["holds", "holds by the median", "holds in part", "does not hold", "not measured"]
 DEFINITIONS = {"dp": "DP", "idp": "iDP"}

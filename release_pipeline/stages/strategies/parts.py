@@ -18,10 +18,10 @@ from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
-from release_pipeline.stages.ways.centroids import CentroidWay
-from release_pipeline.stages.ways.classes import ClassWay
-from release_pipeline.stages.ways.grouping import Classes, Ints, make_classes, unite_classes
-from release_pipeline.stages.ways.way import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
+from release_pipeline.stages.strategies.centroids import CentroidStrategy
+from release_pipeline.stages.strategies.classes import ClassStrategy
+from release_pipeline.stages.strategies.grouping import Classes, Ints, make_classes, unite_classes
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
 
 UNITED = "of equal labels, over all parts"
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
@@ -65,14 +65,14 @@ class _Parts:
     def facts(self, parts: Ints, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """How many records there are to release, and what all parts have in common."""
         common = dict(of_parts[0]) if all(facts == of_parts[0] for facts in of_parts) else {}
-        told: dict[str, Any] = {**common, "parts": self.policy.parts}
+        content: dict[str, Any] = {**common, "parts": self.policy.parts}
         if self.series is not None:
-            told |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
-        return told
+            content |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
+        return content
 
 
 @dataclass(frozen=True, slots=True)
-class PartedClassWay:
+class PartitionedClassStrategy:
     """(k,epsilon)-anonymity of random parts: each part is grouped on its own, and classes with equal labels are one class.
 
     Who reads the release sees labels and no parts, so any two records with the same labels must be hard to tell apart: noise is
@@ -81,43 +81,45 @@ class PartedClassWay:
     """
 
     policy: Policy
-    way: ClassWay
+    strategy: ClassStrategy
     series: Series | None = None
-    suppression_reads: ClassVar[tuple[str, ...]] = ClassWay.suppression_reads
-    makes: ClassVar[tuple[str, ...]] = (*ClassWay.makes, "parts")
+    suppression_reads: ClassVar[tuple[str, ...]] = ClassStrategy.suppression_reads
+    makes: ClassVar[tuple[str, ...]] = (*ClassStrategy.makes, "parts")
 
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """As the method does, of random parts like those of the release, and not those themselves."""
         parts = self._parts.expected(read, secret)
         cached = _Cache(read)
         of_parts, rows = self._group_each(parts, cached, progress)
-        return self.way.expect_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}), secret=secret)
+        return self.strategy.expect_of(
+            unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}), secret=secret
+        )
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does."""
-        return self.way.judge(expected)
+        return self.strategy.judge(expected)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method for the records of this release, and `parts`."""
         parts = self._parts.draw(read, secret, context)
         cached = _Cache(read)
         of_parts, rows = self._group_each(parts, cached, progress)
-        made = self.way.group_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}))
+        made = self.strategy.group_of(unite_classes(of_parts, rows), cached.within(np.flatnonzero(parts >= 0), {}))
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
-        facts = self._parts.facts(parts, [self.way.facts_of(classes) for classes in of_parts])
+        facts = self._parts.facts(parts, [self.strategy.facts_of(classes) for classes in of_parts])
         return Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         rows, own = self._released(read)
-        table = self.way.mask(own, secret=secret, context=context, progress=progress)
+        table = self.strategy.mask(own, secret=secret, context=context, progress=progress)
         return _renumber(table, rows)
 
     def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
         """As the method does, over all parts."""
         rows, own = self._released(read)
-        done = self.way.suppress(own, _renumber_back(masked, rows))
+        done = self.strategy.suppress(own, _renumber_back(masked, rows))
         return replace(done, table=_renumber(done.table, rows))
 
     def audit(
@@ -125,7 +127,7 @@ class PartedClassWay:
     ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
         rows, own = self._released(read)
-        return self.way.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
+        return self.strategy.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
 
     @property
     def _parts(self) -> _Parts:
@@ -138,14 +140,14 @@ class PartedClassWay:
         for number, rows in enumerate(everybody):
             if len(everybody) > 1:
                 progress(f"part {number + 1} of {len(everybody)}")
-            found.append(make_classes(self.policy, self.way.protect, cached.within(rows, {}), progress))
+            found.append(make_classes(self.policy, self.strategy.protect, cached.within(rows, {}), progress))
         released = np.flatnonzero(parts >= 0)
         return found, [np.searchsorted(released, rows) for rows in everybody]
 
     def _released(self, read: Read) -> tuple[Ints, Read]:
         """The records of this release, and what the method's stages read of them."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
-        stored = {name: read(name, None) for name in self.way.makes}
+        stored = {name: read(name, None) for name in self.strategy.makes}
         if PART in stored["statistics"].column_names:  # as it was: classes of a part and a label
             raise Blocked(
                 "an earlier version made its classes, with noise that differs between parts where their labels are the same.",
@@ -156,12 +158,12 @@ class PartedClassWay:
 
 
 @dataclass(frozen=True, slots=True)
-class PartedWay:
-    """The way of a method of clusters, gone once for each part with streams of its own. The tables of the parts lie one after the
+class PartitionedStrategy:
+    """The strategy of a method of clusters, followed once for each part with streams of its own. The tables of the parts lie one after the
     other, and `parts` has the part of each record. `series` is needed to make the one part of a release of a series."""
 
     policy: Policy
-    way: CentroidWay
+    strategy: CentroidStrategy
     series: Series | None = None
     suppression_reads: ClassVar[tuple[str, ...]] = ("validated", "microaggregated")
     makes: ClassVar[tuple[str, ...]] = ("parts",)
@@ -170,12 +172,12 @@ class PartedWay:
         """Of random parts like those of the release, and not those themselves: of one where the release has one."""
         parts = self._parts.expected(read, secret)
         cached, everybody = _Cache(read), _rows_of(parts)
-        of_parts = [self.way.expect(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
-        return self.way.merge_expected(of_parts, everybody, cached.read)
+        of_parts = [self.strategy.expect(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
+        return self.strategy.merge_expected(of_parts, everybody, cached.read)
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does."""
-        return self.way.judge(expected)
+        return self.strategy.judge(expected)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
         """The tables of the method, part by part, and `parts`."""
@@ -187,7 +189,9 @@ class PartedWay:
         for part, rows in enumerate(everybody):
             if len(everybody) > 1:
                 progress(f"part {part + 1} of {len(everybody)}")
-            done = self.way.group(cached.within(rows, {}), secret=secret, context=(*context, "part", part), progress=progress)
+            done = self.strategy.group(
+                cached.within(rows, {}), secret=secret, context=(*context, "part", part), progress=progress
+            )
             for name, table in done.tables.items():
                 number = pa.array(np.full(table.num_rows, part, dtype=np.int64))
                 made.setdefault(name, []).append(table.append_column(PART, number))
@@ -195,13 +199,13 @@ class PartedWay:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        return Grouped(tables, self.way.merge_evidence(evidence), self._parts.facts(parts, facts))
+        return Grouped(tables, self.strategy.merge_evidence(evidence), self._parts.facts(parts, facts))
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         tables: list[pa.Table] = []
         for part in self._each(read):
-            done = self.way.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
+            done = self.strategy.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
             tables.append(_renumber(done, part.rows))
         table = pa.concat_tables(tables).combine_chunks()
         order = ARRAYS.shuffle(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
@@ -209,7 +213,7 @@ class PartedWay:
 
     def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
         """As the method does: small groups of kept columns in the table as it leaves."""
-        return self.way.suppress(read, masked)
+        return self.strategy.suppress(read, masked)
 
     def audit(
         self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
@@ -217,7 +221,7 @@ class PartedWay:
         """As the method does, on all records that may be in this release."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
         own = _Cache(read).within(rows, {})
-        return self.way.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
+        return self.strategy.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
 
     @property
     def _parts(self) -> _Parts:
@@ -226,7 +230,7 @@ class PartedWay:
     def _each(self, read: Read) -> Iterator[_Part]:
         """Each part of this release."""
         cached = _Cache(read)
-        stored = {name: read(name, None) for name in self.way.makes}
+        stored = {name: read(name, None) for name in self.strategy.makes}
         first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
         for number, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
             tables: dict[str, pa.Table] = {}

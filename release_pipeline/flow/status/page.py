@@ -13,9 +13,9 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, read_standings
-from release_pipeline.flow.telling.ledger import Ledger, read_ledgers
-from release_pipeline.flow.telling.overview import Line, list_releases
+from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.flow.status.ledger import Ledger, read_ledgers
+from release_pipeline.flow.status.overview import Line, list_releases
 from release_pipeline.flow.upcoming import words_of
 from release_pipeline.policy import Policy
 from release_pipeline.report.status import (
@@ -54,9 +54,9 @@ def build_status(site: Site, *, folder: Path | None = None, now: datetime | None
         ledgers = list[Ledger]()
         broken += [str(error)] * (str(error) not in broken)
     with site.open_registry(read_only=True) as registry:
-        standings = {str(known): standing for known, standing in read_standings(registry.events).items()}
-        needed = {name: _count_reviewers(registry, standing, policies) for name, standing in standings.items()}
-    shown = [_view_release(site, line, standings.get(line.release), needed, (folder or site.home).resolve()) for line in lines]
+        statuses = {str(known): release_status for known, release_status in read_statuses(registry.events).items()}
+        needed = {name: _count_reviewers(registry, release_status, policies) for name, release_status in statuses.items()}
+    shown = [_view_release(site, line, statuses.get(line.release), needed, (folder or site.home).resolve()) for line in lines]
     names = dict.fromkeys([*policies, *(_policy_of(line) for line in lines)])
     return StatusView(
         site=site.home.name or str(site.home),
@@ -77,9 +77,9 @@ def build_status(site: Site, *, folder: Path | None = None, now: datetime | None
 
 
 def _view_release(
-    site: Site, line: Line, standing: Standing | None, needed: Mapping[str, int | None], folder: Path
+    site: Site, line: Line, release_status: ReleaseStatus | None, needed: Mapping[str, int | None], folder: Path
 ) -> ReleaseView:
-    if standing is None:
+    if release_status is None:
         return ReleaseView(line.release, line.state, reason=line.reason)
     reason = line.note.strip()
     if reason.startswith("(") and reason.endswith(")"):
@@ -88,15 +88,15 @@ def _view_release(
         name=line.release,
         state=line.state,
         rows=line.rows,
-        claim=str(standing.facts.get("claim", "")),
+        claim=str(release_status.facts.get("claim", "")),
         since=words_of(datetime.fromisoformat(line.since).astimezone(UTC)) if line.since else "",
         reason=_shorten_paths(site, reason),
-        approvers=tuple(standing.approvers),
+        approvers=tuple(release_status.approvers),
         needed=needed[line.release],
-        given_up="" if standing.replaced is None else str(standing.replaced),
-        successor=standing.successor,
-        card=_find_address(site, standing, "privacy-card.html", folder),
-        note=_find_address(site, standing, "RELEASE_NOTE.md", folder),
+        given_up="" if release_status.replaced is None else str(release_status.replaced),
+        successor=release_status.successor,
+        card=_find_address(site, release_status, "privacy-card.html", folder),
+        note=_find_address(site, release_status, "RELEASE_NOTE.md", folder),
     )
 
 
@@ -130,19 +130,23 @@ def _view_population(ledger: Ledger) -> PopulationView:
     )
 
 
-def _count_reviewers(registry: Registry, standing: Standing, policies: Mapping[str, Policy]) -> int | None:
+def _count_reviewers(registry: Registry, release_status: ReleaseStatus, policies: Mapping[str, Policy]) -> int | None:
     """How many must approve a release: by the policy that it was made under, or else as the policy is now."""
     try:
-        policy = policy_of(registry, standing.policy_hash) if standing.policy_hash else policies.get(standing.id.policy)
+        policy = (
+            policy_of(registry, release_status.policy_hash)
+            if release_status.policy_hash
+            else policies.get(release_status.id.policy)
+        )
     except Blocked:
-        policy = policies.get(standing.id.policy)
+        policy = policies.get(release_status.id.policy)
     return None if policy is None else policy.review.reviewers
 
 
-def _find_address(site: Site, standing: Standing, name: str, folder: Path) -> str:
+def _find_address(site: Site, release_status: ReleaseStatus, name: str, folder: Path) -> str:
     """The relative address of a file of a package; empty where there is none."""
-    file = site.package(str(standing.id)) / name
-    if standing.state not in _PACKAGED or not file.is_file():
+    file = site.package(str(release_status.id)) / name
+    if release_status.state not in _PACKAGED or not file.is_file():
         return ""
     return quote(os.path.relpath(file, folder))
 

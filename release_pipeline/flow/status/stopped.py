@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import OUT, Standing, list_standings
+from release_pipeline.flow.states import OUT, ReleaseStatus, list_statuses
 from release_pipeline.store.registry import ReleaseId
 
 
 def describe_run(site: Site, release: ReleaseId) -> str:
     """How far the making of a release has come, what was charged for it, and how it goes on."""
-    standing = list_standings(site).get(release)
+    status = list_statuses(site).get(release)
     command = f"`release-pipeline run {release.policy} --release {release.release}`"
-    if standing is None:
+    if status is None:
         return f"{release} is not opened, and nothing is charged for it: {command} begins it"
-    if standing.candidate_hash is not None:
-        return f"{release} is made: it is charged, its state is {standing.state}, and nothing is left to do"
-    blocked = f"{release} is blocked (`release-pipeline status` says why)" if standing.state == "blocked" else ""
-    if standing.charge is None:
+    if status.candidate_hash is not None:
+        return f"{release} is made: it is charged, its state is {status.state}, and nothing is left to do"
+    blocked = f"{release} is blocked (`release-pipeline status` says why)" if status.state == "blocked" else ""
+    if status.charge is None:
         return f"{blocked or f'{release} is opened'}, and nothing is charged for it: {command} goes on"
-    drawn = "its noise is drawn" if standing.drawn is not None else "its noise is not noted as drawn"
+    drawn = "its noise is drawn" if status.drawn is not None else "its noise is not noted as drawn"
     return f"{blocked or f'{release} is opened'}, charged, and {drawn}: {command} goes on, and charges nothing more"
 
 
 def describe_people(site: Site, release: ReleaseId) -> str:
     """What has become of a release that people approve, publish or take back, and how it goes on."""
-    standing = list_standings(site).get(release, Standing(release))
-    state = "being published" if standing.state == "publishing" else standing.state
-    public = "" if standing.state in OUT else ", and nothing of it is public"
+    status = list_statuses(site).get(release, ReleaseStatus(release))
+    state = "being published" if status.state == "publishing" else status.state
+    public = "" if status.state in OUT else ", and nothing of it is public"
     return f"{release} is {state} by the registry{public}: the same command finishes what is left, or says that it is done"

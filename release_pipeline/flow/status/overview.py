@@ -10,12 +10,12 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.admission import open_account
+from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.evidence import MapFigures, load_evidence
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import Standing, list_standings, read_standings
+from release_pipeline.flow.states import ReleaseStatus, list_statuses, read_statuses
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.flow.upcoming import describe_due, next_releases
@@ -133,7 +133,7 @@ class StatusDocument:
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
 
 
-def tell_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
+def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     """The releases of a site for a script."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
@@ -149,34 +149,34 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         caps, without = _read_caps(site)
         if caps is not None:
             broken += [*dict.fromkeys(_find_unapproved(site, registry, policies, caps))]
-        standings = read_standings(events)
-        used = _find_policies(registry, standings.values(), policies)
+        statuses = read_statuses(events)
+        used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
-    lines = [line for policy in policies for line in _lines_of(site, policy, standings, events, caps, now)]
-    told = {line.release for line in lines}
+    lines = [line for policy in policies for line in _lines_of(site, policy, statuses, events, caps, now)]
+    content = {line.release for line in lines}
     unread = " (its policy cannot be read, or has this release no more)"
-    lines += [_line(site, known, unread) for name, known in sorted(standings.items()) if str(name) not in told]
+    lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in content]
     current = {policy.policy: policy for policy in policies}
-    return [_with_facts(line, standings, used, current) for line in lines], [*broken, *without]
+    return [_with_facts(line, statuses, used, current) for line in lines], [*broken, *without]
 
 
-def _find_policies(registry: Registry, standings: Iterable[Standing], policies: Iterable[Policy]) -> dict[str, Policy]:
+def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], policies: Iterable[Policy]) -> dict[str, Policy]:
     """By hash the policies that releases were charged under: those of the site, and earlier ones as far as the registry has
     them."""
     found = {policy.canonical_hash(): policy for policy in policies}
-    for digest in {standing.policy_hash for standing in standings} - {"", *found}:
+    for digest in {status.policy_hash for status in statuses} - {"", *found}:
         with suppress(ReleasePipelineError, KeyError):  # an earlier version noted less
             found[digest] = policy_of(registry, digest)
     return found
 
 
 def _with_facts(
-    line: Line, standings: Mapping[ReleaseId, Standing], used: Mapping[str, Policy], current: Mapping[str, Policy]
+    line: Line, statuses: Mapping[ReleaseId, ReleaseStatus], used: Mapping[str, Policy], current: Mapping[str, Policy]
 ) -> Line:
     """The line with what registry and policy say of its release in figures; nothing where neither knows."""
     name, partition, *revision = line.release.split("/")
     id = ReleaseId(name, partition, int(revision[0][1:])) if revision else None
-    known = Standing(ReleaseId(name, partition)) if id is None else standings[id]
+    known = ReleaseStatus(ReleaseId(name, partition)) if id is None else statuses[id]
     policy = used.get(known.policy_hash) if known.policy_hash else current.get(name)
     facts: dict[str, Any] = {}
     if policy is not None:
@@ -229,8 +229,8 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
 
 def describe_candidates(site: Site) -> Iterator[str]:
     """A table of all candidates with figures of their evidence: internal, unless the data are public as the demo's."""
-    standings = sorted(list_standings(site).items())
-    states = [standing for _, standing in standings if standing.candidate_hash is not None]
+    statuses = sorted(list_statuses(site).items())
+    states = [status for _, status in statuses if status.candidate_hash is not None]
     if not states:
         return
     evidence = {state.id: load_evidence(site.candidate(str(state.id))) for state in states}
@@ -257,23 +257,23 @@ def describe_candidates(site: Site) -> Iterator[str]:
 def _lines_of(
     site: Site,
     policy: Policy,
-    standings: Mapping[ReleaseId, Standing],
+    statuses: Mapping[ReleaseId, ReleaseStatus],
     events: tuple[Event, ...],
     caps: Caps | None,
     now: datetime,
 ) -> Iterator[Line]:
     """The releases of one policy: those that it names in its order, or by period as they were opened; and the next one."""
-    begun = [known.release for known in standings if known.policy == policy.policy]
+    begun = [known.release for known in statuses if known.policy == policy.policy]
     coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
     names = sorted({*begun, *coming}) if policy.every else policy.release_names
     for name in names:
-        mine = [known for id, known in sorted(standings.items()) if (id.policy, id.release) == (policy.policy, name)]
+        mine = [known for id, known in sorted(statuses.items()) if (id.policy, id.release) == (policy.policy, name)]
         if mine:
             yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in mine)
         elif policy.cron is not None:
             upcoming = coming[name]
             late = upcoming.is_late(now)
-            account, fits = _find_room(caps, policy, name, events) if late and caps is not None else (None, None)
+            account, fits = _find_headroom(caps, policy, name, events) if late and caps is not None else (None, None)
             refused = "" if account is None or fits else _say_refusal(account)
             yield Line(
                 f"{policy.policy}/{name}",
@@ -295,7 +295,7 @@ def _take_coming(policy: Policy, events: tuple[Event, ...], now: datetime) -> It
             return
 
 
-def _find_room(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
+def _find_headroom(caps: Caps, policy: Policy, release: str, events: tuple[Event, ...]) -> tuple[Account | None, bool | None]:
     """The account of the policy's population, and whether it has room for the next release; nothing if nobody can tell."""
     charges = charges_of(events)
     try:
@@ -310,7 +310,7 @@ def _say_refusal(account: Account) -> str:
     return STATUS("release.refused", left=account.left, limit=account.limit, unit=account.unit)
 
 
-def _say_approvals(policy: Policy, known: Standing) -> str:
+def _say_approvals(policy: Policy, known: ReleaseStatus) -> str:
     """How many have approved what waits for its reviewers."""
     if known.state not in ("candidate", "approved") or known.replaced is not None:
         return ""
@@ -318,7 +318,7 @@ def _say_approvals(policy: Policy, known: Standing) -> str:
     return f" (approved by {len(known.approvers)} of {policy.review.reviewers}{names})"
 
 
-def _line(site: Site, known: Standing, remark: str = "", *, approvals: str = "") -> Line:
+def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str = "") -> Line:
     shown, folder, words = known.state, site.candidate(str(known.id)), known.reason
     if shown == "candidate" and not is_whole(folder, known.candidate_hash):
         shown, remark, approvals = "damaged", " (the candidate's folder is not what was frozen)", ""
@@ -332,13 +332,13 @@ def _line(site: Site, known: Standing, remark: str = "", *, approvals: str = "")
     if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
     opened = f"opened: {known.why}" if known.state == "open" and known.why else ""
-    claim, told = str(known.facts.get("claim", "")) or opened, remark + elsewhere
+    claim, content = str(known.facts.get("claim", "")) or opened, remark + elsewhere
     return Line(
         str(known.id),
         cast(State, shown),
-        words + told * bool(words),
+        words + content * bool(words),
         known.facts.get("rows_out"),
-        claim + told,
+        claim + content,
         known.since,
         note=(words or opened) + remark,
     )

@@ -37,9 +37,8 @@ from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import Compared, Streams, audit_table, link_within, round_figures
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
-from release_pipeline.stages.suppress import encode, group_sizes
-from release_pipeline.stages.ways.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
-from release_pipeline.stages.ways.way import (
+from release_pipeline.stages.strategies.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive
+from release_pipeline.stages.strategies.strategy import (
     CLASS,
     RECORD,
     SUPPRESSION,
@@ -51,6 +50,7 @@ from release_pipeline.stages.ways.way import (
     Suppressed,
     describe_scales,
 )
+from release_pipeline.stages.suppress import encode, group_sizes
 
 FORECASTS = 3
 IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged anew."
@@ -58,7 +58,7 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 @dataclass(frozen=True, slots=True)
-class ClassWay:
+class ClassStrategy:
     """k-epsilon."""
 
     policy: Policy
@@ -99,12 +99,12 @@ class ClassWay:
 
     def judge(self, expected: Figures) -> list[Gate]:
         """The limits on suppression, judged on the forecast: what is over them by its mean is not worth a charge."""
-        rule, told = self.policy.suppress, expected[SUPPRESSION]
-        if not isinstance(rule, SuppressClasses) or not told:
+        rule, content = self.policy.suppress, expected[SUPPRESSION]
+        if not isinstance(rule, SuppressClasses) or not content:
             return []
-        gates = [Gate("suppression to expect in all", told["in_all"], float(rule.at_most))]
+        gates = [Gate("suppression to expect in all", content["in_all"], float(rule.at_most))]
         if rule.confidence_at_most is not None:
-            gates.append(Gate("suppression to expect after the noise", told["after_noise"], float(rule.confidence_at_most)))
+            gates.append(Gate("suppression to expect after the noise", content["after_noise"], float(rule.confidence_at_most)))
         return gates
 
     def _forecast(self, read: Read, group: Ints, *, secret: bytes) -> dict[str, Any]:
@@ -270,8 +270,10 @@ class ClassWay:
 
     def facts_of(self, classes: Classes) -> dict[str, Any]:
         """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""
-        told = {name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted}
-        return {"levels": told} if told else {}
+        content = {
+            name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted
+        }
+        return {"levels": content} if content else {}
 
     def refuse(self, counts: dict[str, int], records: int) -> str:
         """Why the release cannot go on with so much suppressed; empty if it can. Without the share, which the noise and the data

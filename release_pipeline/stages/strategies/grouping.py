@@ -19,8 +19,8 @@ from release_pipeline.privacy.class_noise import class_diameters, class_ends
 from release_pipeline.privacy.cuts import cut_classes
 from release_pipeline.privacy.hierarchy import Hierarchy
 from release_pipeline.privacy.lattice import search_lattice
+from release_pipeline.stages.strategies.strategy import Figures, Progress, Read
 from release_pipeline.stages.suppress import encode
-from release_pipeline.stages.ways.way import Figures, Progress, Read
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
-from release_pipeline.flow.admission import NEEDS_RELEASES
+from release_pipeline.flow.cap import NEEDS_RELEASES
 from release_pipeline.flow.exposure import Exposure, read_exposure
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import read_standings
+from release_pipeline.flow.states import read_statuses
 from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Hash, Moment, to_json
@@ -59,7 +59,7 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
         populations = {population: find_population(populations, population, file=site.populations_file)}
     with site.open_registry(read_only=True) as registry:
         charges, events = list_charges(registry), registry.events
-    standings = read_standings(events)
+    statuses = read_statuses(events)
     policies, _ = site.read_policies()  # `status` tells what is wrong with the others
     ledgers: list[Ledger] = []
     for name, declared in populations.items():
@@ -74,7 +74,7 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
                     ahead.append(loss)
                     by_rows = depends_on_records(policy) and rows is None
                     planned.append(Planned(release, account.of(loss), account.admits(*ahead), by_rows))
-        undrawn = frozenset(charge.id for charge in mine if standings[charge.id].drawn is None)
+        undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
         ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless))
     return ledgers
@@ -108,7 +108,7 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Headroom:
     """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
     or None where those depend on a number of rows that nobody named. `begun`: the hash of the policy that its series of parts
     began under, where that is another one."""
@@ -133,7 +133,7 @@ class Room:
         return _explain_infinity(self.policy, self.account)
 
 
-def read_room(site: Site, policy: Policy, *, rows: int | None) -> Room:
+def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
     """The room that the ledger of its population has for a policy."""
     [ledger] = read_ledgers(site, policy.population, rows=rows)
     with site.open_registry(read_only=True) as registry:
@@ -144,12 +144,12 @@ def read_room(site: Site, policy: Policy, *, rows: int | None) -> Room:
     losses = None if unknown else tuple(_losses(policy, ahead, charges, rows=rows))
     series = find_series(events, policy.policy) if policy.publishes_parts else None
     begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
-    return Room(policy, ledger.account, tuple(ahead), losses, begun)
+    return Headroom(policy, ledger.account, tuple(ahead), losses, begun)
 
 
-def describe_room(room: Room) -> Iterator[str]:
+def describe_headroom(headroom: Headroom) -> Iterator[str]:
     """It in lines for a person."""
-    policy, account, ahead, losses = room.policy, room.account, room.ahead, room.losses
+    policy, account, ahead, losses = headroom.policy, headroom.account, headroom.ahead, headroom.losses
     if losses is None:
         yield "depends on the number of rows: name it with --rows"
         return
@@ -160,16 +160,16 @@ def describe_room(room: Room) -> Iterator[str]:
     loss = losses[0]
     verdict = "fits" if account.admits(loss) else "is refused"
     yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
-    if room.needs:
-        yield room.needs
-    if room.begun:
-        yield f"its series began under another policy ({room.begun}): a run is refused until that one is restored"
+    if headroom.needs:
+        yield headroom.needs
+    if headroom.begun:
+        yield f"its series began under another policy ({headroom.begun}): a run is refused until that one is restored"
     if policy.every or len(ahead) > 1:
         which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
         take = f"take {account.words(account.of(loss))} each"
         if policy.publishes_parts:
             take = f"are parts of one table and take {account.words(account.sum_of(losses))} together"
-        yield f"{which}, which {take}, {room.fitting if room.fitting < len(ahead) else 'all'} fit"
+        yield f"{which}, which {take}, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class NextView:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomView:
+class HeadroomView:
     """The ledger before and after the next release of a policy."""
 
     population: Annotated[str, "its name"]
@@ -329,33 +329,33 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     return to_json(view_ledger(ledger))
 
 
-def tell_ledgers(site: Site, ledgers: Iterable[Ledger], *, exposure: bool) -> LedgerDocument:
+def view_ledgers(site: Site, ledgers: Iterable[Ledger], *, exposure: bool) -> LedgerDocument:
     """Several, person by person too if that is asked for."""
     return LedgerDocument(
         tuple(view_ledger(ledger, read_exposure(site, ledger.account) if exposure else None) for ledger in ledgers)
     )
 
 
-def view_room(room: Room) -> RoomView:
+def view_headroom(headroom: Headroom) -> HeadroomView:
     """The room for a script."""
-    account, first = room.account, None
-    if room.losses:
-        loss = room.losses[0]
+    account, first = headroom.account, None
+    if headroom.losses:
+        loss = headroom.losses[0]
         amount = account.words(account.of(loss))
-        first = NextView(room.ahead[0], amount, fits=account.admits(loss), after=account.after(loss))
-    return RoomView(
+        first = NextView(headroom.ahead[0], amount, fits=account.admits(loss), after=account.after(loss))
+    return HeadroomView(
         population=account.population,
         unit=account.unit,
         cap=account.limit,
         declared=_view_cap(account),
         spent=account.spent,
         remaining=account.left,
-        rows_needed=room.losses is None,
+        rows_needed=headroom.losses is None,
         next=first,
-        ahead=room.ahead,
-        fitting=None if room.losses is None else room.fitting,
-        needs=room.needs or None,
-        series_policy_hash=room.begun or None,
+        ahead=headroom.ahead,
+        fitting=None if headroom.losses is None else headroom.fitting,
+        needs=headroom.needs or None,
+        series_policy_hash=headroom.begun or None,
     )
 
 
@@ -378,11 +378,11 @@ def _losses(policy: Policy, releases: list[str], charges: list[Charge], *, rows:
 
 def _ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[str]:
     """The releases of a policy that are still to be charged, opened revisions included; of an endless series the next ones."""
-    standings = read_standings(events)
+    statuses = read_statuses(events)
     charged = {charge.id for charge in charges}
-    opened = [known for known, standing in standings.items() if known.policy == policy.policy and standing.replaced is None]
+    opened = [known for known, status in statuses.items() if known.policy == policy.policy and status.replaced is None]
     waiting = [str(known) for known in opened if known not in charged]
-    begun = {known.release for known in standings if known.policy == policy.policy}
+    begun = {known.release for known in statuses if known.policy == policy.policy}
     names = [name for name in policy.release_names if name not in begun]
     if policy.every:
         coming = islice(next_releases(policy, events, datetime.now(UTC)), max(1, MOST_AHEAD - len(waiting)))

@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 
 from release_pipeline.experiments.measuring.prs20 import HASHED
-from release_pipeline.experiments.runs import Results
-from release_pipeline.experiments.telling.claims import (
+from release_pipeline.experiments.reporting.claims import (
     DEFINITIONS,
     Cases,
     Chapter,
@@ -20,7 +19,8 @@ from release_pipeline.experiments.telling.claims import (
     show_range,
     table,
 )
-from release_pipeline.experiments.telling.pictures import Panel, Picture, Series
+from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
+from release_pipeline.experiments.runs import Results
 from release_pipeline.privacy.catalogue import METHODS
 
 DEFINED = {name: spec.claims[0].definition.key for name, spec in METHODS.items()}
@@ -43,7 +43,7 @@ have no epsilon at all. Epsilon of iDP is not that of DP, and lines of both stan
 each. Bands are the least and the greatest of the runs, each with parts of its own."""
 
 
-def tell(results: Results) -> Chapter:
+def report(results: Results) -> Chapter:
     """The chapter of the page."""
     return Chapter(
         "PRS20: random parts",
@@ -51,9 +51,9 @@ def tell(results: Results) -> Chapter:
         (_draw_costs(results), _draw_losses(results), _draw_errors(results), _draw_clusters(results)),
         tuple(_judge(results)),
         (
-            ("A hash of the identity: two neighbours", _tell_hash(results)),
-            ("Amplification and iDP: two neighbours", _tell_membership(results)),
-            ("Error by number of parts", _tell_errors(results)),
+            ("A hash of the identity: two neighbours", _report_hash(results)),
+            ("Amplification and iDP: two neighbours", _report_membership(results)),
+            ("Error by number of parts", _report_errors(results)),
         ),
         tuple(_list_losses(results)),
     )
@@ -394,7 +394,7 @@ def _judge_errors(results: Results) -> list[Finding]:
     return found
 
 
-def _tell_hash(results: Results) -> str:
+def _report_hash(results: Results) -> str:
     rows: list[list[str]] = []
     for example, ((a, left), (b, joined)) in HASHED.items():
         before = f"A {', '.join(map(str, a))}; B {', '.join(map(str, b))}"
@@ -408,7 +408,7 @@ def _tell_hash(results: Results) -> str:
     )
 
 
-def _tell_membership(results: Results) -> str:
+def _report_membership(results: Results) -> str:
     rows: list[list[str]] = []
     for one in results.of("membership"):
         method, others, beyond = one.setting.text("method"), one.setting.number("others"), one.setting.number("beyond")
@@ -423,7 +423,7 @@ def _tell_membership(results: Results) -> str:
     )
 
 
-def _tell_errors(results: Results) -> str:
+def _report_errors(results: Results) -> str:
     rows: list[list[str]] = []
     parts = results.values("error", "parts")
     for name in results.values("clusters", "clusters"):
