@@ -1,8 +1,9 @@
 """The real stages, run many times on one table: from records to what a reader of the release would have in hand.
 
-Clusters, statistics and scales are made by the policy's own strategy, then noise, shuffle and suppression, as in a release. Individual
-differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of the first;
-everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide outcomes.
+Clusters, statistics and scales are made by the policy's own strategy, then noise, shuffle and suppression, as in a release.
+Individual differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of
+the first; everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide
+outcomes.
 """
 
 from __future__ import annotations

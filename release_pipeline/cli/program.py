@@ -46,9 +46,9 @@ def _report(error: BaseException, options: argparse.Namespace) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        if (room := read_out_of_space(error)) is not None:
-            _print_error(room)
-            return fail(options, room.exit_code, view_error(room))
+        if (full := read_out_of_space(error)) is not None:
+            _print_error(full)
+            return fail(options, full.exit_code, view_error(full))
         if isinstance(error, OSError):
             return _say(options, 1, "system", f"the operating system refused: {error.strerror or type(error).__name__}.")
         words = f"internal error: {type(error).__name__} at {own_frame(error)}."

@@ -1,4 +1,5 @@
-"""What the vault has of one release: its workspace, the checkpoints of its stages, and whether they are still of the same thing."""
+"""What the vault has of one release: its workspace, the checkpoints of its stages, and whether they are still of the same
+thing."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class ReleaseCheckpoints(ReleaseRecord):
     def _write_checkpoint(
         self, workspace: ReleaseWorkspace, stage: str, version: str, tables: Sequence[str], **content: Any
     ) -> dict[str, Any]:
-        """The checkpoint of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key changes
-        one or the other unseen."""
+        """The checkpoint of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key
+        changes one or the other unseen."""
         header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(workspace, name) for name in tables}}
         checkpoint = json.loads(json.dumps(formats.NOTE.mark({**header, **content})))  # as it will be read
         workspace.write_checkpoint(stage, {**checkpoint, "seal": self._seal(stage, checkpoint)})

@@ -1,7 +1,7 @@
 """The way of one release from its source to the candidate, stage by stage. All I/O of the stages is here.
 
-Every stage opens the release's workspace in the vault, checks that the stage before it has run under the same policy, and writes its
-tables and its note in one transaction. Noise is drawn once per release: what was drawn is served again, never drawn anew.
+Every stage opens the release's workspace in the vault, checks that the stage before it has run under the same policy, and writes
+its tables and its note in one transaction. Noise is drawn once per release: what was drawn is served again, never drawn anew.
 """
 
 from __future__ import annotations

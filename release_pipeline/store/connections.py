@@ -129,10 +129,10 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
             raise  # of what is computed while a database is open: it is no fault of the database
         if isinstance(caught, duckdb.InterruptException) or (type(caught) is RuntimeError and str(caught) == "Query interrupted"):
             raise KeyboardInterrupt from None
-        room = _read_out_of_space(caught, str(path))
+        full = _read_out_of_space(caught, str(path))
         what = _describe(caught)
         _blank(caught)
-        raise room or error(what, where=str(path), remedy=remedy) from None
+        raise full or error(what, where=str(path), remedy=remedy) from None
 
 
 @contextmanager
@@ -151,8 +151,8 @@ def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConn
                     path.unlink()
                 return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
         except duckdb.IOException as caught:
-            if (room := _read_out_of_space(caught, str(path))) is not None:
-                raise room from None
+            if (full := _read_out_of_space(caught, str(path))) is not None:
+                raise full from None
             if "lock" not in str(caught).lower():
                 raise StoreError("the database cannot be opened.", where=str(path)) from None
             if time.monotonic() > deadline:

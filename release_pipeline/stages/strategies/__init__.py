@@ -1,5 +1,5 @@
-"""The strategies that take checked records to masked ones: column by column, all columns together, or class by class; and of random parts.
-`find_strategy` gives that of a policy."""
+"""The strategies that take checked records to masked ones: column by column, all columns together, or class by class; and of
+random parts. `find_strategy` gives that of a policy."""
 
 from collections.abc import Callable
 

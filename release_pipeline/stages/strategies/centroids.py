@@ -41,8 +41,8 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 @dataclass(frozen=True, slots=True)
 class CentroidStrategy:
-    """The second half of a strategy: noise, suppression and audit. The tables of the first half are `statistics`, a row per cluster
-    and column, and `membership`."""
+    """The second half of a strategy: noise, suppression and audit. The tables of the first half are `statistics`, a row per
+    cluster and column, and `membership`."""
 
     policy: Policy
     suppression_reads: ClassVar[tuple[str, ...]] = ()

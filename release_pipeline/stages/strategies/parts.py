@@ -159,8 +159,9 @@ class PartitionedClassStrategy:
 
 @dataclass(frozen=True, slots=True)
 class PartitionedStrategy:
-    """The strategy of a method of clusters, followed once for each part with streams of its own. The tables of the parts lie one after the
-    other, and `parts` has the part of each record. `series` is needed to make the one part of a release of a series."""
+    """The strategy of a method of clusters, followed once for each part with streams of its own. The tables of the parts lie one
+    after the other, and `parts` has the part of each record. `series` is needed to make the one part of a release of a
+    series."""
 
     policy: Policy
     strategy: CentroidStrategy
