@@ -39,7 +39,8 @@ def _demo(options: argparse.Namespace) -> int:
     from release_pipeline.flow.opening import find_release
     from release_pipeline.flow.publication.verification import verify
     from release_pipeline.flow.states import list_statuses
-    from release_pipeline.flow.status.overview import describe_candidates, list_releases
+    from release_pipeline.flow.status.candidates import describe_candidates
+    from release_pipeline.flow.status.overview import list_releases
 
     progress = Progress()
     site = build_demo_site(options.folder, fresh=options.fresh)

@@ -15,8 +15,8 @@ from release_pipeline.errors import WrongUsage
 
 if TYPE_CHECKING:
     from release_pipeline.flow.site import Site
+    from release_pipeline.flow.states import ReleaseId
     from release_pipeline.flow.trust.keys import PrivateKey
-    from release_pipeline.store.registry import ReleaseId
 
 PROGRAM = "release-pipeline"
 MOST_ROWS = 10**12

@@ -13,7 +13,7 @@ from release_pipeline.cli.options import PROGRAM
 
 if TYPE_CHECKING:
     from release_pipeline.flow.site import Site
-    from release_pipeline.store.registry import ReleaseId
+    from release_pipeline.flow.states import ReleaseId
 
 STOPPED = 130
 AGAIN = "give the same command again: it finishes what is left, or says that it is done"

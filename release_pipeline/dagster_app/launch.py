@@ -22,10 +22,10 @@ from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import PUBLIC, write_bytes
 from release_pipeline.flow.site import HOME, Site
+from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
-from release_pipeline.store.registry import ReleaseId
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 

@@ -18,8 +18,8 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import describe_published, list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import ReleaseId
 from release_pipeline.policy import Policy
-from release_pipeline.store.registry import ReleaseId
 
 EVERY_TEN_MINUTES = "*/10 * * * *"
 

@@ -16,12 +16,10 @@ from release_pipeline.dagster_app.runs import parts_of, process_tags
 from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
 from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_out_of_space
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.release import Check, ReleaseFlow, StageResult
+from release_pipeline.flow.release import EXPECTATIONS, Check, ReleaseFlow, StageResult, families_of, judge_expectations
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.words import describe_claim
-from release_pipeline.stages.checks import EXPECTATIONS, families_of
-from release_pipeline.stages.validate import judge_expectations
 
 ZONES = {
     "ingested": ("restricted", {"duckdb"}, "The needed columns of the source, as delivered, in the vault."),

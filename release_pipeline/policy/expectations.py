@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from release_pipeline.policy.declared import Frozen
+from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.scalars import Category, Exact, Name, Percent, Text, unique
 
@@ -102,7 +102,7 @@ class Total(Rule):
 
     sum: Annotated[tuple[Name, ...], Field(min_length=2), AfterValidator(unique)]
     equals: Name
-    grid: Annotated[Exact, Field(gt=0)]
+    grid: Annotated[Exact, Field(gt=0), Option(hint="Declare the step between two values, like 1 or 0.01.")]
     within: Annotated[Exact, Field(ge=0)] = Decimal(0)
 
     @model_validator(mode="after")
@@ -231,8 +231,13 @@ Expectation: TypeAlias = Annotated[
 
 def known_keys(value: Any) -> list[str]:
     """The keys that a rule may have, by what it says so far."""
-    model = next((KINDS[key] for key in cast(dict[str, Any], value) if key in KINDS), None) if isinstance(value, dict) else None
+    model = form_of(value)
     return list(KINDS) if model is None else list(model.model_fields)
+
+
+def form_of(value: Any) -> type[Rule] | None:
+    """What was meant by a rule, by its first key that says what is expected."""
+    return next((KINDS[key] for key in cast(dict[str, Any], value) if key in KINDS), None) if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import options
 from release_pipeline.policy.declared import Option, option_of
 from release_pipeline.policy.documents import Fault
+from release_pipeline.policy.expectations import form_of as form_of_rule
 from release_pipeline.policy.expectations import known_keys as known_keys_of_rule
 from release_pipeline.policy.hierarchies import form_of, known_keys
 from release_pipeline.policy.kinds import KINDS, DropColumn
@@ -180,6 +181,8 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
             if rest[:1] == ["hierarchy"]:
                 return form_of(column["hierarchy"])
             return kind.missing_form if rest == ["missing"] else kind
+        case ("expect", name, *_):
+            return form_of_rule(raw["expect"][name]) or Policy
         case ("audit", "predict", _):
             return Target
         case ("protect", *_):

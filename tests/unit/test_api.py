@@ -54,7 +54,7 @@ def test_several_columns_are_masked_by_what_the_readme_imports() -> None:
 def test_the_wheel_says_that_it_is_typed(tmp_path: Path) -> None:
     """With the marker that type checkers look for, beside the code. A process: it is what builds the wheel."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT / "packages" / "analyst", check=True, capture_output=True)
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

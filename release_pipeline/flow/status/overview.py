@@ -11,11 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.evidence import MapFigures, load_evidence
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseStatus, list_statuses, read_statuses
+from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.flow.upcoming import describe_due, next_releases
@@ -23,7 +22,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
 from release_pipeline.policy.documents import INNER, EpsilonView, Hash, Moment, to_json, view_epsilon
 from release_pipeline.policy.loss import Account
-from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.sentences import STATUS
 from release_pipeline.store.ledger import charges_of, list_next_losses
 from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
@@ -225,33 +223,6 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
         yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
     for reason in broken:
         yield f"broken: {reason}"
-
-
-def describe_candidates(site: Site) -> Iterator[str]:
-    """A table of all candidates with figures of their evidence: internal, unless the data are public as the demo's."""
-    statuses = sorted(list_statuses(site).items())
-    states = [status for _, status in statuses if status.candidate_hash is not None]
-    if not states:
-        return
-    evidence = {state.id: load_evidence(site.candidate(str(state.id))) for state in states}
-    names = list(evidence[states[0].id].columns)
-    head = "".join(f"{name:>9}" for name in names)
-    yield f"{'':<14}{'':>7}  {'':<34}{'':>4}{'':>5}  {'error of each column':^{9 * len(names)}}"
-    yield f"{'release':<14}{'rows':>7}  {'epsilon':<34}{'k':>4}{'k*':>5}  {head}{'linkage':>9}  state"
-    for state in states:
-        facts, audit = state.facts, evidence[state.id].figures_of(MapFigures)
-        tag = find_definition(facts["definition"]).tag
-        epsilon = STATUS("candidate.no_epsilon", definition=tag)
-        if facts.get("epsilon") is not None:
-            scope = STATUS.read_section("scope")[facts["scope"]]
-            epsilon = STATUS("candidate.epsilon", epsilon=facts["epsilon"], definition=tag, scope=scope)
-        linked = audit.record_linkage
-        linkage = "" if linked is None else f"{100 * linked.value:.1f}%"
-        errors = "".join(f"{audit.error[name]:>9.3f}" for name in names)
-        yield (
-            f"{state.id!s:<14}{facts['rows_out']:>7,}  {epsilon:<34}{facts['k']:>4}{facts['anonymity_k'] or '':>5}  {errors}"
-            f"{linkage:>9}  {state.state}"
-        )
 
 
 def _lines_of(

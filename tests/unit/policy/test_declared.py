@@ -28,7 +28,7 @@ LATER: dict[type[BaseModel], set[str]] = {
         "marketer_risk",
         "clamped_at_most",
     },
-    Policy: {"audit"},
+    Policy: {"audit", "expect"},
 }
 
 
