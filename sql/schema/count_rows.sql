@@ -1,1 +1,1 @@
-SELECT count(*) FROM {{room}}.{{table}};
+SELECT count(*) FROM {{workspace}}.{{table}};

@@ -1,1 +1,1 @@
-USE {{room}};
+USE {{workspace}};
