@@ -28,7 +28,8 @@ class ReleasePipelineError(Exception):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+        if "code" not in vars(cls):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
         self.what = what
@@ -84,6 +85,8 @@ class StoreBusy(StoreError):
 
 class OutOfSpace(StoreError):
     """The disk is full, or this process has no memory left: nothing is wrong with the data, and it may go on later."""
+
+    code = "out-of-room"  # as scripts know it
 
 
 def disk_full(where: str) -> OutOfSpace:

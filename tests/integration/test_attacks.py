@@ -153,13 +153,13 @@ def forge(tiny: TinySite, kind: str, about: ReleaseId | None, **content: Any) ->
 
 def forge_approval(tiny: TinySite, signed: Any, *, name: str, about: ReleaseId = RELEASE) -> int:
     """Note somebody's statement as an approval of the candidate as it is."""
-    digest = tiny.release_status(about.release).candidate_hash
+    digest = tiny.status(about.release).candidate_hash
     return forge(tiny, "approved", about, what="candidate", subject=str(about), hash=digest, name=name, needed=2, signed=signed)
 
 
 def approval(tiny: TinySite, key: PrivateKey, *, name: str) -> dict[str, Any]:
     """A statement that the candidate is approved, whoever signs it in whatever name."""
-    return key.sign(kind="approve", subject=str(RELEASE), digest=str(tiny.release_status().candidate_hash), name=name)
+    return key.sign(kind="approve", subject=str(RELEASE), digest=str(tiny.status().candidate_hash), name=name)
 
 
 def flip(file: Path) -> None:
@@ -261,7 +261,7 @@ def test_steward_who_becomes_a_reviewer_does_not_count(tiny: TinySite, keys: Key
     with refused(tiny, "ana is the steward of the policy, and no steward reviews", NotSigned):
         review(tiny, keys, "ana")
     number = forge_approval(tiny, approval(tiny, keys["ana"], name="ana"), name="ana")
-    assert tiny.release_status().approvers == ["ana", "ben"]
+    assert tiny.status().approvers == ["ana", "ben"]
     with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert payload(faults(tiny.home, keys), f"event {number} (approved)", "'ana' is the steward of the policy")
@@ -286,7 +286,7 @@ def test_one_person_counts_once(tiny: TinySite, keys: Keys, tmp_path: Path, how:
         distrust(tiny.site, "ben", key=keys["olga"])
         trust_key(tiny.site, "benny", "reviewer", keys["ben"].public, key=keys["olga"])
         review(tiny, {"benny": keys["ben"]}, "benny")
-        assert tiny.release_status().approvers == ["ben", "benny"]
+        assert tiny.status().approvers == ["ben", "benny"]
     else:
         make_key(tmp_path / "new.key", passphrase=PASSPHRASE)
         new = read_key(tmp_path / "new.key", passphrase=PASSPHRASE)
@@ -326,7 +326,7 @@ def test_approval_that_was_put_into_the_registry_does_not_count(
     """Signed with a key outside of the list, by the service or the officer, and noted with the vault's key: one of two still."""
     review(tiny, keys, "ben")
     number = forge_approval(tiny, approval(tiny, keys[who], name=name), name=name)
-    assert tiny.release_status().state == "approved", "noted it is"
+    assert tiny.status().state == "approved", "noted it is"
     with refused(tiny, "1 of 2 reviewers have approved it as it is.", Blocked):
         publish(tiny.site, RELEASE, key=keys["robot"])
     assert payload(faults(tiny.home, keys), f"event {number} (approved)", words)
@@ -359,7 +359,7 @@ def test_withdrawal_that_was_put_into_the_registry_is_found_out(
     officer's own hand."""
     out = copy_site(corrected, tmp_path / "site")
     verb = {"retracted": "retract", "superseded": "supersede"}[kind]
-    digest = out.release_status().package_hash
+    digest = out.status().package_hash
     signed = keys[who].sign(kind=verb, subject=str(RELEASE), digest=str(digest), name=who, why=str(CORRECTION))
     extra = {"reason": "no"} if kind == "retracted" else {"successor": str(CORRECTION)}
     number = forge(out, kind, RELEASE, **extra, hash=digest, signed=signed)
@@ -430,7 +430,7 @@ def test_approval_of_one_candidate_is_none_of_another(two: Path, tmp_path: Path,
             numbers.append(forge(tiny, "approved", OTHER, **event.content))
         else:
             numbers.append(forge_approval(tiny, event.content["signed"], name=event.content["name"], about=OTHER))
-    assert tiny.release_status("2").state == ("candidate" if how == "as it is" else "approved")
+    assert tiny.status("2").state == ("candidate" if how == "as it is" else "approved")
     blocked = "0 of 2 reviewers have approved it." if how == "as it is" else "0 of 2 reviewers have approved it as it is."
     with refused(tiny, blocked, Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
@@ -446,7 +446,7 @@ def test_approval_copied_with_sql_is_not_of_this_site(two: Path, tmp_path: Path,
     last = events[-1]
     [ben, _] = [event for event in events if event.kind == "approved" and event.release == RELEASE]
     seal = next(seal for number, _, _, seal in rows(tiny)[0] if number == ben.number)
-    content = {**ben.content, "subject": str(OTHER), "hash": tiny.release_status("2").candidate_hash}
+    content = {**ben.content, "subject": str(OTHER), "hash": tiny.status("2").candidate_hash}
     body = canonical_json(
         {
             **json.loads(ben.body),
@@ -503,7 +503,7 @@ def test_candidate_that_is_changed_after_it_was_looked_at_is_not_published(tiny:
     with pytest.raises(Blocked, match="not what was frozen"):
         publish(tiny.site, RELEASE, key=keys["robot"], probe=Probe(reached=swap))
     assert digests(tiny.site.releases) == {}
-    assert tiny.release_status().state == "publishing"
+    assert tiny.status().state == "publishing"
 
 
 PACKAGE = (
@@ -850,7 +850,7 @@ def test_candidate_of_another_policy_than_was_charged_is_not_published(tiny: Tin
     review(tiny, keys, "ben", "cleo", release=OTHER)
     with refused(tiny, "under embargo", Blocked):
         publish(tiny.site, OTHER, key=keys["robot"])
-    release_status = tiny.release_status("2")
+    release_status = tiny.status("2")
     forge(
         tiny,
         "candidate",
@@ -866,7 +866,7 @@ def test_candidate_of_another_policy_than_was_charged_is_not_published(tiny: Tin
 
 def test_facts_that_nobody_signed_do_not_reach_the_card(tiny: TinySite, keys: Keys) -> None:
     """The registry is made to tell of more records and less suppression than the evidence that the reviewers signed."""
-    release_status = tiny.release_status()
+    release_status = tiny.status()
     facts = {**release_status.facts, "rows_in": 6000, "cells_blanked": 0, "anonymity_k": 100}
     forge(
         tiny,
@@ -883,7 +883,7 @@ def test_facts_that_nobody_signed_do_not_reach_the_card(tiny: TinySite, keys: Ke
 
 def test_materialization_forged_through_dagster_is_nothing(tiny: TinySite, keys: Keys) -> None:
     """Over real HTTP somebody reports candidates and publications of both releases: Dagster believes it, and nobody else."""
-    facts = {"candidate_hash": str(tiny.release_status().candidate_hash), "state": "approved"}
+    facts = {"candidate_hash": str(tiny.status().candidate_hash), "state": "approved"}
     before = look(tiny)
     with webserver(tiny) as address:
         for asset in ("candidate", "published"):
@@ -989,7 +989,7 @@ def test_tombstone_of_anybody_but_the_officer_is_found_out(out: TinySite, keys: 
         for data in package.glob("data.*"):
             data.unlink()
         assert payload(faults(package, keys), "data.csv", "missing")
-    assert out.release_status().state == "published"
+    assert out.status().state == "published"
 
 
 def test_tombstone_of_another_release_is_found_out(corrected: Path, tmp_path: Path, keys: Keys) -> None:

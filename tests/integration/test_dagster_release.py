@@ -124,7 +124,7 @@ def test_candidate_metadata_plots_epsilon_and_k(good: tuple[TinySite, dg.Execute
         "definition": "idp",
         "scope": "column",
     }
-    assert metadata["candidate_hash"].value == good[0].release_status().candidate_hash
+    assert metadata["candidate_hash"].value == good[0].status().candidate_hash
     assert metadata["policy_hash"].value == good[0].site.policy("people").canonical_hash()
     assert {"table_bound", "column_bound", "claim", "population_spent"} <= metadata.keys()
 
@@ -265,8 +265,8 @@ def test_spoiled_source_fails_the_run_with_its_reason(tiny: TinySite, instance: 
     assert not alone.success
     assert not tiny.folder().exists()
     assert "has not been passed" in failures(alone)[0]
-    assert tiny.release_status().state == "blocked", "the registry does not know that the release is blocked"
-    assert reason in tiny.release_status().reason
+    assert tiny.status().state == "blocked", "the registry does not know that the release is blocked"
+    assert reason in tiny.status().reason
 
 
 def test_candidate_alone_after_a_failed_gate_is_refused(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -279,8 +279,8 @@ def test_candidate_alone_after_a_failed_gate_is_refused(tmp_path: Path, instance
         assert "candidate" not in materializations(result)
         assert not tiny.folder().exists()
     assert "expected error of income" in failures(first)[0]
-    assert tiny.release_status().state == "blocked"
-    assert "expected error of income" in tiny.release_status().reason
+    assert tiny.status().state == "blocked"
+    assert "expected error of income" in tiny.status().reason
 
 
 def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, instance: dg.DagsterInstance) -> None:
@@ -291,7 +291,7 @@ def test_failed_gate_shows_no_figure_computed_from_the_data(tmp_path: Path, inst
     [gate] = json.loads(refused.read_text())["gates"]
     value = gate["value"]
     assert f"{value:.3g}" in refused.with_suffix(".html").read_text(encoding="utf-8")
-    for words in (failures(result)[0], tiny.release_status().reason, *(repr(event) for event in result.all_events)):
+    for words in (failures(result)[0], tiny.status().reason, *(repr(event) for event in result.all_events)):
         payload = re.sub(r"\b[0-9.]+ ?m?s\b", "", words)  # how long something took may be any number
         assert f"{value:.2g}" not in re.findall(r"[0-9.e-]+", payload)
         assert f"{value:.3g}" not in payload
@@ -569,7 +569,7 @@ def test_search_finds_a_cell_that_leaks_on_purpose(tmp_path: Path, monkeypatch: 
     assert leaks([failures(result)[0].encode()]) == [MARK.encode()]
     assert leaks(public_contents(tiny)) == [MARK.encode()]
     assert leaks(dagster_contents(home)) == [MARK.encode()]
-    assert leaks([tiny.release_status().reason.encode()]) == [MARK.encode()]
+    assert leaks([tiny.status().reason.encode()]) == [MARK.encode()]
     assert MARK.encode() in leaks([tiny.site.registry.read_bytes()])
 
 

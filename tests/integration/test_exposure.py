@@ -207,17 +207,17 @@ def test_guard_holds_a_release_before_any_charge(tiny: TinySite, people: Iterabl
     """Fewer than ten joined or left, and not none: refused with the reason in `status` and without a count of people, before a
     charge, a secret or an exposure; the release before it stands as it was."""
     tiny.write_rows(people_rows(people))
-    before = tiny.release_status("1")
+    before = tiny.status("1")
     with pytest.raises(GateFailed) as held:
         tiny.flow("2").run()
     assert (held.value.what, held.value.where) == (held_words("people/1/r1", *verbs), "people/2/r1")
     assert [known.id.release for known in tiny.charges()] == ["1"]
     assert tiny.states("2") == ["opened", "blocked"]
-    assert tiny.release_status("1") == before
+    assert tiny.status("1") == before
     assert not list((tiny.site.vault / "secrets").glob("people~2*"))
     assert hashes(tiny.site.vault / "folk.duckdb").keys() == {"people/1/r1"}
     assert not {"membership", "statistics", "masked"} & tiny.tables("2").keys()
-    reason = tiny.release_status("2").reason
+    reason = tiny.status("2").reason
     assert reason == f"{held_words('people/1/r1', *verbs)} {held.value.remedy}"
     assert set(re.findall(r"\d+", re.sub(r"people/\d/r\d", "", f"{held.value} {reason}"))) == {"10"}
     [line] = [line for line in describe_status(tiny.site) if line.startswith("people/2/r1")]
@@ -301,7 +301,7 @@ def test_a_held_release_passes_when_its_people_do(tiny: TinySite) -> None:
     tiny.write_rows(people_rows(range(60)))
     charge(tiny.flow("2"))
     assert [known.id.release for known in tiny.charges()] == ["1", "2"]
-    assert tiny.release_status("2").state == "reserved"
+    assert tiny.status("2").state == "reserved"
 
 
 def test_revisions_of_one_release_are_not_compared_with_each_other(tiny: TinySite) -> None:
@@ -328,7 +328,7 @@ def test_a_charged_release_is_not_held_against_itself(tiny: TinySite) -> None:
     """A retry of what is charged and not drawn goes on, and is charged and exposed once."""
     before = hashes(tiny.site.vault / "folk.duckdb")
     charge(tiny.flow())
-    assert (tiny.release_status().state, len(tiny.charges())) == ("reserved", 1)
+    assert (tiny.status().state, len(tiny.charges())) == ("reserved", 1)
     assert hashes(tiny.site.vault / "folk.duckdb") == before
 
 
@@ -386,7 +386,7 @@ def test_a_charged_release_that_is_held_is_not_told_that_nothing_is_charged(brok
     with pytest.raises(GateFailed) as held:
         broken.flow("1").run()
     assert [known.id.release for known in broken.charges()] == ["1", "2"]
-    assert "Nothing is charged" not in f"{held.value} {broken.release_status('1').reason}"
+    assert "Nothing is charged" not in f"{held.value} {broken.status('1').reason}"
 
 
 # keyed hashes, and nobody's name

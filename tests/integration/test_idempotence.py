@@ -154,7 +154,7 @@ def test_source_changed_before_the_draw(begun: TinySite, bits: str) -> None:
         flow_of(begun).run()
     assert "masked" not in begun.tables()
     assert candidate_of(begun) == {}
-    assert "people/1/r2" in begun.release_status().reason
+    assert "people/1/r2" in begun.status().reason
     begun.write_rows(make_rows())
     assert finish(begun) == bits
     assert charged(begun) == ONCE
@@ -183,7 +183,7 @@ def test_source_changed_after_the_draw(drawn: TinySite, bits: str) -> None:
     drawn.write_rows(make_rows(seed=1))
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
         flow_of(drawn).run()
-    assert (candidate_of(drawn), drawn.release_status().state, len(drawn.events())) == (before, "candidate", events)
+    assert (candidate_of(drawn), drawn.status().state, len(drawn.events())) == (before, "candidate", events)
     drawn.write_rows(make_rows())
     assert finish(drawn) == bits
     assert charged(drawn) == ONCE
@@ -225,7 +225,7 @@ def test_policy_edited_after_the_draw(drawn: TinySite, bits: str, edit: str) -> 
     drawn.write_policy(**EDITS[edit])
     with pytest.raises(Blocked, match=rf"noise was already drawn.*{R2}"):
         flow_of(drawn).run()
-    assert (candidate_of(drawn), drawn.release_status().state) == (before, "candidate")
+    assert (candidate_of(drawn), drawn.status().state) == (before, "candidate")
     drawn.write_policy()
     assert finish(drawn) == bits
     assert charged(drawn) == ONCE
@@ -722,7 +722,7 @@ def test_revision_of_a_drawn_release(drawn: TinySite, bits: str) -> None:
     """Opened with its reason and charged anew; with the same secret it has other noise, and the first candidate stays."""
     before = candidate_of(drawn)
     assert str(revise(drawn)) == "people/1/r2"
-    assert drawn.release_status(revision=2).why == "the source was wrong"
+    assert drawn.status(revision=2).why == "the source was wrong"
     assert charged(drawn) == ONCE, "opening it charges nothing yet"
     flow = flow_of(drawn, secret=SECRET)
     assert str(flow.id) == "people/1/r2"
@@ -743,7 +743,7 @@ def test_revision_with_the_changed_source(begun: TinySite) -> None:
     revise(begun)
     flow_of(begun, secret=OTHER).run()
     assert charged(begun) == [*ONCE, "people/1/r2"]
-    assert [begun.release_status(revision=n).state for n in (1, 2)] == ["blocked", "candidate"]
+    assert [begun.status(revision=n).state for n in (1, 2)] == ["blocked", "candidate"]
 
 
 def test_revision_gives_an_undrawn_one_up(begun: TinySite) -> None:

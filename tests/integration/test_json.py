@@ -138,7 +138,7 @@ def test_a_document_that_is_not_valid_is_found(maker: ModuleType) -> None:
 def test_status_has_a_published_release_in_fields(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What a script wants, each from the event or the policy that says it."""
     tiny = TinySite(published)
-    release_status, policy = tiny.release_status(), tiny.site.policy("people")
+    release_status, policy = tiny.status(), tiny.site.policy("people")
     first, second = tell(capsys, "status", "--home", published)["releases"]
     assert {name: first[name] for name in ("release", "id", "policy", "partition", "revision", "state", "population")} == {
         "release": "people/1/r1",
@@ -418,7 +418,7 @@ def test_run_tells_the_release_and_every_refusal(tmp_path: Path, capsys: pytest.
     tiny.write_rows([{**rows[0], "rent": "101"}, *rows[1:]])
     made = tell(capsys, *arguments)
     assert (made["release"], made["state"], made["served"]) == ("people/1/r1", "candidate", False)
-    assert made["candidate_hash"] == tiny.release_status().candidate_hash
+    assert made["candidate_hash"] == tiny.status().candidate_hash
     assert (made["epsilon"]["total"], made["k"]) == ("2", 5)
     assert Path(made["report"]).is_file()
     assert Path(made["report"]).parent == Path(made["candidate"]) == tiny.folder()
@@ -451,7 +451,7 @@ def test_verify_says_what_it_checked(published: Path, keys: Keys, tmp_path: Path
         content = tell(capsys, "verify", path, "--officer", officer)
         assert (content["kind"], content["release"], content["ok"], content["failed"]) == (kind, release, True, 0)
         assert (content["fingerprint"], content["given"], content["compared"]) == (officer, [officer], True)
-        assert (content["package_hash"] == tiny.release_status().package_hash) is (release is not None)
+        assert (content["package_hash"] == tiny.status().package_hash) is (release is not None)
         assert {check["passed"] for check in content["checks"]} <= {True, None}
         assert all(check["words"].startswith(check["name"]) or check["name"] == "other files" for check in content["checks"])
     assert tell(capsys, "verify", package)["compared"] is False

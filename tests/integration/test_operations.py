@@ -408,7 +408,7 @@ def test_arrival_is_believed_at_the_second_look(operate: Callable[..., Operated]
     second = operated.look("arrival_people", first.cursor)
     assert requested(second) == ["1"]
     assert second.run_requests[0].tags["release-pipeline/opened"] == "its source arrived"
-    assert operated.tiny.release_status().why == "its source arrived"
+    assert operated.tiny.status().why == "its source arrived"
     operated.begin("1", status="SUCCESS")
     third = operated.look("arrival_people", second.cursor)
     assert (requested(third), third.skip_message) == ([], NEW_SOURCE)
@@ -611,7 +611,7 @@ def test_refusal_is_blocked_and_its_reason_told_once(operate: Callable[..., Oper
         assert not result.success
         assert reason in failures(result)[0]
         operated.look()
-    release_status = operated.tiny.release_status()
+    release_status = operated.tiny.status()
     assert release_status.state == "blocked"
     assert reason in release_status.reason
     assert [event.kind for event in operated.tiny.events() if event.release].count("blocked") == 1
@@ -819,7 +819,7 @@ def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operate
     with subprocess.Popen(line, **pipes) as one, subprocess.Popen(line, **pipes) as other:
         payload = {process: process.communicate(timeout=HANGING)[1] for process in (one, other)}
     assert 0 in (one.returncode, other.returncode), list(payload.values())
-    assert scheduled.tiny.release_status().state == "candidate"
+    assert scheduled.tiny.status().state == "candidate"
     assert len(scheduled.tiny.charges()) == 1
     assert all(process.returncode == 0 or "being made" in words for process, words in payload.items()), list(payload.values())
 
@@ -930,7 +930,7 @@ def test_step_that_finds_a_database_in_use_to_the_end_fails_in_words(
     [event] = scheduled.failed()
     assert event.content["run"] == result.run_id
     assert which == "registry" or BUSY in event.content["reason"]
-    assert scheduled.tiny.release_status().state == "open"
+    assert scheduled.tiny.status().state == "open"
     assert scheduled.tiny.charges() == []
     assert scheduled.slots() == 0
     assert scheduled.run().success
@@ -951,7 +951,7 @@ def test_registry_in_use_after_the_candidate_is_made_fails_no_run(scheduled: Ope
     monkeypatch.setattr(operations, "describe_late", busy_once)
     result = scheduled.run()
     assert result.success, failures(result)
-    assert scheduled.tiny.release_status().state == "candidate"
+    assert scheduled.tiny.status().state == "candidate"
 
 
 # retention and freshness

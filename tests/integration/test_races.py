@@ -270,8 +270,8 @@ def test_one_of_two_whole_releases_gets_the_last_epsilon(tmp_path: Path) -> None
         [loser] = [which for which, (how, _) in zip(wanted, ended, strict=True) if how == "OverCap"]
         [winner] = [which for which in wanted if which != loser]
         assert [(charge.id.policy, charge.id.release) for charge in tiny.charges()] == [winner]
-        assert [tiny.release_status(release, policy).state for policy, release in (winner, loser)] == ["candidate", "blocked"]
-        assert "0 left of 2" in tiny.release_status(loser[1], loser[0]).reason
+        assert [tiny.status(release, policy).state for policy, release in (winner, loser)] == ["candidate", "blocked"]
+        assert "0 left of 2" in tiny.status(loser[1], loser[0]).reason
         assert not tiny.folder(loser[1], loser[0]).exists()
         assert list((tiny.site.vault / "secrets").iterdir()) == []
 

@@ -152,8 +152,8 @@ def test_pruning_is_noted_once(tiny: TinySite) -> None:
     begun = datetime.now(UTC).replace(microsecond=0)
     prune(tiny.site, now=NOW)
     assert [event.release for event in tiny.events() if event.kind == "pruned"] == list(DUE)
-    assert tiny.release_status(DONE).state == "candidate"
-    assert begun <= datetime.fromisoformat(tiny.release_status(DONE).pruned) <= datetime.now(UTC)
+    assert tiny.status(DONE).state == "candidate"
+    assert begun <= datetime.fromisoformat(tiny.status(DONE).pruned) <= datetime.now(UTC)
     before = snapshot(tiny.home)
     assert prune(tiny.site, now=NOW) == []
     assert snapshot(tiny.home) == before
@@ -162,7 +162,7 @@ def test_pruning_is_noted_once(tiny: TinySite) -> None:
 @pytest.mark.parametrize(("early", "expected"), [(timedelta(seconds=1), 0), (timedelta(0), 1)])
 def test_a_release_is_kept_for_as_long_as_its_policy_says(tiny: TinySite, early: timedelta, expected: int) -> None:
     """To the second, from when it became what it is; a longer time keeps it longer."""
-    now = datetime.fromisoformat(tiny.release_status(RECENT).since) + RETAIN - early
+    now = datetime.fromisoformat(tiny.status(RECENT).since) + RETAIN - early
     assert sum(RECENT in [release.release for release in pruned.releases] for pruned in prune(tiny.site, now=now)) == expected
     assert bool(rooms(tiny, RECENT)) == (expected == 0)
 
@@ -225,7 +225,7 @@ def test_a_charged_release_without_noise_keeps_what_its_retry_needs(tiny: TinySi
     tiny.write_rows(rows_of(UNDRAWN)[::-1])
     with pytest.raises(Blocked, match="charged for other data"):
         tiny.flow(UNDRAWN).run()
-    assert tiny.release_status(UNDRAWN).state == "blocked"
+    assert tiny.status(UNDRAWN).state == "blocked"
     (tiny.home / "people.csv").write_bytes(source)
     much_later = datetime.now(UTC) + timedelta(days=10_000)
     pruned = {release.release for pruned in prune(tiny.site, now=much_later) for release in pruned.releases}
@@ -242,11 +242,11 @@ def test_a_charged_release_without_noise_keeps_what_its_retry_needs(tiny: TinySi
 def test_candidate_charges_and_facts_stay(tiny: TinySite) -> None:
     """The folder of the candidate is not touched, the ledger says the same, and `status` still shows it whole."""
     folder = snapshot(tiny.folder(DONE))
-    ledger, release_status = read_ledgers(tiny.site), tiny.release_status(DONE)
+    ledger, release_status = read_ledgers(tiny.site), tiny.status(DONE)
     prune(tiny.site, now=NOW)
     assert snapshot(tiny.folder(DONE)) == folder
     assert read_ledgers(tiny.site) == ledger
-    after = tiny.release_status(DONE)
+    after = tiny.status(DONE)
     assert (after.state, after.facts, after.candidate_hash) == ("candidate", release_status.facts, release_status.candidate_hash)
     assert tiny.flow(DONE).candidate_is_whole()
 
@@ -259,7 +259,7 @@ def test_a_pruned_release_is_not_run_again(tiny: TinySite) -> None:
     tiny.write_rows([])
     with pytest.raises(Blocked, match=r"people/1/r1: its tables were pruned on 20.*people/1/r2"):
         tiny.flow(DONE).run()
-    assert (tiny.release_status(DONE).state, snapshot(tiny.folder(DONE))) == ("candidate", before)
+    assert (tiny.status(DONE).state, snapshot(tiny.folder(DONE))) == ("candidate", before)
     assert rooms(tiny, DONE) == {}
 
 
@@ -283,7 +283,7 @@ def test_a_refused_release_that_was_pruned_can_be_run_and_pruned_again(tiny: Tin
     pruned = prune(tiny.site, now=datetime.now(UTC) + RETAIN + timedelta(days=1))
     assert ReleaseId("people", REFUSED) in pruned[0].releases
     assert with_canary(tiny)[REFUSED] == set()
-    assert tiny.release_status(REFUSED).state == "candidate"
+    assert tiny.status(REFUSED).state == "candidate"
 
 
 def test_exposure_stays(tiny: TinySite) -> None:

@@ -89,7 +89,7 @@ def test_a_stopped_revision_says_whether_it_was_opened(tmp_path: Path) -> None:
 def test_the_words_for_every_state(tmp_path: Path) -> None:
     """Not opened, blocked before its charge, and made; and for people, whether anything of it is public."""
     tiny = make_site(tmp_path / "site")
-    release = tiny.release_status().id
+    release = tiny.status().id
     begins = "people/1/r1 is not opened, and nothing is charged for it: `release-pipeline run people --release 1` begins it"
     assert describe_run(tiny.site, release) == begins
     tiny.flow().record_blocked("it is too small.")
@@ -141,7 +141,7 @@ def test_a_full_disk_is_told_where_and_the_same_command_goes_on(tmp_path: Path) 
     assert str(tiny.site.vault / "folk.duckdb") in done.stderr
     for bad in ("Traceback", "nternal error", "SQL:", "Exception"):
         assert bad not in done.stderr
-    assert tiny.release_status().state == "open"
+    assert tiny.status().state == "open"
     assert go_on(tiny) == 0
     assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1"]
 
@@ -153,7 +153,7 @@ def test_memory_that_runs_out_in_our_own_code_is_told_as_such(tmp_path: Path) ->
     done = command(tiny.home, *RUN, moment="the clusters are made, not yet committed", what="memory")
     assert (done.returncode, "this process has no memory left." in done.stderr) == (1, True), done.stderr
     assert "duckdb" not in done.stderr
-    assert tiny.release_status().state == "reserved"
+    assert tiny.status().state == "reserved"
     assert go_on(tiny) == 0
     assert [str(charge.id) for charge in tiny.charges()] == ["people/1/r1"]
 

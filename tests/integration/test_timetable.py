@@ -512,7 +512,7 @@ def test_by_arrival_a_release_waits_for_its_time(tiny: TinySite, clock: Any, rel
     assert on_arrival(tiny, set_clock(clock, DUE)) == Tick(ReleaseId("people", FIRST[releases]), ARRIVAL)
     after = on_arrival(tiny, DUE + MINUTE).reason
     assert after in ("release 2 is due 2025-05-01 06:00 UTC.", "the month 2025-04 has not ended yet.")
-    assert tiny.release_status(FIRST[releases]).why == ARRIVAL
+    assert tiny.status(FIRST[releases]).why == ARRIVAL
 
 
 def test_without_a_timetable_a_release_is_opened_when_it_arrives(clock: Any, tmp_path: Path) -> None:
