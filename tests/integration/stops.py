@@ -31,7 +31,7 @@ def revise(*arguments, **named):
     return opened
 
 revise_release, opening.revise_release = opening.revise_release, revise
-secret_files.Probe.passed = lambda self, point: happen(point)
+secret_files.Probe.reached = lambda self, point: happen(point)
 sys.exit(main(sys.argv[3:]))
 """
 

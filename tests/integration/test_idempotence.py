@@ -83,7 +83,7 @@ def candidate_of(tiny: TinySite, revision: int = 1) -> dict[str, str]:
 def edit_vault(tiny: TinySite, text: str) -> None:
     """Change the room of release 1 by hand."""
     with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as connection:
-        connection.execute(f'USE "{ReleaseId("people", "1").room}"')
+        connection.execute(f'USE "{ReleaseId("people", "1").workspace}"')
         connection.execute(text)
 
 

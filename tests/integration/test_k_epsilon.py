@@ -268,7 +268,7 @@ def test_an_interrupted_release_ends_as_one_that_was_not(tmp_path: Path, boundar
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(tiny, passed=stop)
+        run(tiny, reached=stop)
     run(tiny)
     assert (tiny.folder() / "data.csv").read_bytes() == undisturbed
     assert len(tiny.charges()) == 1

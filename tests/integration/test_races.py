@@ -359,7 +359,7 @@ def test_room_that_is_made_while_another_opens_the_vault_is_kept(tmp_path: Path)
     assert one_comes_while_another_opens(file, write_room, [tiny.home, names[1]], [tiny.home, names[2]]) == ["noted"] * 2
     for name in names:
         with open_workspace(tiny.site.vault, "folk", name) as workspace:
-            assert workspace.note("stage") == {"of": name}
+            assert workspace.checkpoint("stage") == {"of": name}
 
 
 def test_database_is_not_closed_while_another_opens_it(tmp_path: Path) -> None:

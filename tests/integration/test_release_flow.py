@@ -741,7 +741,7 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
     until("audit", tiny.flow())
     flow = tiny.flow()
     with open_workspace(tiny.site.vault, flow.policy.population, flow.id.workspace) as workspace:
-        note = workspace.note("audited") or {}
+        note = workspace.checkpoint("audited") or {}
         failed = [Gate("expected error of income", 0.5, 0.2).to_json()]
         payload = {name: note[name] for name in ("internal", "predecessors", "budget")}
         flow._write_checkpoint(workspace, "audited", note["version"], [], gates=failed, **payload)  # sealed

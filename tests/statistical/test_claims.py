@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,8 +15,11 @@ from release_pipeline.claims.audit import Effort, Finding, audit_promise
 from release_pipeline.claims.promises import list_promises
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.privacy import class_noise, methods, vectors
+from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace
+from release_pipeline.privacy.records import InMemory
+from release_pipeline.privacy.scales import TRIMMED
 from release_pipeline.stages import suppress
 from release_pipeline.stages.strategies import centroids, classes
 
@@ -130,14 +134,15 @@ def test_the_same_noise_in_two_columns_is_seen(monkeypatch: PATCH) -> None:
 
 def test_ties_taken_as_one_value_are_seen(monkeypatch: PATCH) -> None:
     """The trimmed sums of Prop. 9 with distinct values in place of values."""
-    monkeypatch.setattr(methods, "trimmed_sums", _distinct_trimmed_sums)
+    spec = METHODS["idp-cbls"]
+    monkeypatch.setitem(METHODS, spec.name, replace(spec, sums=replace(TRIMMED, take=_distinct_trimmed_sums)))
     assert not audit("idp-cbls", covers="list").holds
 
 
 @pytest.mark.parametrize("name", ["dp-um", "idp-cbls"])
 def test_rows_that_are_not_shuffled_are_seen(name: str, monkeypatch: PATCH) -> None:
     """In the order of the source a row says in which cluster its record is."""
-    monkeypatch.setattr(centroids, "shuffled_positions", lambda count, stream: np.arange(count))
+    monkeypatch.setattr(InMemory, "shuffle", lambda self, count, stream: np.arange(count))
     assert not audit(name, covers="list").holds
 
 

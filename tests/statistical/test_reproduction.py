@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet
@@ -22,7 +23,9 @@ from release_pipeline.experiments.measuring import masking
 from release_pipeline.experiments.names import EXPERIMENTS
 from release_pipeline.experiments.reproduce import CATALOGUE, QUICK_SEED
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
-from release_pipeline.privacy import consistency, methods, sensitivity
+from release_pipeline.privacy import consistency, scales, sensitivity
+from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.privacy.records import ClusterFacts
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 
@@ -131,29 +134,34 @@ def test_noise_of_a_wrong_scale_is_found(
 ) -> None:
     """Scales 30% too small or too large; right ones agree."""
     assert measure_quickly(reference_data, "idp24", _on_census(method)) == []
-    monkeypatch.setattr(methods, "scales_for", _scaled(factor))
+    monkeypatch.setattr(scales, "scales_for", _scaled(factor))
     departures = measure_quickly(reference_data, "idp24", _on_census(method))
     assert any(departure.measure == "sse" for departure in departures)
     assert any(departure.measure == "loss" for departure in departures)
 
 
+def _take_other_sums(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """In the entry of idp-cbls."""
+    spec = METHODS["idp-cbls"]
+    monkeypatch.setitem(METHODS, spec.name, replace(spec, sums=replace(scales.TRIMMED, **changes)))
+
+
 def test_a_wrong_sensitivity_is_found_by_the_error(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The width of a cluster in the place of IDP24 Prop. 9."""
-    true = methods.trimmed_moves
 
-    def narrow(clusters: object) -> sensitivity.Moves:
-        moves = true(clusters)
-        width = clusters.last(0) - clusters.first(0)
-        return replace(moves, up=width, down=width)
+    def narrow(clusters: ClusterFacts, width: int) -> sensitivity.Moves:
+        moves = scales.TRIMMED.moves(clusters, width)
+        wide = clusters.last(0) - clusters.first(0)
+        return replace(moves, up=wide, down=wide)
 
-    monkeypatch.setattr(methods, "trimmed_moves", narrow)
+    _take_other_sums(monkeypatch, moves=narrow)
     departures = measure_quickly(reference_data, "idp24", _on_census("idp-cbls"))
     assert any(departure.measure == "sse" for departure in departures)
 
 
 def test_plain_sums_under_the_noise_of_trimmed_ones_are_found(reference_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are as before, and the claim would be void."""
-    monkeypatch.setattr(methods, "trimmed_sums", lambda clusters: clusters.sums())
+    _take_other_sums(monkeypatch, take=lambda clusters: clusters.sums())
     departures = measure_quickly(reference_data, "idp24", _on_census("idp-cbls"))
     assert any(departure.measure == "without_noise" for departure in departures)
 

@@ -98,7 +98,7 @@ def test_the_code_that_figures_depend_on_is_in_the_fingerprint(tmp_path: Path, m
 
     (package / "experiments" / "runs.py").write_text("z = 1\n")
     first = runs.hash_code()
-    (package / "experiments" / "telling" / "module.py").write_text("x = 2\n")
+    (package / "experiments" / "reporting" / "module.py").write_text("x = 2\n")
     assert runs.hash_code() == first
     for name in ("privacy/module.py", "experiments/measuring/module.py", "experiments/tables.py", "experiments/runs.py"):
         (package / name).write_text("z = 3\n")
