@@ -68,12 +68,13 @@ def _lines(policy: Policy) -> list[str]:
 
 
 def test_without_its_entry_nobody_has_heard_of_it() -> None:
-    """With every method that there is, in the order of the catalogue."""
+    """With every method that there is."""
     with pytest.raises(PolicyInvalid) as refused:
         policy_of("dp-toy")
-    assert "'dp-toy' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, dp-mdav, mdav, k-epsilon." in str(
-        refused.value.problems
-    )
+    [problem] = refused.value.problems
+    said, _, allowed = problem.rstrip(".").rpartition("Allowed: ")
+    assert said.endswith("'dp-toy' is not a method. ")
+    assert sorted(allowed.split(", ")) == ["dp-mdav", "dp-um", "idp-cbls", "idp-ls", "k-epsilon", "laplace", "mdav"]
 
 
 def _without_rule(spec: MethodSpec) -> MethodSpec:
