@@ -8,16 +8,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from release_pipeline.errors import Blocked, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.content import content_of
+from release_pipeline.flow.passed_stages import Checkpoint, Microaggregated, Validated
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
+from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.noise import Context
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
+
+Kind = TypeVar("Kind", bound=Checkpoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +49,35 @@ class ReleaseCheckpoints(ReleaseRecord):
             raise
 
     def _write_checkpoint(
-        self, workspace: ReleaseWorkspace, stage: str, version: str, tables: Sequence[str], **content: Any
-    ) -> dict[str, Any]:
+        self, workspace: ReleaseWorkspace, kind: type[Kind], version: str, tables: Sequence[str], **content: Any
+    ) -> Kind:
         """The checkpoint of a stage, with the hashes of the tables that it vouches for, sealed: nobody without the vault's key
         changes one or the other unseen."""
+        stage = kind.stage
         header = {"policy_hash": self._hash, "version": version, "tables": {name: content_of(workspace, name) for name in tables}}
         checkpoint = json.loads(json.dumps(formats.NOTE.mark({**header, **content})))  # as it will be read
         workspace.write_checkpoint(stage, {**checkpoint, "seal": self._seal(stage, checkpoint)})
-        return checkpoint
+        return read_as(kind, checkpoint, where=self._place_of(stage))
 
-    def _find_checkpoint(self, workspace: ReleaseWorkspace, stage: str) -> dict[str, Any] | None:
+    def _find_checkpoint(self, workspace: ReleaseWorkspace, kind: type[Kind]) -> Kind | None:
         """The checkpoint of a stage, if there is one; refused when it is not what was written."""
+        stage = kind.stage
         checkpoint = workspace.checkpoint(stage)
         if checkpoint is None:
             return None
         seal = checkpoint.pop("seal", "")
         if not hmac.compare_digest(str(seal).encode(), self._seal(stage, checkpoint).encode()):
             raise self._changed(f"the note of the stage '{stage}'")
-        return dict(formats.NOTE.read(checkpoint, where=f"{self.id}, the note of the stage '{stage}'"))
+        where = self._place_of(stage)
+        return read_as(kind, formats.NOTE.read(checkpoint, where=where), where=where)
 
-    def _check_tables(self, workspace: ReleaseWorkspace, checkpoint: Mapping[str, Any]) -> None:
-        """Refuse unless the tables that a note vouches for are what they were when it was written."""
+    def _place_of(self, stage: str) -> str:
+        return f"{self.id}, the note of the stage '{stage}'"
+
+    def _check_tables(self, workspace: ReleaseWorkspace, checkpoint: Checkpoint) -> None:
+        """Refuse unless the tables that a checkpoint vouches for are what they were when it was written."""
         there = workspace.tables()
-        for name, prints in checkpoint["tables"].items():
+        for name, prints in checkpoint.tables.items():
             if name not in there or content_of(workspace, name) != prints:
                 raise self._changed(f"the table {name}")
 
@@ -81,14 +91,14 @@ class ReleaseCheckpoints(ReleaseRecord):
     def _seal(self, stage: str, checkpoint: Mapping[str, Any]) -> str:
         return self.site.keyed_hash(json.dumps(["note", str(self.id), stage, checkpoint], sort_keys=True).encode())
 
-    def _previous(self, workspace: ReleaseWorkspace, stage: str, *, check: bool = False) -> dict[str, Any]:
+    def _previous(self, workspace: ReleaseWorkspace, kind: type[Kind], *, check: bool = False) -> Kind:
         """The checkpoint of a stage that must have run under this very policy; with `check`, and its tables as they were."""
-        checkpoint = self._find_checkpoint(workspace, stage)
+        checkpoint, stage = self._find_checkpoint(workspace, kind), kind.stage
         if checkpoint is None:
             raise NotPassed(
                 f"the stage '{stage}' has not been passed.", where=str(self.id), remedy="Run the release from its start."
             )
-        if checkpoint["policy_hash"] != self._hash:
+        if checkpoint.policy_hash != self._hash:
             raise NotPassed(
                 f"the stage '{stage}' was passed under another policy.",
                 where=str(self.id),
@@ -98,9 +108,9 @@ class ReleaseCheckpoints(ReleaseRecord):
             self._check_tables(workspace, checkpoint)
         return checkpoint
 
-    def _check_records(self, workspace: ReleaseWorkspace, clusters: Mapping[str, Any]) -> None:
+    def _check_records(self, workspace: ReleaseWorkspace, clusters: Microaggregated) -> None:
         """Refuse when the records in the vault are no longer those that the clusters were made of."""
-        if self._previous(workspace, "validated", check=True)["version"] != clusters["input"]:
+        if self._previous(workspace, Validated, check=True).version != clusters.input:
             raise Blocked(
                 "the records were validated anew since, and they are others.",
                 where=str(self.id),

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.cap import check_cap, open_account
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts
+from release_pipeline.flow.passed_stages import Suppressed
 from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.reservation import forget_secret, next_revision
 from release_pipeline.flow.secret_files import PLAIN, Probe
@@ -112,7 +113,7 @@ class ReleaseRecord:
                 payload = {"candidate_hash": digest, "policy_hash": self._hash, "facts": note_facts(facts, digest)}
                 move(registry, self.id, CANDIDATE, **payload)
 
-    def public_facts(self, *, records: int, rows_out: int, suppressed: Mapping[str, Any]) -> dict[str, Any]:
+    def public_facts(self, *, records: int, rows_out: int, suppressed: Suppressed) -> dict[str, Any]:
         """What is recorded of the candidate for everybody: from declared facts, counts of rows and the ledger."""
         policy = self.policy
         with self.site.open_registry(read_only=True) as registry:
@@ -129,7 +130,7 @@ class ReleaseRecord:
             method=policy.protect.method,
             epsilon=claimed_nano(policy, charges[-1]),
             k=policy.protect.k,
-            anonymity_k=suppressed["anonymity_k"],
+            anonymity_k=suppressed.anonymity_k,
             column_bound=describe_bound(policy, charges[-1], "column"),
             table_bound=describe_bound(policy, charges[-1], "table"),
             series_epsilon=sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy]),
@@ -137,7 +138,7 @@ class ReleaseRecord:
             policy_hash=self._hash,
             rows_in=records,
             rows_out=rows_out,
-            cells_blanked=suppressed["cells_blanked"],
+            cells_blanked=suppressed.cells_blanked,
         )
         return facts.to_json()
 

@@ -24,6 +24,7 @@ from release_pipeline.flow.content import content_of
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exposure import person_key
 from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal, show_refusal
+from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
@@ -35,7 +36,7 @@ from release_pipeline.flow.reading import (
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
-from release_pipeline.flow.reviewing.release_context import RELEASE_CONTEXT, collect_context
+from release_pipeline.flow.reviewing.release_context import collect_context
 from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_statuses
 from release_pipeline.policy.sections import Person
@@ -117,9 +118,9 @@ class ReleaseFlow(ReleaseCheckpoints):
             raw = workspace.ingest(source, needed, release=release_filter(policy, names, self.id.release))
             records = raw.count_records()
             workspace.forget(["validated"])
-            payload = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
+            content = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
             version = self._version([records, content_of(workspace, "raw")])
-            self._write_checkpoint(workspace, "ingested", version, ["raw"], **payload)
+            self._write_checkpoint(workspace, Ingested, version, ["raw"], **content)
         self.probe.reached("ingested")
         facts = {"rows": records, "columns_read": len(needed), "columns_in_source": len(source.header)}
         return StageResult("ingested", version, facts)
@@ -128,8 +129,8 @@ class ReleaseFlow(ReleaseCheckpoints):
         """The checks of what was ingested, by counts alone, the warnings, and the version of it all. Makes `records`."""
         policy = self.policy
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, "ingested", check=True)
-            raw = workspace.raw(checkpoint["source"])
+            checkpoint = self._previous(workspace, Ingested, check=True)
+            raw = workspace.raw(checkpoint.source)
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
             for name in policy.released_columns:
@@ -138,12 +139,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                 if read is not None:
                     columns[name] = read
             workspace.write("records", pa.table(columns))
-            _, header = match_header(checkpoint["header"], policy)
+            _, header = match_header(checkpoint.header, policy)
             going_on = [name for name in workspace.columns("records") if name != RECORD]
-            releases = check_release_column(checkpoint["outside"], policy)
+            releases = check_release_column(checkpoint.outside, policy)
             checks = [*header, *releases, *check_roles(going_on, policy), *check_facts(facts, policy)]
-            version = self._version([checkpoint["version"], facts.records, content_of(workspace, "records")])
-        return checks, [*warn(facts, policy), *warn_of_releases(checkpoint["outside"], policy)], version
+            version = self._version([checkpoint.version, facts.records, content_of(workspace, "records")])
+        return checks, [*warn(facts, policy), *warn_of_releases(checkpoint.outside, policy)], version
 
     def validate(self, judge: Judge = judge_counts) -> StageResult:
         """`records`: only what is released, typed. Refused, with nothing left of it, when any family of checks fails."""
@@ -158,11 +159,11 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.record_blocked("; ".join(messages), code=DataRefused.code)
             return StageResult("validated", "", {}, verdicts=tuple(verdicts))
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, "ingested", check=True)
+            checkpoint = self._previous(workspace, Ingested, check=True)
             content = content_of(workspace, "records")
             taken = take_clamping(policy, lambda name: workspace.read("records", [name]).column(name).to_numpy())
             warnings += warn_of_clamping(taken, policy)
-            if judged != self._version([checkpoint["version"], checkpoint["records"], content]):
+            if judged != self._version([checkpoint.version, checkpoint.records, content]):
                 raise NotPassed(
                     "another run ingested or validated it meanwhile.",
                     where=str(self.id),
@@ -171,16 +172,14 @@ class ReleaseFlow(ReleaseCheckpoints):
             version = self._version([content])
             tables = ["records"]
             if isinstance(policy.person, Person):
-                people = workspace.raw(checkpoint["source"]).people(
-                    policy.person.column, person_key(self.site, policy.population)
-                )
+                people = workspace.raw(checkpoint.source).people(policy.person.column, person_key(self.site, policy.population))
                 workspace.write("people", people)
                 tables.append("people")
             workspace.drop(["raw"])
             workspace.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
-            payload = {"records": checkpoint["records"], "warnings": list(warnings), "content": keyed, "checks": passed}
+            payload = {"records": checkpoint.records, "warnings": list(warnings), "content": keyed, "checks": passed}
             if policy.expect:
                 payload["expectations"] = {
                     check.fact: {"broken": check.count, "at_most": check.at_most}
@@ -188,29 +187,29 @@ class ReleaseFlow(ReleaseCheckpoints):
                     if check.family == EXPECTATIONS
                 }
             payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
-            self._write_checkpoint(workspace, "validated", version, tables, **payload)
+            self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
-        facts = {"rows": checkpoint["records"], "checks": len(checks)}
+        facts = {"rows": checkpoint.records, "checks": len(checks)}
         return StageResult("validated", version, facts, verdicts=tuple(verdicts), words=tuple(warnings))
 
     def microaggregate(self) -> StageResult:
         """Reserve the loss, then `membership` and `statistics`: clusters, exact sums and scales of every noise column."""
         policy = self.policy
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, "validated", check=True)
-            drawn = self._find_checkpoint(workspace, "masked")
+            checkpoint = self._previous(workspace, Validated, check=True)
+            drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:
-                return self._serve(workspace, drawn, checkpoint, "microaggregated")
+                return self._serve(workspace, drawn, checkpoint)
             statuses = list_statuses(self.site)
             check_history(self, workspace, statuses)
             check_differencing(self, workspace, statuses)
-            expected = expect_errors(self, workspace, checkpoint["content"])
-            wanted = Reservation(policy, self.id, checkpoint["records"], checkpoint["version"], checkpoint["content"])
+            expected = expect_errors(self, workspace, checkpoint.content)
+            wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.content)
             secret = reserve(self.site, wanted, self.probe)
-            strategy = find_strategy(policy, series=self._series(checkpoint["content"]))
-            version = self._version([checkpoint["version"], hashlib.sha256(secret).hexdigest()])
-            stored = self._find_checkpoint(workspace, "microaggregated")
-            if stored is not None and stored["version"] == version:  # a retry must not calibrate anew: another machine may round
+            strategy = find_strategy(policy, series=self._series(checkpoint.content))
+            version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest()])
+            stored = self._find_checkpoint(workspace, Microaggregated)
+            if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored)
             made = strategy.group(workspace.read, secret=secret, context=self._context, progress=self.progress)
@@ -218,8 +217,8 @@ class ReleaseFlow(ReleaseCheckpoints):
                 workspace.write(name, table)
             workspace.expose(str(self.id), people=isinstance(policy.person, Person))
             evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
-            payload = {"input": checkpoint["version"], "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
-            stored = self._write_checkpoint(workspace, "microaggregated", version, list(made.tables), **payload)
+            payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
+            stored = self._write_checkpoint(workspace, Microaggregated, version, list(made.tables), **payload)
             self.probe.reached("the clusters are made, not yet committed")
         self.probe.reached("the clusters are committed")
         return self._microaggregated(stored)
@@ -228,32 +227,31 @@ class ReleaseFlow(ReleaseCheckpoints):
         """`masked`: noise on the statistics, rows shuffled; committed, noted as drawn, and then the secret is forgotten."""
         policy = self.policy
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, "microaggregated", check=True)
+            checkpoint = self._previous(workspace, Microaggregated, check=True)
             self._check_records(workspace, checkpoint)
-            drawn = self._find_checkpoint(workspace, "masked")
+            drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:  # an attempt may have stopped right after it committed
                 self._check_tables(workspace, drawn)
-                self.record_drawn(drawn["version"])
+                self.record_drawn(drawn.version)
                 return self._masked(drawn)
             secret = reserved_secret(self.site, policy, self.id)
-            table = self._way.mask(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            table = self._strategy.mask(workspace.read, secret=secret, context=self._context, progress=self.progress)
             workspace.write("masked", table)
             version = self._version([content_of(workspace, "masked")])
-            drawn = self._write_checkpoint(
-                workspace, "masked", version, ["masked"], input=checkpoint["input"], records=table.num_rows
-            )
+            drawn = self._write_checkpoint(workspace, Masked, version, ["masked"], input=checkpoint.input, records=table.num_rows)
             self.probe.reached("the noise is drawn, not yet committed")
         self.probe.reached("the masked table is committed")
-        self.record_drawn(drawn["version"])
+        self.record_drawn(drawn.version)
         return self._masked(drawn)
 
     def suppress(self) -> StageResult:
         """`suppressed`: the masked records without those that stand out, or blocked when that is too many."""
         with self._workspace() as workspace:
-            checkpoint = self._previous(workspace, "masked", check=True)
-            for stage in self._way.suppression_reads:
-                self._previous(workspace, stage, check=True)
-            done = self._way.suppress(workspace.read, workspace.read("masked"))
+            checkpoint = self._previous(workspace, Masked, check=True)
+            for kind in PASSED:
+                if kind.stage in self._strategy.suppression_reads:
+                    self._previous(workspace, kind, check=True)
+            done = self._strategy.suppress(workspace.read, workspace.read("masked"))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -261,12 +259,12 @@ class ReleaseFlow(ReleaseCheckpoints):
                 "rows": done.table.num_rows,
             }
             nobody = done.table.num_rows == 0
-            version = self._version([checkpoint["version"], done.cells, done.dropped])
+            version = self._version([checkpoint.version, done.cells, done.dropped])
             if not done.refusal and not nobody:
                 workspace.write("suppressed", done.table)
                 figures = dict(done.figures)
                 self._write_checkpoint(
-                    workspace, "suppressed", version, ["suppressed"], **numbers, share=done.share, figures=figures
+                    workspace, Suppressed, version, ["suppressed"], **numbers, share=done.share, figures=figures
                 )
         self.probe.reached("suppressed")
         if done.refusal:
@@ -275,8 +273,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.block(done.refusal)
         if nobody:
             self.block("every record would have to be suppressed, so nothing is left to release.")
-        payload = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
-        return StageResult("suppressed", version, {**payload, "share_suppressed": done.share}, dict(done.figures))
+        shown = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
+        return StageResult("suppressed", version, {**shown, "share_suppressed": done.share}, dict(done.figures))
 
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
@@ -285,12 +283,12 @@ class ReleaseFlow(ReleaseCheckpoints):
         """
         policy = self.policy
         with self._workspace() as workspace:
-            suppressed = self._previous(workspace, "suppressed", check=True)
-            clusters = self._previous(workspace, "microaggregated", check=True)
+            suppressed = self._previous(workspace, Suppressed, check=True)
+            clusters = self._previous(workspace, Microaggregated, check=True)
             self._check_records(workspace, clusters)
-            version = self._version([suppressed["version"], AUDIT])
-            stored = self._find_checkpoint(workspace, "audited")
-            if stored is None or stored["version"] != version:
+            version = self._version([suppressed.version, AUDIT])
+            stored = self._find_checkpoint(workspace, Audited)
+            if stored is None or stored.version != version:
                 secret = bytes.fromhex(self.site.keyed_hash(f"audit of {self.id}".encode()))
 
                 def streams(*purpose: Context) -> NoiseStream:
@@ -298,38 +296,39 @@ class ReleaseFlow(ReleaseCheckpoints):
 
                 released = workspace.read("suppressed")
                 groups = measure_groups(released, policy)
-                figures = self._way.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
-                figures |= {"suppressed": suppressed.get("figures", {})}  # a note of an earlier version has none
-                figures |= {"share_suppressed": suppressed.get("share")}
-                judged = judge_gates(clusters["columns"], policy.gates)
+                figures = self._strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
+                figures |= {"suppressed": suppressed.figures}
+                figures |= {"share_suppressed": suppressed.share}
+                judged = judge_gates(clusters.columns, policy.gates)
                 judged += judge_groups(groups, policy.gates)
-                payload = {name: stored[name] for name in RELEASE_CONTEXT if stored is not None and name in stored}
-                payload = payload or collect_context(self.site, policy, self.id)
+                context = stored.context if stored is not None else {}
+                if context.get("budget") is None:  # an earlier version did not ask
+                    context = collect_context(self.site, policy, self.id)
                 gates = [gate.to_json() for gate in judged]
-                stored = self._write_checkpoint(workspace, "audited", version, [], internal=figures, gates=gates, **payload)
+                stored = self._write_checkpoint(workspace, Audited, version, [], internal=figures, gates=gates, **context)
         self.probe.reached("audited")
-        gates = tuple(Gate.from_json(payload) for payload in stored["gates"])
+        gates = stored.judged
         facts = {
             "gates": len(gates),
             "gates_passed": sum(gate.passed for gate in gates),
         }
-        payload = {name: stored["internal"][name] for name in PLOTTED if name in stored["internal"]}
-        return StageResult("audited", version, facts, payload, gates=gates)
+        plotted = {name: stored.internal[name] for name in PLOTTED if name in stored.internal}
+        return StageResult("audited", version, facts, plotted, gates=gates)
 
     def freeze(self) -> StageResult:
         """The candidate: a frozen folder with a hash over all of it. Refused unless every gate, re-read here, has passed."""
         policy = self.policy
         with self._workspace() as workspace:
-            audited = self._previous(workspace, "audited")
-            suppressed = self._previous(workspace, "suppressed", check=True)
-            validated = self._previous(workspace, "validated")
-            clusters = self._previous(workspace, "microaggregated")
+            audited = self._previous(workspace, Audited)
+            suppressed = self._previous(workspace, Suppressed, check=True)
+            validated = self._previous(workspace, Validated)
+            clusters = self._previous(workspace, Microaggregated)
             self._check_records(workspace, clusters)
-            failed = dict.fromkeys(gate.words for payload in audited["gates"] if not (gate := Gate.from_json(payload)).passed)
+            failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
             table = workspace.read("suppressed", list(policy.released_columns))
             refuse(str(self.id), check_roles(table.column_names, policy))
-            facts = self.public_facts(records=validated["records"], rows_out=table.num_rows, suppressed=suppressed)
-            facts |= clusters.get("facts", {})
+            facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
+            facts |= clusters.facts
             facts |= grid_facts(table, policy)
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
@@ -344,7 +343,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 policy.publish.formats,
                 evidence,
                 {REPORT: render_report(policy, read_evidence(evidence, where=str(self.id)))},
-            )  # in the room: one at a time
+            )  # in the workspace: one at a time
         self.probe.reached("the candidate's folder is in its place")
         facts["candidate_hash"] = digest
         self.record_candidate(digest, facts)
@@ -368,7 +367,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             return self.freeze()
 
     def _evidence(
-        self, facts: Mapping[str, Any], audited: Mapping[str, Any], clusters: Mapping[str, Any], validated: Mapping[str, Any]
+        self, facts: Mapping[str, Any], audited: Audited, clusters: Microaggregated, validated: Validated
     ) -> dict[str, Any]:
         """What the candidate's folder says of itself, for the people who sign it."""
         policy = self.policy
@@ -384,42 +383,40 @@ class ReleaseFlow(ReleaseCheckpoints):
             "units": f"scales are of {noisy}, in the column's unit; errors are mean squares over the variance, both of values as "
             "the method saw them; clamping is the share of records outside the domain, and the mean square of how far they were "
             "moved over the variance of the values as they came",
-            "columns": clusters["columns"],
-            "errors_against": clusters.get("errors_against"),
-            "clamping": validated.get("clamping", {}),
-            "audit": audited["internal"],
-            "gates": audited["gates"],
-            "predecessors": audited["predecessors"],
-            "budget": audited["budget"],
-            "checks_passed": validated["checks"],
-            "warnings": validated["warnings"],
-            **({"expectations": validated["expectations"]} if policy.expect else {}),
+            "columns": clusters.columns,
+            "errors_against": clusters.errors_against,
+            "clamping": validated.clamping,
+            "audit": audited.internal,
+            "gates": audited.gates,
+            "predecessors": audited.predecessors,
+            "budget": audited.budget,
+            "checks_passed": validated.checks,
+            "warnings": validated.warnings,
+            **({"expectations": validated.expectations} if policy.expect else {}),
         }
         return formats.EVIDENCE.mark(evidence)
 
-    def _serve(
-        self, workspace: ReleaseWorkspace, drawn: Mapping[str, Any], validated: Mapping[str, Any], stage: str
-    ) -> StageResult:
+    def _serve(self, workspace: ReleaseWorkspace, drawn: Masked, validated: Validated) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""
-        if drawn["policy_hash"] != self._hash or drawn["input"] != validated["version"]:
+        if drawn.policy_hash != self._hash or drawn.input != validated.version:
             raise Blocked(
                 "noise was already drawn for this release, for other data or another policy; it is not drawn again.",
                 where=str(self.id),
                 remedy=f"Restore source and policy. {next_revision(self.id)}",
             )
-        checkpoint = self._find_checkpoint(workspace, stage)
+        checkpoint = self._find_checkpoint(workspace, Microaggregated)
         if checkpoint is None:
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
         return self._microaggregated(checkpoint)
 
-    def _microaggregated(self, checkpoint: Mapping[str, Any]) -> StageResult:
+    def _microaggregated(self, checkpoint: Microaggregated) -> StageResult:
         policy = self.policy
         facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
-        internal = {"expected_error": {name: checkpoint["columns"][name]["error"] for name in policy.noise_columns}}
-        return StageResult("microaggregated", checkpoint["version"], facts, internal)
+        internal = {"expected_error": {name: checkpoint.columns[name]["error"] for name in policy.noise_columns}}
+        return StageResult("microaggregated", checkpoint.version, facts, internal)
 
     @property
-    def _way(self) -> Strategy:
+    def _strategy(self) -> Strategy:
         return find_strategy(self.policy)
 
     def _series(self, content: str) -> Series | None:
@@ -429,9 +426,9 @@ class ReleaseFlow(ReleaseCheckpoints):
         secret = series_secret(self.site, self.policy, self.id, content, self.probe)
         return Series(secret, self.policy.release_names.index(self.id.release))
 
-    def _masked(self, drawn: Mapping[str, Any]) -> StageResult:
-        facts = {"rows": drawn["records"], "claim": describe_claim(self.policy)}
-        return StageResult("masked", drawn["version"], facts)
+    def _masked(self, drawn: Masked) -> StageResult:
+        facts = {"rows": drawn.records, "claim": describe_claim(self.policy)}
+        return StageResult("masked", drawn.version, facts)
 
 
 __all__ = [

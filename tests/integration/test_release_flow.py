@@ -21,6 +21,7 @@ import pytest
 from release_pipeline.errors import Blocked, DataRefused, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.flow import release as release_module
 from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.passed_stages import Audited
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.stages.gates import Gate
@@ -744,7 +745,7 @@ def test_freezing_reads_the_gates_once_more(tiny: TinySite) -> None:
         note = workspace.checkpoint("audited") or {}
         failed = [Gate("expected error of income", 0.5, 0.2).to_json()]
         payload = {name: note[name] for name in ("internal", "predecessors", "budget")}
-        flow._write_checkpoint(workspace, "audited", note["version"], [], gates=failed, **payload)  # sealed
+        flow._write_checkpoint(workspace, Audited, note["version"], [], gates=failed, **payload)  # sealed
     with pytest.raises(Blocked, match=r"over the limit 0\.2"):
         flow.freeze()
     assert not tiny.folder().exists()

@@ -16,6 +16,7 @@ from release_pipeline import __version__
 from release_pipeline.analyst import read_release
 from release_pipeline.cli import main
 from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.passed_stages import Suppressed
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.publish import publish
@@ -250,7 +251,9 @@ def test_facts_say_what_was_charged(old: Site, monkeypatch: pytest.MonkeyPatch) 
     """Not what a later version would charge: a bound that is derived otherwise since changes nothing of what was."""
     monkeypatch.setattr("release_pipeline.policy.loss.wider_bound", lambda _, nano, **__: 2 * nano)
     facts = list_statuses(old)[APPROVED].facts
-    suppressed = {name: facts[name] for name in ("anonymity_k", "cells_blanked")}
+    header = {"policy_hash": "", "version": "", "tables": {}}
+    numbers = {"rows_dropped": 0, "rows": facts["rows_out"], **{name: facts[name] for name in ("anonymity_k", "cells_blanked")}}
+    suppressed = Suppressed(**header, **numbers)
     flow = open_release(old, "waves", "3")
     made = flow.public_facts(records=facts["rows_in"], rows_out=facts["rows_out"], suppressed=suppressed)
     assert made["column_bound"] == facts["column_bound"] == "at most epsilon 3 in all"

@@ -15,8 +15,6 @@ from release_pipeline.policy import Policy
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
 
-RELEASE_CONTEXT = ("predecessors", "budget")
-
 
 def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str, Any]:
     """What the page says beside the release itself: the candidates of the policy that were charged before it and are there now,
