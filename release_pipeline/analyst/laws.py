@@ -19,7 +19,7 @@ from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.figures import show_figure
 from release_pipeline.privacy.grid import Grid
-from release_pipeline.privacy.scales import PLAIN, domain_scale
+from release_pipeline.privacy.scales import PLAIN
 from release_pipeline.sentences import ANALYST
 
 Kind: TypeAlias = Literal["exact", "drawn", "bound", "no noise", "none"]
@@ -146,7 +146,7 @@ def law_of(facts: Facts, name: str) -> Law:
             return Law(name, "none", ANALYST("law.none", why=error.what))
         words = _describe_bound(facts, reach, float(grid.step))
         return Law(name, "bound", _describe_mean(facts, column, words), step=grid.step)
-    scale = common_scale(column)
+    scale = common_scale(facts, column)
     sizes = (int(facts.sizes.min()), int(facts.sizes.max()))
     law = _describe_law(facts, scale, sizes, float(grid.step))
     after = [ANALYST("law.order")] if facts.consistency == "isotonic" else []
@@ -224,10 +224,13 @@ def declared(column: ColumnFacts) -> tuple[Grid, Epsilon]:
     return column.grid, column.epsilon
 
 
-def common_scale(column: ColumnFacts) -> int:
-    """t = ceil(W / eps), as the release computed it."""
+def common_scale(facts: Facts, column: ColumnFacts) -> int:
+    """The scale of every sum, as the release computed it: where anybody can."""
     grid, epsilon = declared(column)
-    return domain_scale(grid.width, epsilon)
+    scale = facts.rule.public_scale(grid.width, epsilon)
+    if scale is None:
+        raise NoHonestAnswer("the noise scales depend on the data and are not published.", where=column.name)
+    return scale
 
 
 def reach_of(facts: Facts, name: str) -> Reach:

@@ -181,7 +181,7 @@ def _undo_ends(facts: Facts, name: str, values: FloatArray, level: float) -> Int
             where=name,
             remedy="Ask for a release with clamp: no.",
         )
-    t, k = common_scale(column), facts.k or 1
+    t, k = common_scale(facts, column), facts.k or 1
     mean, spread = overshoot_of(t)
     low = int(np.count_nonzero(values <= float(grid.lo))) // k  # clusters: none has fewer than k records, and one has more
     high = int(np.count_nonzero(values >= float(grid.hi))) // k

@@ -229,7 +229,7 @@ def _noise(facts: Facts, name: str, exact: set[str]) -> tuple[float, float, floa
     if is_exact(facts, name, exact):
         return 0.0, 0.0, 0.0
     column = facts.columns[name]
-    step, t = float(declared(column)[0].step), common_scale(column)
+    step, t = float(declared(column)[0].step), common_scale(facts, column)
     return variance(t) * step**2, fourth_cumulant_of(t) * step**4, step
 
 

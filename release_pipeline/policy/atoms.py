@@ -12,7 +12,6 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.consistency import SHARE, reach_of_atoms
 from release_pipeline.privacy.methods import rule_of
-from release_pipeline.privacy.scales import domain_scale
 
 SHOWN = 12
 WAY_OUT = "Use idp-cbls or idp-ls at scope column, a larger epsilon or a coarser grid."
@@ -80,7 +79,7 @@ def _warn(policy: Policy, column: NoiseColumn, epsilon: Epsilon, rows: int | Non
             if edge > SHARE
             else ""
         )
-    reach = reach_of_atoms(domain_scale(width, epsilon), k, max(part // k, 1))
+    reach = reach_of_atoms(rule.least(width, epsilon), k, max(part // k, 1))
     if reach < 0.5:
         return ""
     distance = decimal_text(Decimal(f"{reach * float(column.grid):.2g}"))

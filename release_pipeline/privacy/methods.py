@@ -21,7 +21,7 @@ from release_pipeline.privacy.consistency import choose_consistency, isotonic_wi
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
 from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, discrete_laplace, noise_stream
 from release_pipeline.privacy.records import ARRAYS, Records
-from release_pipeline.privacy.scales import PLAIN, ScaleRule, domain_scale
+from release_pipeline.privacy.scales import PLAIN, ScaleRule
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
 
 SUM_LIMIT = 2**61
@@ -163,7 +163,7 @@ def compute_statistics(
         raise InvalidArgument("there are no records to mask.", where="values")
     q = grid.quantise(numbers)
     if spec.sums is None or k is None:
-        return _statistics_per_record(q, grid, claim, consistency, atoms)
+        return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
 
     clusters = records.rank(q, k, ties=noise_stream(secret, *context, "ties"))
     del q
@@ -267,9 +267,14 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, sco
         raise refuse_scale(clusters if rule.grows else None)
 
 
-def _statistics_per_record(q: IntArray, grid: Grid, claim: Claim, consistency: str, atoms: tuple[int, ...]) -> Statistics:
+def _statistics_per_record(
+    q: IntArray, grid: Grid, claim: Claim, rule: ScaleRule, consistency: str, atoms: tuple[int, ...]
+) -> Statistics:
     """`laplace`: every record is its own cluster, in record order; nothing about the order of the values is used."""
-    scale = np.array([domain_scale(grid.width, claim.epsilon)])
+    public = rule.public_scale(grid.width, claim.epsilon)
+    if public is None:
+        raise InvalidArgument("a method that masks every record on its own has a public scale.", where="method")
+    scale = np.array([public])
     reach = max(grid.width - int(q.min()), int(q.max()))
     worst = Moves(np.array([reach]), np.array([0]))
     return Statistics(

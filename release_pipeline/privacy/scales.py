@@ -17,6 +17,7 @@ import numpy as np
 
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import MAX_SCALE
 from release_pipeline.privacy.records import ClusterFacts
 from release_pipeline.privacy.sensitivity import (
     Moves,
@@ -24,6 +25,7 @@ from release_pipeline.privacy.sensitivity import (
     calibrated_reach,
     plain_moves,
     prop8_sensitivity,
+    refuse_scale,
     scales_for,
     trimmed_moves,
     trimmed_sums,
@@ -91,7 +93,8 @@ class Bounds:
 class ScaleRule(Protocol):
     """How the noise scale of each cluster's sum is found, and what is known of it from declared facts alone.
 
-    `is_public`: every sum has the same scale, which anybody can compute. `grows`: the bound grows with the number of clusters.
+    `is_public`: every sum has the same scale, which anybody can compute (`public_scale`). `grows`: the bound grows with the
+    number of clusters.
     """
 
     @property
@@ -99,6 +102,10 @@ class ScaleRule(Protocol):
 
     @property
     def grows(self) -> bool: ...
+
+    def public_scale(self, width: int, epsilon: Epsilon) -> int | None:
+        """The scale of every sum, where anybody can compute it; None where the data decide."""
+        ...
 
     def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The scale of each sum."""
@@ -140,31 +147,43 @@ def domain_scale(width: int, epsilon: Epsilon) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OfDomain:
-    """t = ceil(W / eps) for every sum: all moves of one change add up to at most W (methods.md section 1)."""
+    """t = ceil(W / eps) for every sum: all moves of one change add up to at most W (methods.md section 2). A rule with another
+    public scale overrides `size`, and everything that is said of the noise follows."""
 
     is_public: bool = True
     grows: bool = False
 
+    def size(self, width: int, epsilon: Epsilon) -> int:
+        """The largest scale of a sum."""
+        return math.ceil(width / epsilon.fraction)
+
+    def public_scale(self, width: int, epsilon: Epsilon) -> int | None:
+        """The scale of every sum."""
+        scale = self.size(width, epsilon)
+        if scale > MAX_SCALE:
+            raise refuse_scale()
+        return scale
+
     def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """The same for each."""
-        return np.full(clusters.count, domain_scale(width, epsilon))
+        return np.full(clusters.count, self.public_scale(width, epsilon), dtype=np.int64)
 
     def worst(self, sums: Sums, *, k: int, clusters: int, width: int, epsilon: Epsilon) -> int:
         """What each has."""
-        return math.ceil(width / epsilon.fraction)
+        return self.size(width, epsilon)
 
     def least(self, width: int, epsilon: Epsilon) -> int:
         """What each has."""
-        return domain_scale(width, epsilon)
+        return self.size(width, epsilon)
 
     def bound_all(self, sums: Sums, *, k: int, sizes: IntArray, width: int, epsilon: Epsilon) -> Bounds:
-        """p scales of at most ceil(W / eps)."""
-        t, p = domain_scale(width, epsilon), len(sizes)
+        """p scales of that size at most."""
+        t, p = self.size(width, epsilon), len(sizes)
         return Bounds(t, float(p) * t, math.sqrt(p) * t)
 
     def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
         """Of the scale that each has."""
-        return mean_magnitude(domain_scale(width, epsilon))
+        return mean_magnitude(self.size(width, epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +192,16 @@ class LocalSensitivity(OfDomain):
 
     is_public: bool = False
 
+    def public_scale(self, width: int, epsilon: Epsilon) -> None:
+        """None: the values of a cluster decide."""
+
     def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By the values of each cluster."""
         return scales_for(prop8_sensitivity(clusters, width), epsilon)
 
     def least(self, width: int, epsilon: Epsilon) -> int:
         """Half of the domain: W - x_1 and x_n add up to W at the least."""
-        return -(-domain_scale(width, epsilon) // 2)
+        return -(-self.size(width, epsilon) // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +210,9 @@ class OfMoves:
 
     is_public: bool = False
     grows: bool = False
+
+    def public_scale(self, width: int, epsilon: Epsilon) -> None:
+        """None: the data decide."""
 
     def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By how far each sum can move."""
@@ -217,6 +242,9 @@ class Calibrated:
 
     is_public: bool = False
     grows: bool = True
+
+    def public_scale(self, width: int, epsilon: Epsilon) -> None:
+        """None: the data decide."""
 
     def scales(self, clusters: ClusterFacts, moves: Moves, width: int, epsilon: Epsilon) -> IntArray:
         """By all moves together."""

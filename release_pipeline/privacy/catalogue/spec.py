@@ -113,6 +113,8 @@ class MethodSpec:
             raise InvalidArgument(f"{self.name} {what}.", where="method")
         if self.takes_k != (self.sums is not None) and by_column:
             raise InvalidArgument(f"{self.name} needs the sums of its clusters, or has no k.", where="method")
+        if by_column and self.sums is None and not all(claim.rule is not None and claim.rule.is_public for claim in self.claims):
+            raise InvalidArgument(f"{self.name} masks every record on its own, and needs a public scale.", where="method")
         if any(claim.lists.factor is None and claim.definition.composes for claim in self.claims) and by_column:
             raise InvalidArgument(f"{self.name} needs what a column's whole list can lose.", where="method")
 

@@ -9,24 +9,28 @@ from typing import Any, cast
 
 import pytest
 
+from release_pipeline.analyst import Facts, law_of
+from release_pipeline.analyst.facts import ColumnFacts
 from release_pipeline.claims.suite import list_suite
 from release_pipeline.errors import InvalidArgument, PolicyInvalid
 from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.atoms import warn_of_atoms
 from release_pipeline.policy.loss import release_loss
 from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
 from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.views import plan_to_json
 from release_pipeline.policy.words import describe_claim
-from release_pipeline.privacy import mask_column
+from release_pipeline.privacy import Epsilon, Grid, mask_column
 from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_method
 from release_pipeline.privacy.catalogue.definitions import IDP, UNBOUNDED
+from release_pipeline.privacy.scales import OfDomain
 
 PLAIN = find_method("dp-um")
-TOY = replace(PLAIN, name="dp-toy", summary="a toy of individual ranking")
+TOY = replace(PLAIN, name="dp-invented", summary="a toy of individual ranking")
 SECRET = bytes(range(32))
 
 
-def policy_of(method: str, more: str = "") -> Policy:
+def policy_of(method: str, more: str = ", k: 5", atoms: str = "") -> Policy:
     return parse_policy(
         f"""\
 policy: toy
@@ -35,9 +39,9 @@ population: folk
 source: {{path: toy.csv}}
 person: each-row
 releases: once
-protect: {{method: {method}, epsilon: 2, k: 5{more}}}
+protect: {{method: {method}, epsilon: 2{more}}}
 columns:
-  income: {{role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known}}
+  income: {{role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known{atoms}}}
 """,
         name="toy",
     )
@@ -45,22 +49,57 @@ columns:
 
 def test_an_entry_is_all_that_a_policy_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new method that works column by column is loaded, planned, stated, charged and attacked by its entry alone."""
-    monkeypatch.setitem(METHODS, "dp-toy", TOY)
-    toy, plain = policy_of("dp-toy"), policy_of("dp-um")
+    monkeypatch.setitem(METHODS, "dp-invented", TOY)
+    toy, plain = policy_of("dp-invented"), policy_of("dp-um")
     assert list(describe_plan(make_plan(toy, rows=700)))[3:5] != list(describe_plan(make_plan(plain, rows=700)))[3:5]
-    as_plain = [line.replace("dp-toy: a toy of individual ranking", f"dp-um: {PLAIN.summary}") for line in _lines(toy)]
+    as_plain = [line.replace("dp-invented: a toy of individual ranking", f"dp-um: {PLAIN.summary}") for line in _lines(toy)]
     assert " ".join(" ".join(as_plain).split()) == " ".join(" ".join(_lines(plain)).split())
-    assert plan_to_json(make_plan(toy))["method"] == "dp-toy"
+    assert plan_to_json(make_plan(toy))["method"] == "dp-invented"
     assert state_claim(toy) == state_claim(plain)
     assert describe_claim(toy) == describe_claim(plain)
     assert release_loss(toy, records=700) == release_loss(plain, records=700)
-    assert list_suite()["dp-toy"].claim in TOY.claims
+    assert list_suite()["dp-invented"].claim in TOY.claims
     values = [float(number) for number in range(100)]
     drawn = [
         mask_column(values, domain=(0, 1000), grid=1, method=method, epsilon=2, k=5, secret=SECRET).values.tolist()
-        for method in ("dp-toy", "dp-um")
+        for method in ("dp-invented", "dp-um")
     ]
     assert drawn[0] == drawn[1]
+
+
+class Doubled(OfDomain):
+    """Another public scale than that of any method here."""
+
+    def size(self, width: int, epsilon: Epsilon) -> int:
+        """Twice as large."""
+        return 2 * super().size(width, epsilon)
+
+
+@pytest.mark.parametrize("model", ["dp-um", "laplace"])
+def test_another_public_scale_is_that_of_everything_that_is_said_and_drawn(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise, plan, warnings and the analyst's law follow from the rule of the entry, and from no rule of another method."""
+    spec = METHODS[model]
+    claims = tuple(replace(claim, rule=Doubled()) for claim in spec.claims)
+    monkeypatch.setitem(METHODS, "dp-invented", replace(spec, name="dp-invented", claims=claims))
+    k = 5 if spec.takes_k else None
+    of_k = f", k: {k}" if k else ""
+    values = [float(number) for number in range(100)]
+    scales: list[int] = []
+    shown: list[float | None] = []
+    laws: list[int | None] = []
+    warned: list[str] = []
+    for method in ("dp-invented", model):
+        masked = mask_column(values, domain=(0, 1000), grid=1, method=method, epsilon=2, k=k, secret=SECRET)
+        scales.append(int(masked.scale.max()))
+        policy = policy_of(method, of_k, atoms=", atoms: [0]")
+        shown.append(make_plan(policy, rows=20_000).columns[0].noise)
+        warned.append(" ".join(warn_of_atoms(policy, 20_000)))
+        column = ColumnFacts("income", "noise", "number", Grid.declare((0, 1000), 1), Epsilon.of(2), ())
+        facts = Facts(method, "column", k, policy.consistency, True, 20_000, 20_000, False, {"income": column}, True)
+        laws.append(law_of(facts, "income").scale)
+    assert scales == laws == [1000, 500]
+    assert shown[0] == pytest.approx(2 * (shown[1] or 0), rel=1e-3)
+    assert warned[0] != warned[1]
 
 
 def _lines(policy: Policy) -> list[str]:
@@ -70,11 +109,12 @@ def _lines(policy: Policy) -> list[str]:
 def test_without_its_entry_nobody_has_heard_of_it() -> None:
     """With every method that there is."""
     with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-toy")
+        policy_of("dp-invented")
     [problem] = refused.value.problems
     said, _, allowed = problem.rstrip(".").rpartition("Allowed: ")
-    assert said.endswith("'dp-toy' is not a method. ")
-    assert sorted(allowed.split(", ")) == ["dp-mdav", "dp-um", "idp-cbls", "idp-ls", "k-epsilon", "laplace", "mdav"]
+    assert said.endswith("'dp-invented' is not a method. ")
+    assert sorted(allowed.split(", ")) == sorted(METHODS)
+    assert {"laplace", "idp-cbls", "dp-mdav", "mdav", "k-epsilon"} <= set(METHODS)
 
 
 def _without_rule(spec: MethodSpec) -> MethodSpec:
@@ -98,7 +138,7 @@ HALVES: dict[str, Callable[[MethodSpec], MethodSpec]] = {
 @pytest.mark.parametrize("halve", HALVES.values(), ids=HALVES)
 def test_half_an_entry_is_none(halve: Callable[[MethodSpec], MethodSpec]) -> None:
     """It cannot be made, so that nobody can draw too little noise under its name."""
-    with pytest.raises(InvalidArgument, match="dp-toy"):
+    with pytest.raises(InvalidArgument, match="dp-invented"):
         halve(TOY)
 
 
@@ -127,33 +167,33 @@ def test_a_policy_whose_method_left_the_catalogue_is_for_nothing(
 @pytest.mark.parametrize("family", ["vectors", "new"])
 def test_an_entry_of_a_family_that_does_not_compute_it_is_no_method(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What computes dp-mdav knows dp-mdav alone, and would give another method its noise."""
-    spec = replace(find_method("dp-mdav"), name="dp-toy", family=cast(Any, family))
-    monkeypatch.setitem(METHODS, "dp-toy", spec)
+    spec = replace(find_method("dp-mdav"), name="dp-invented", family=cast(Any, family))
+    monkeypatch.setitem(METHODS, "dp-invented", spec)
     with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-toy", ", order: corner")
-    assert "'dp-toy' is not a method" in str(refused.value.problems)
+        policy_of("dp-invented", ", k: 5, order: corner")
+    assert "'dp-invented' is not a method" in str(refused.value.problems)
 
 
 def test_a_claim_of_an_unknown_definition_is_refused_and_never_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """A definition that nobody knows how to add up would be charged as another one."""
-    monkeypatch.setitem(METHODS, "dp-toy", TOY)
-    policy = policy_of("dp-toy")
+    monkeypatch.setitem(METHODS, "dp-invented", TOY)
+    policy = policy_of("dp-invented")
     strange = replace(IDP, key="strange", short="strange privacy")
     claims = tuple(replace(claim, definition=strange) for claim in TOY.claims)
-    monkeypatch.setitem(METHODS, "dp-toy", replace(TOY, claims=claims))
+    monkeypatch.setitem(METHODS, "dp-invented", replace(TOY, claims=claims))
     with pytest.raises(InvalidArgument, match="how strange privacy is charged"):
         release_loss(policy, records=700)
     with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-toy")
+        policy_of("dp-invented")
     assert "the definition is none of dp, idp, k-epsilon, k-anonymity" in str(refused.value.problems)
 
 
 def test_a_scope_that_the_method_does_not_claim_is_refused_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry may claim fewer scopes than others of its family."""
-    monkeypatch.setitem(METHODS, "dp-toy", replace(TOY, claims=tuple(c for c in TOY.claims if c.scope == "column")))
-    policy_of("dp-toy")
+    monkeypatch.setitem(METHODS, "dp-invented", replace(TOY, claims=tuple(c for c in TOY.claims if c.scope == "column")))
+    policy_of("dp-invented")
     with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-toy", ", scope: centroid")
+        policy_of("dp-invented", ", k: 5, scope: centroid")
     assert "protect.scope: the scope is not 'column'" in str(refused.value.problems)
 
 
@@ -161,5 +201,5 @@ def test_a_scope_that_the_method_does_not_claim_is_refused_in_its_place(monkeypa
 def test_an_empty_option_of_another_method_is_not_asked_to_be_filled_in(option: str) -> None:
     """Filled in, it would be refused all the same."""
     with pytest.raises(PolicyInvalid) as refused:
-        policy_of("dp-um", f", {option}: ")
+        policy_of("dp-um", f", k: 5, {option}: ")
     assert f"'{option}' is not known here" in str(refused.value.problems)
