@@ -16,6 +16,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.canonical import read_canonical
 from release_pipeline.policy.load import list_files, parse_policy, read_text, reader_beside
 from release_pipeline.policy.populations import Population, find_population, load_populations
+from release_pipeline.policy.rules import find_unproved
 from release_pipeline.store import formats
 from release_pipeline.store.registry import Event, Registry, canonical_json
 
@@ -82,6 +83,12 @@ def _read_noted(event: Event) -> NotedPolicy:
         return NotedPolicy(name, digest, text, read_canonical(form, noted["columns"]))
     except InvalidArgument as error:
         raise Blocked(error.what, where=f"policy {name}, event {event.number}") from None
+
+
+def find_unproved_claims(policy: Policy) -> Iterator[str]:
+    """Why what a policy of the past claims is not proved any more, a sentence each: it is neither approved nor published."""
+    for _, what, remedy in find_unproved(policy):
+        yield f"Its policy claims what this version knows not to be proved: {what} {remedy}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from release_pipeline.policy.expectation_rules import find_idle_and_unknown
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import find_groupless
 from release_pipeline.policy.gate_rules import check_audit, check_gates, check_group_gates
+from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, claim_of
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.scalars import look_alike_key
-from release_pipeline.policy.sections import Person, Scheduled
+from release_pipeline.policy.sections import Gates, Person, Scheduled
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import DP, SAME
@@ -43,6 +44,29 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     yield from check_gates(parts)
     yield from check_group_gates(parts)
     yield from check_audit(parts)
+
+
+def find_unproved(policy: Policy) -> Iterator[Problem]:
+    """Why a policy that was accepted earlier would claim what is not proved: what today's rules say of its method, columns and
+    people. Rules of other kinds are for new policies, and stop no release of an old one."""
+    parts = Parts(
+        source=policy.source,
+        person=policy.person,
+        releases=policy.releases,
+        protect=policy.protect,
+        suppress=policy.suppress,
+        gates=None if policy.gates == Gates() else policy.gates,  # as where a file has none
+        columns=dict(policy.columns),
+        drop=policy.drop,
+        expect=policy.expect,
+        names=tuple(policy.columns),
+    )
+    fault = _find_unknown_claim(policy.protect)
+    if fault is not None:
+        yield fault
+        return
+    yield from _protect(parts, policy.protect)
+    yield from _person(parts)
 
 
 def _find_unknown_claim(protect: AnyOptions) -> Problem | None:

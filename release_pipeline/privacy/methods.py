@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 import numpy as np
@@ -169,6 +170,8 @@ def compute_statistics(
     del q
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
+    lost = {"centroid": centroid_loss(moves, scale), "column": column_loss(moves, scale)}
+    _check_loss(method, lost[scope], claim)
     return Statistics(
         grid=grid,
         claim=claim,
@@ -177,7 +180,7 @@ def compute_statistics(
         size=clusters.size,
         statistic=spec.sums.take(clusters),
         scale=scale,
-        loss=_losses(centroid_loss(moves, scale), column_loss(moves, scale)),
+        loss=_losses(lost["centroid"], lost["column"]),
         atoms=atoms,
         public_scale=find_public_scale(promised, scale),
     )
@@ -277,6 +280,7 @@ def _statistics_per_record(
     scale = np.array([public])
     reach = max(grid.width - int(q.min()), int(q.max()))
     worst = Moves(np.array([reach]), np.array([0]))
+    _check_loss("the method", column_loss(worst, scale), claim)
     return Statistics(
         grid=grid,
         claim=claim,
@@ -288,6 +292,14 @@ def _statistics_per_record(
         loss=_losses(column_loss(worst, scale), column_loss(worst, scale)),
         atoms=atoms,
     )
+
+
+def _check_loss(method: str, lost: Fraction | float, claim: Claim) -> None:
+    """Refuse noise that is too small for what is claimed of it, by the accountant, whatever an entry of the catalogue says. With
+    entries that are proved it never happens, whatever the data."""
+    if lost > claim.epsilon.fraction:
+        what = f"the noise of {method} is too small for its claim: its entry in the catalogue is wrong."
+        raise InvalidArgument(what, where="method", remedy="Do not use it, and report this.")
 
 
 def _losses(centroid: object, column: object) -> dict[str, float]:

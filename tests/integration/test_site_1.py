@@ -15,6 +15,7 @@ import pytest
 from release_pipeline import __version__
 from release_pipeline.analyst import read_release
 from release_pipeline.cli import main
+from release_pipeline.errors import Blocked
 from release_pipeline.flow.opening import open_release, revise_release
 from release_pipeline.flow.passed_stages import Suppressed
 from release_pipeline.flow.policies import policy_of
@@ -29,6 +30,7 @@ from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.policy import Policy
+from release_pipeline.policy.families import FAMILIES
 from release_pipeline.store.formats import SITE, Format, FormatNewer
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
@@ -156,6 +158,18 @@ def test_the_past_is_read_as_it_was_written(
     assert failures_of(verify(old.home, [EXPECTED["officer"]])) == []
     assert [pruned.population for pruned in prune(old, now=datetime(2999, 1, 1, tzinfo=UTC))] == ["folk"]
     check_dossier(old, WAITING)
+
+
+def test_what_is_known_not_to_be_proved_is_neither_approved_nor_published(old: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that a claim rests on became stricter, with candidates waiting. What was published before keeps its dossier."""
+    unproved = [(("protect",), "this claim was found to be false.", "Use another method.")]
+    for family in FAMILIES.values():
+        monkeypatch.setattr(type(family), "find_contradictions", lambda *_: iter(unproved))
+    with pytest.raises(Blocked, match="this claim was found to be false"):
+        approve_candidate(old, WAITING, key=keys_of(old)["cleo"])
+    with pytest.raises(Blocked, match="this claim was found to be false"):
+        publish(old, APPROVED, key=keys_of(old)["robot"])
+    check_dossier(old, ReleaseId("waves", "1"))
 
 
 def test_a_half_approved_candidate_is_approved(old: Site) -> None:

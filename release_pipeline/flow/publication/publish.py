@@ -17,7 +17,7 @@ from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.facts import note_facts, read_facts
-from release_pipeline.flow.policies import policy_of, read_caps
+from release_pipeline.flow.policies import find_unproved_claims, policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, place_package
 from release_pipeline.flow.publication.public_view import build_view
 from release_pipeline.flow.publication.published import package_is_whole
@@ -174,6 +174,7 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: Releas
         yield "The candidate's folder is not what was frozen."
         return
     yield from _judge_candidate(candidate, policy, status)
+    yield from find_unproved_claims(policy)
     about = {"what": "policy", "subject": policy.policy, "digest": status.policy_hash}
     if find_approval(registry, trust, **about, before=charge.number) is None:
         yield "Its policy was not approved by the privacy officer before the charge."

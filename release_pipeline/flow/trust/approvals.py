@@ -7,7 +7,7 @@ from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import is_same_file
-from release_pipeline.flow.policies import Caps, policy_of, read_caps, record_policy
+from release_pipeline.flow.policies import Caps, find_unproved_claims, policy_of, read_caps, record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, REJECTED, ReleaseStatus, check_move, move, status_of
 from release_pipeline.flow.sums import is_whole
@@ -169,6 +169,9 @@ def _reviewed(
             "the candidate's folder is not what was frozen.", where=str(release), remedy=f"Find out who changed {folder}."
         )
     policy = policy_of(registry, status.policy_hash)
+    if kind == APPROVED and (unproved := list(find_unproved_claims(policy))):
+        remedy = "Nothing was signed. Correct the policy, and make a revision."
+        raise Blocked(" ".join(unproved), where=str(release), remedy=remedy)
     member = trust.find(key.public)
     if member.name == policy.steward:
         raise NotSigned(f"{member.name} is the steward of the policy, and no steward reviews.", where=str(release))

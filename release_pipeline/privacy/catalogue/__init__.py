@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in (*COLUMN_METHODS, *TOGETHER_METHODS)}
+if len(METHODS) != len(COLUMN_METHODS) + len(TOGETHER_METHODS):
+    raise InvalidArgument("two methods have the same name.", where="method")
 
 
 def list_methods(family: Family | None = None) -> tuple[str, ...]:

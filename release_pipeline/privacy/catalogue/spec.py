@@ -111,6 +111,11 @@ class MethodSpec:
         if any((claim.rule is not None) != by_column for claim in self.claims):
             what = "needs a rule for the noise scales of every claim" if by_column else "has scales of its own, and takes no rule"
             raise InvalidArgument(f"{self.name} {what}.", where="method")
+        if by_column and any(
+            claim.rule is not None and not claim.rule.is_public and not claim.definition.fixes_scales for claim in self.claims
+        ):
+            what = "claims for all tables, with scales that follow from the data"
+            raise InvalidArgument(f"{self.name} {what}.", where="method")
         if self.takes_k != (self.sums is not None) and by_column:
             raise InvalidArgument(f"{self.name} needs the sums of its clusters, or has no k.", where="method")
         if by_column and self.sums is None and not all(claim.rule is not None and claim.rule.is_public for claim in self.claims):

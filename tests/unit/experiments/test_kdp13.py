@@ -11,7 +11,7 @@ import pytest
 from release_pipeline.experiments.agreement import compare, summarise
 from release_pipeline.experiments.measuring import kdp13
 from release_pipeline.experiments.reporting.claims import Finding
-from release_pipeline.experiments.reporting.kdp13 import tell
+from release_pipeline.experiments.reporting.kdp13 import report
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
 from release_pipeline.experiments.tables import Source, read_source
 from release_pipeline.privacy.noise import discrete_laplace, noise_stream
@@ -138,7 +138,7 @@ def _made_up(*, quick: bool = False, **changes: Any) -> dict[str, Finding]:
                 row[name] = change(fields, row[name])
         times = spread if setting.kind == "noisy" else [1.0]
         measured.append(Measured(setting, [{name: value * each for name, value in row.items()} for each in times]))
-    return {finding.claim: finding for finding in tell(Results(measured)).findings}
+    return {finding.claim: finding for finding in report(Results(measured)).findings}
 
 
 def _find(findings: dict[str, Finding], words: str) -> Finding:

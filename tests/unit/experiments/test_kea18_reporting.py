@@ -13,7 +13,7 @@ from release_pipeline.experiments import agreement
 from release_pipeline.experiments.measuring.kea18 import EPSILONS, GROUPINGS, KS, LABELS, QUASI, list_settings
 from release_pipeline.experiments.names import EXPERIMENTS
 from release_pipeline.experiments.reporting.claims import Chapter
-from release_pipeline.experiments.reporting.kea18 import tell
+from release_pipeline.experiments.reporting.kea18 import report
 from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.reproduce import CATALOGUE
 from release_pipeline.experiments.runs import Measured, Results, Setting
@@ -80,7 +80,7 @@ def judge(chapter: Chapter) -> dict[str, str]:
 
 
 def test_every_claim_is_judged_and_can_hold() -> None:
-    verdicts = judge(tell(make_results()))
+    verdicts = judge(report(make_results()))
     assert verdicts == dict.fromkeys(CLAIMS, "holds") | {USE: "holds in part", STRONG: "does not hold"}
 
 
@@ -88,7 +88,7 @@ def test_use_and_safety_are_judged_at_the_same_epsilon() -> None:
     """With ten times the linking nothing is left for k = 2; with figures that say no more than the mean, nothing at all."""
     none = "does not hold"
     for measure, factor, verdict in (("linking", 0.1, "holds"), ("measured_error", 1000, none), ("exposed", 1e6, none)):
-        assert judge(tell(make_results(measure, factor)))[USE] == verdict
+        assert judge(report(make_results(measure, factor)))[USE] == verdict
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_claim_that_is_broken_everywhere_does_not_hold(claim: str, measure: st
                 row["measured_error"] *= 1.11 if name == "mondrian" else 1
             elif claim == SUPPRESSED:
                 row["left_too_small"] *= 4 if name == "ola" else 1
-    assert judge(tell(results))[claim] == "does not hold"
+    assert judge(report(results))[claim] == "does not hold"
 
 
 def test_a_claim_that_is_broken_in_one_run_holds_by_the_median() -> None:
@@ -134,7 +134,7 @@ def test_a_claim_that_is_broken_in_one_run_holds_by_the_median() -> None:
         (LOSS, make_results("penalty_all", 3, grouping="mondrian", k=5), "k 5"),
     ]
     for claim, results, named in cases:
-        chapter = tell(results)
+        chapter = report(results)
         [finding] = (finding for finding in chapter.findings if finding.claim == claim)
         assert finding.verdict == ("holds in part" if claim == LOSS else "holds by the median")  # its one figure is a median
         assert named in finding.why
@@ -147,7 +147,7 @@ def test_it_is_said_up_to_which_epsilon() -> None:
         for row, epsilon in product(one.rows, [float(one.setting.text("epsilon"))]):
             row["linking"] = 0.04 if epsilon != 2 else 0.06
             row["exposed"], row["left_too_small"] = (0.03 if epsilon >= 5 else 0.0), 0.0
-    chapter = tell(results)
+    chapter = report(results)
     words = {finding.claim: finding.measured for finding in chapter.findings}
     assert "mondrian, k 20: 1 (error 30.0%)" in words[REACHED]
     assert "mondrian, k 20: 2 (3.0% at 100)" in words[LITTLE]
@@ -156,14 +156,14 @@ def test_it_is_said_up_to_which_epsilon() -> None:
 
 
 def test_a_risk_of_chance_above_five_percent_is_not_reachable() -> None:
-    chapter = tell(make_results("linking", 100, grouping="mondrian", k=2))
+    chapter = report(make_results("linking", 100, grouping="mondrian", k=2))
     [finding] = (finding for finding in chapter.findings if finding.claim == REACHED)
     assert finding.verdict == "holds in part"
     assert "mondrian, k 2: 151.5% at the least" in finding.why
 
 
 def test_the_words_define_what_is_measured_and_mark_what_is_ours() -> None:
-    chapter = tell(make_results())
+    chapter = report(make_results())
     assert "is not differential privacy" in chapter.words
     for word in ("Error", "Linking risk", "Chance", "Suppression by confidence", "Information loss"):
         assert f"**{word}**" in chapter.words
@@ -175,7 +175,7 @@ def test_the_words_define_what_is_measured_and_mark_what_is_ours() -> None:
 
 def test_a_quick_run_is_told_too() -> None:
     """With what it has: no times, and no claim on what it did not measure."""
-    chapter = tell(make_results(quick=True))
+    chapter = report(make_results(quick=True))
     verdicts = judge(chapter)
     assert list(verdicts) == CLAIMS
     assert verdicts[LOSS] == "not measured"
@@ -183,7 +183,7 @@ def test_a_quick_run_is_told_too() -> None:
 
 
 def test_the_pictures_have_a_line_for_each_k_and_grouping(tmp_path: Path) -> None:
-    by_epsilon, by_k = tell(make_results()).pictures
+    by_epsilon, by_k = report(make_results()).pictures
     assert (by_epsilon.name, by_k.name) == ("kea18-epsilon", "kea18-loss")
     assert len(by_epsilon.panels) == 3 * len(GROUPINGS)
     for panel in by_epsilon.panels:

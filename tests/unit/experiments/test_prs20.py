@@ -13,7 +13,7 @@ import pytest
 
 from release_pipeline.experiments.measuring import prs20
 from release_pipeline.experiments.reporting.claims import Finding
-from release_pipeline.experiments.reporting.prs20 import tell
+from release_pipeline.experiments.reporting.prs20 import report
 from release_pipeline.experiments.runs import Measured, Results, Setting, make_secrets
 from release_pipeline.experiments.tables import Source, make_up
 from release_pipeline.privacy import Epsilon, noise_stream
@@ -187,7 +187,7 @@ def _judge(cheap: list[Measured], *, quick: bool = False, **changes: Any) -> dic
             for row in one.rows
         ]
         everything.append(Measured(one.setting, rows))
-    return {finding.claim: finding for finding in tell(Results(everything)).findings}
+    return {finding.claim: finding for finding in report(Results(everything)).findings}
 
 
 def _find(findings: dict[str, Finding], words: str) -> Finding:

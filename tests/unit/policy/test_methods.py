@@ -22,8 +22,8 @@ from release_pipeline.policy.views import plan_to_json
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy import Epsilon, Grid, mask_column
 from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_method
-from release_pipeline.privacy.catalogue.definitions import IDP, UNBOUNDED
-from release_pipeline.privacy.scales import OfDomain
+from release_pipeline.privacy.catalogue.definitions import DP, IDP, UNBOUNDED
+from release_pipeline.privacy.scales import TRIMMED, OfDomain
 
 PLAIN = find_method("dp-um")
 TOY = replace(PLAIN, name="dp-invented", summary="a toy of individual ranking")
@@ -203,3 +203,19 @@ def test_an_empty_option_of_another_method_is_not_asked_to_be_filled_in(option: 
     with pytest.raises(PolicyInvalid) as refused:
         policy_of("dp-um", f", k: 5, {option}: ")
     assert f"'{option}' is not known here" in str(refused.value.problems)
+
+
+@pytest.mark.parametrize(("method", "scope"), [("dp-um", "column"), ("idp-ls", "centroid")])
+def test_a_complete_entry_that_is_wrong_draws_no_noise(method: str, scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums of one method under the scales of another: the accountant sees more than epsilon before anything is drawn."""
+    monkeypatch.setitem(METHODS, "dp-invented", replace(METHODS[method], name="dp-invented", sums=TRIMMED))
+    values = [0.0, 0.0, 1000.0] * 4 + [0.0, 1000.0, 1000.0] * 4
+    with pytest.raises(InvalidArgument, match="too small for its claim"):
+        mask_column(values, domain=(0, 1000), grid=1, method="dp-invented", epsilon=1, k=3, scope=scope, secret=SECRET)
+
+
+def test_a_claim_for_all_tables_needs_scales_that_no_table_decides() -> None:
+    """A DP claim with calibrated scales is no entry."""
+    spec = METHODS["idp-ls"]
+    with pytest.raises(InvalidArgument, match="scales that follow from the data"):
+        replace(spec, claims=tuple(replace(claim, definition=DP) for claim in spec.claims))

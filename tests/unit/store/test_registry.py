@@ -403,7 +403,7 @@ def read_held(connection: duckdb.DuckDBPyConnection, path: Path, kept: Kept) -> 
     return read_events(copy, kept)
 
 
-@pytest.mark.parametrize("told", [0, 2, 4, "3", None])
+@pytest.mark.parametrize("payload", [0, 2, 4, "3", None])
 def test_an_event_that_calls_itself_by_another_number_is_found(path: Path, payload: Any) -> None:
     """Also in a chain whose hashes and seals are all right: place, row and body agree on the number of an event."""
     write_events(path, Kept())
