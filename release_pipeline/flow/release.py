@@ -53,6 +53,7 @@ from release_pipeline.stages.checks import (
     families_of,
     match_header,
     readable_without,
+    round_up,
     warn,
     warn_of_clamping,
     warn_of_releases,
@@ -441,4 +442,5 @@ __all__ = [
     "StageResult",
     "families_of",
     "judge_expectations",
+    "round_up",
 ]
