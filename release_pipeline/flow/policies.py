@@ -80,9 +80,12 @@ def _read_noted(event: Event) -> NotedPolicy:
         raise Blocked("the hash of the policy in the registry is not that of its text.", where=f"event {event.number}")
     form = formats.POLICY.upgrade(json.loads(text), noted.get("text_format", 1), where=f"policy {name}, event {event.number}")
     try:
-        return NotedPolicy(name, digest, text, read_canonical(form, noted["columns"]))
+        policy = read_canonical(form, noted["columns"])
     except InvalidArgument as error:
         raise Blocked(error.what, where=f"policy {name}, event {event.number}") from None
+    if (policy.policy, policy.population) != (name, noted["population"]):
+        raise Blocked("the registry calls a policy or its population other than its text does.", where=f"event {event.number}")
+    return NotedPolicy(name, digest, text, policy)
 
 
 def find_unproved_claims(policy: Policy) -> Iterator[str]:

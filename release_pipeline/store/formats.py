@@ -53,7 +53,10 @@ class Format:
 
     def read(self, document: Content, *, where: str) -> Content:
         """A document that names its own version (as a number, or NAME/NUMBER), as this one reads it."""
-        return self.upgrade(document, int(str(document.get(KEY, 1)).rpartition("/")[2]), where=where)
+        version = str(document.get(KEY, 1)).rpartition("/")[2]
+        if not (version.isascii() and version.isdigit() and len(version) < 10):
+            raise ReleasePipelineError(f"{self.name} here names no version that could be read.", where=where)
+        return self.upgrade(document, int(version), where=where)
 
     def mark(self, document: Content) -> dict[str, Any]:
         """A document as it is written: with its version, but for the first."""

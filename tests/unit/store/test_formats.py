@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow import states
 from release_pipeline.flow.claims import ClaimsDocument
 from release_pipeline.report.public import CARD_FORMAT
-from release_pipeline.store.formats import AUDITED, CARD, FORMATS, SITE, Content, Format, FormatNewer
+from release_pipeline.store.formats import AUDITED, CARD, EVIDENCE, FORMATS, SITE, Content, Format, FormatNewer
 
 DOCS = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
 LISTED = dict(re.findall(r"^\| (.+?) \| (\d+) \|", DOCS, flags=re.MULTILINE))
@@ -92,3 +93,11 @@ def test_what_names_its_format_in_words_names_this_version(format: Format, named
 def test_kinds_that_are_migrated_are_those_that_are_noted() -> None:
     """The event of a policy is called so where it is noted."""
     assert states.POLICY == "policy"
+
+
+@pytest.mark.parametrize("garbage", ["", "two", None, "site/", "-1", "1" * 40, [1]])
+def test_a_version_that_is_none_is_refused_in_words(garbage: object) -> None:
+    """Never a traceback, and without what stood there."""
+    with pytest.raises(ReleasePipelineError, match="names no version that could be read") as refused:
+        EVIDENCE.read({"format": garbage}, where="here")
+    assert refused.value.where == "here"
