@@ -32,7 +32,7 @@ test: $(READY)  ## run all tests, slow and statistical ones included
 
 # Left out: whatever is marked slow or statistical, what is compared with brute force (tests/oracles) or held for any input
 # (tests/property), the papers' experiments, and all of tests/integration but one release: processes, crashes, races, Dagster, the UI.
-quick: $(READY)  ## a minute on two cores: style, types, unit tests, one release end to end; `make test` has the rest
+quick: $(READY)  ## a minute and a quarter on two cores: style, types, unit tests, one release end to end; `make test` has the rest
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/pyright & types=$$!; \
 	$(BIN)/pytest -q --numprocesses 2 --dist loadfile -m "not slow and not statistical" \
