@@ -399,22 +399,22 @@ def verify_statement(signed: Any, keys: Any) -> Statement:
 
 def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
     """Likewise, and its `kind`, `subject` and `hash` must be these where they are given."""
-    sentences, signature = _get(signed, "statement", dict), _base64(_get(signed, "signature", str))
+    statement, signature = _get(signed, "statement", dict), _base64(_get(signed, "signature", str))
     for name, shape in _SHAPES.items():
-        _get(sentences, name, shape)
-    if len(sentences) != len(_SHAPES) or len(signed) != 2:
+        _get(statement, name, shape)
+    if len(statement) != len(_SHAPES) or len(signed) != 2:
         raise Fault("it has other parts than a signed statement")
-    key = keys.get(sentences["name"])
-    if key is None or key.fingerprint != sentences["signer"]:
-        raise Fault(f"it names '{sentences['name']}' with a key that is not in the list of trusted keys")
-    if key.role not in MAY_SIGN.get(sentences["kind"], ()):
-        raise Fault(f"'{key.name}' has the role {key.role}, which may not sign '{sentences['kind'][:40]}'")
-    if not verify_signature(key.public, b"release-pipeline statement\n" + canonical_json(sentences).encode(), signature):
+    key = keys.get(statement["name"])
+    if key is None or key.fingerprint != statement["signer"]:
+        raise Fault(f"it names '{statement['name']}' with a key that is not in the list of trusted keys")
+    if key.role not in MAY_SIGN.get(statement["kind"], ()):
+        raise Fault(f"'{key.name}' has the role {key.role}, which may not sign '{statement['kind'][:40]}'")
+    if not verify_signature(key.public, b"release-pipeline statement\n" + canonical_json(statement).encode(), signature):
         raise Fault(f"the signature of '{key.name}' is not valid")
     for name, value in wanted.items():
-        if sentences[name] != value:
-            raise Fault(f"it is signed for another {name}: '{sentences[name][:140]}' in place of '{value[:140]}'")
-    return Statement(**sentences, role=key.role)
+        if statement[name] != value:
+            raise Fault(f"it is signed for another {name}: '{statement[name][:140]}' in place of '{value[:140]}'")
+    return Statement(**statement, role=key.role)
 
 
 # --- Files of a folder or a zip, neither of them trusted ------------------------------------------------------------------------
@@ -701,11 +701,11 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
     events: list[Event] = []
     for number, line in enumerate(lines, start=1):
         try:
-            sentences = read_json(line)
-            body, digest = _get(sentences, "body", str), _get(sentences, "hash", str)
+            entry = read_json(line)
+            body, digest = _get(entry, "body", str), _get(entry, "hash", str)
             content = read_json(body)
             kind, previous, named = _get(content, "kind", str), _get(content, "previous", str), content.get("release")
-            if _sha256(body) != digest or len(sentences) != 2 or canonical_json(content) != body:
+            if _sha256(body) != digest or len(entry) != 2 or canonical_json(content) != body:
                 raise Fault("its hash is not that of its body")
             if previous != (events[-1].hash if events else "") or _get(content, "number", int) != number:
                 raise Fault("it does not follow the one before it")
@@ -808,8 +808,8 @@ def _check_dossier(report: _Report, tree: _Tree) -> _Package:
     package = _check_package(report, tree.under("package"), data_may_be_away=True)
     keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, POPULATIONS, "candidate/SHA256SUMS"}
     with report.about(DOSSIER):
-        sentences = tree.json(DOSSIER)
-        if (_get(sentences, "release", str), _get(sentences, "officer", str)) != (package.release, keys and _officer(keys)):
+        dossier = tree.json(DOSSIER)
+        if (_get(dossier, "release", str), _get(dossier, "officer", str)) != (package.release, keys and _officer(keys)):
             raise Fault("it names another release or officer than the package and the list of trusted keys")
     candidate = _check_candidate(report, tree.under("candidate"), package)
     history = None
@@ -894,8 +894,8 @@ def _check_charge(report: _Report, history: _History, package: _Package, find_ca
         raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
     number, content = charges[0].number, charges[0].content
     digest, population = _get(content, "policy_hash", _HEX), _get(content, "population", str)
-    sentences, policy = history.policies.get(digest, (0, {}))
-    if not 0 < sentences < number or (policy["policy"], policy["population"]) != (package.release.split("/")[0], population):
+    noted_as, policy = history.policies.get(digest, (0, {}))
+    if not 0 < noted_as < number or (policy["policy"], policy["population"]) != (package.release.split("/")[0], population):
         raise Fault(f"no event before the charge (event {number}) tells its policy, or it is another release's or population's")
     with report.about(f"{EVENTS}, policy {policy['policy']}"):
         approved, hash = history.last("policy", policy["policy"], before=number)
@@ -924,8 +924,8 @@ def _is_declared(cap: Any, charge: Mapping[str, Any]) -> bool:
 
 def _check_cap(report: _Report, history: _History, charge: Event, population: str) -> None:
     """The sum, in integers, of what the population was charged up to here, beside what is noted of it."""
-    sentences, unit = charge.content, _get(charge.content, "unit", str)
-    most, spent = _amount(sentences.get("cap")), _amount(sentences.get("spent"))
+    charged, unit = charge.content, _get(charge.content, "unit", str)
+    most, spent = _amount(charged.get("cap")), _amount(charged.get("spent"))
     loss = re.fullmatch(r"(releases)|epsilon, (DP|iDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
@@ -938,7 +938,7 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
         costs = [_get(each, f"{loss[2].lower()}_{loss[3]}", int) for each in losses]
     if min(costs) < 0 or sum(costs) != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
-    words = f"{sentences['spent']} of {sentences['cap']} ({unit})"
+    words = f"{charged['spent']} of {charged['cap']} ({unit})"
     report("ok", f"{EVENTS}: {len(mine)} charges to {population} add up to {words} with that of event {charge.number}")
 
 
@@ -953,8 +953,8 @@ def _amount(words: Any) -> int:
 def _check_approvals(report: _Report, history: _History, package: _Package, candidate: str, policy: Any) -> None:
     release, head = package.release, package.head[0]
     for kind in ("candidate", "publishing"):
-        sentences = [event.content.get("candidate_hash") for event in history.of(kind, release) if event.number <= head]
-        if sentences[-1:] != [candidate] and (sentences or kind == "candidate"):
+        candidates = [event.content.get("candidate_hash") for event in history.of(kind, release) if event.number <= head]
+        if candidates[-1:] != [candidate] and (candidates or kind == "candidate"):
             raise Fault(f"the last event of the kind '{kind}' before it was published is about another candidate, or missing")
     if policy is None:
         raise Fault("how many reviewers must approve it cannot be told")
@@ -1017,11 +1017,11 @@ def _check_publication(report: _Report, history: _History, package: _Package) ->
 
 def _check_policy_files(report: _Report, history: _History, tree: _Tree) -> set[str]:
     """The files of policies, each with the text that an event tells; all that any event tells are there."""
-    sentences = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
+    wanted = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
     there = {name for name in tree.sizes if name.startswith("policies/") and name.endswith(".json")}
-    for name in sorted(there | set(sentences)):
+    for name in sorted(there | set(wanted)):
         with report.about(name):
-            if name not in sentences or tree.digest(name) != sentences[name]:
+            if name not in wanted or tree.digest(name) != wanted[name]:
                 raise Fault("it is not a policy that an event tells under this name")
     return there
 

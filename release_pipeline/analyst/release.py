@@ -141,10 +141,10 @@ def _check_standing(home: Path) -> None:
         if not signed.exists() and not words.exists():
             return
         statement = json.loads(signed.read_text(encoding="utf-8"))["statement"]
-        content = re.match(r"\d{4}-\d\d-\d\d", statement["at"])
+        date = re.match(r"\d{4}-\d\d-\d\d", statement["at"])
     except (OSError, ValueError, KeyError, TypeError, IndexError):
-        content = None
-    when = f" on {content[0]}" if content else ""
+        date = None
+    when = f" on {date[0]}" if date else ""
     raise WrongUsage(
         f"this release was retracted{when}.", where=str(home), remedy=f"See {words.name}. Do not use copies of its data."
     )

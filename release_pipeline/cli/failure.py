@@ -39,8 +39,8 @@ class FailureDocument:
 
 def view_error(error: ReleasePipelineError) -> ErrorView:
     """An error of ours for a script."""
-    content = error.cause or error
-    return ErrorView(content.code, content.what, content.where, content.remedy, content.details)
+    origin = error.cause or error
+    return ErrorView(origin.code, origin.what, origin.where, origin.remedy, origin.details)
 
 
 def fail(options: argparse.Namespace, exit_code: int, error: ErrorView) -> int:

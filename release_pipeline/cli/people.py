@@ -136,10 +136,8 @@ def _approve(options: argparse.Namespace) -> int:
         print(f"{file}: approved by {decision.name} (hash {decision.digest[:12]})")
         return 0
     decision = approve_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
-    content = "approved" if decision.new else "was approved before"
-    print(
-        f"{decision.subject}: {content} by {decision.name}, {decision.count} of {decision.needed} (hash {decision.digest[:12]})"
-    )
+    deed = "approved" if decision.new else "was approved before"
+    print(f"{decision.subject}: {deed} by {decision.name}, {decision.count} of {decision.needed} (hash {decision.digest[:12]})")
     return 0
 
 

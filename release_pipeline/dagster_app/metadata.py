@@ -60,7 +60,7 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
         if kinds is None or type(value) not in kinds:
             raise ValueError(f"the fact '{name}' ({type(value).__name__}) may not stand in Dagster's metadata")
         if isinstance(value, dict):
-            metadata[name] = ", ".join(f"{part} {content}" for part, content in value.items())
+            metadata[name] = ", ".join(f"{part} {figure}" for part, figure in value.items())
         elif value is not None:
             metadata[name] = value
     if show_internal:

@@ -111,10 +111,10 @@ def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
         except ReleasePipelineError as error:
             return dg.SkipReason(str(error))
-        content = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
-        events = [] if content == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
+        cursor = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
+        events = [] if cursor == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
         words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
-        return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=content, asset_events=events)
+        return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=cursor, asset_events=events)
 
     return watch
 

@@ -107,9 +107,9 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
             counts = [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
         if result.refusal:
-            content = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
+            refused = DataRefused("The data do not meet the policy.", findings=result.refusal, where=str(flow.id))
             words = f"The data do not meet the policy: {' '.join(result.refusal)}"
-            raise Refused(words, metadata=parts_of(content), allow_retries=False)
+            raise Refused(words, metadata=parts_of(refused), allow_retries=False)
         for words in result.words:
             say(f"warning: {words}")
         yield dg.AssetCheckResult(

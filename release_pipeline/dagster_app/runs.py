@@ -70,10 +70,10 @@ def parts_of(error: ReleasePipelineError) -> dict[str, Any]:
 def find_cause(result: dg.ExecuteInProcessResult) -> tuple[str, ReleasePipelineError | None]:
     """How the step that failed first says it, and the error that it was, in parts; nothing where no step says anything."""
     for event in result.all_events:
-        content = event.step_failure_data.user_failure_data if event.is_step_failure else None
-        if content is not None:
-            parts = content.metadata.get(PARTS)
-            return content.description or "", _read_parts(parts.value) if isinstance(parts, dg.JsonMetadataValue) else None
+        failure = event.step_failure_data.user_failure_data if event.is_step_failure else None
+        if failure is not None:
+            parts = failure.metadata.get(PARTS)
+            return failure.description or "", _read_parts(parts.value) if isinstance(parts, dg.JsonMetadataValue) else None
     return "", None
 
 

@@ -230,10 +230,6 @@ class Judgement:
     broken: int
     at_most: int
 
-    def to_json(self) -> dict[str, int]:
-        """As evidence keeps it."""
-        return {"broken": self.broken, "at_most": self.at_most}
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

@@ -30,6 +30,7 @@ from release_pipeline.flow.reading import (
 from release_pipeline.flow.tables import write_together
 from release_pipeline.policy import Policy
 from release_pipeline.policy.words import describe_claim
+from release_pipeline.privacy.catalogue.definitions import K_EPSILON
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.privacy.utility import Clamping, column_error, measure_clamping
 from release_pipeline.stages.checks import (
@@ -66,7 +67,7 @@ class MaskedTable:
     @property
     def not_applied(self) -> tuple[str, ...]:
         """The parts of the policy that had no effect."""
-        return tuple(GROUPS if part == "suppress" and self.definition == "k-epsilon" else part for part in NOT_APPLIED)
+        return tuple(GROUPS if part == "suppress" and self.definition == K_EPSILON.key else part for part in NOT_APPLIED)
 
     def evidence(self) -> dict[str, Any]:
         """What was done, in figures for the confidential side only."""

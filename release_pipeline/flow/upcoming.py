@@ -42,10 +42,10 @@ def describe_timetable(policy: Policy, events: tuple[Event, ...], now: datetime,
         noted = "in which the site first noted it" if seen else "in which a site first notes it, now"
         begin = begin_of_series(policy, seen or now)
         yield f"begins with {begin}, the {policy.every} {noted}; `first:` in the policy can name another"
-    payload = list(islice(next_releases(policy, events, now), most))
-    for upcoming in payload:
+    coming = list(islice(next_releases(policy, events, now), most))
+    for upcoming in coming:
         yield f"{upcoming.release}: {describe_due(upcoming, policy)}"
-    if not payload:
+    if not coming:
         yield "every release of the policy has been opened"
 
 

@@ -13,17 +13,16 @@ from pydantic import ValidationError
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import options_of
 from release_pipeline.policy.scalars import CANONICAL
-
-_DERIVED = {"k-epsilon": "order", "dp-mdav": "columns", "mdav": "columns"}  # what `protect` says only so that it is hashed
 
 
 def read_canonical(form: Mapping[str, Any], columns: Sequence[str]) -> Policy:
     """The policy of a canonical form, its columns in this order. The types of its parts are looked at, and no rule: it met the
     rules of its day."""
     try:
-        protect = dict(form["protect"])
-        protect.pop(_DERIVED.get(protect["method"], ""), None)
+        hashed_only = options_of(form["protect"]["method"]).canonical_order(masked=[], generalised=[])  # no options
+        protect = {name: value for name, value in form["protect"].items() if name not in hashed_only}
         names = sorted(form["columns"], key=_place_in(columns))
         content = {**form, "protect": protect, "columns": {name: form["columns"][name] for name in names}}
         return Policy.model_validate(content, context=CANONICAL)

@@ -60,13 +60,13 @@ def view_epsilon(policy: Policy) -> EpsilonView | None:
 def to_json(view: Any) -> dict[str, Any]:
     """The document as a script reads it; its format first, if it has one of its own."""
     form = getattr(view, "FORMAT", None)
-    content: dict[str, Any] = {} if form is None else {"format": form}
+    document: dict[str, Any] = {} if form is None else {"format": form}
     for field in dataclasses.fields(view):
         value = getattr(view, field.name)
         if field.metadata.get("inner") or (value is None and field.metadata.get("optional")):
             continue
-        content[field.name] = _plain(value)
-    return content
+        document[field.name] = _plain(value)
+    return document
 
 
 def _plain(value: Any) -> Any:

@@ -10,11 +10,7 @@ from typing import TypeAlias
 
 from release_pipeline.policy.expectations import Comparison, Condition, Expectation, Total, Unique
 from release_pipeline.policy.hierarchies import Dates, Intervals, Listed, Prefixes
-from release_pipeline.policy.kinds import AnyColumn
-from release_pipeline.policy.kinds.drop import DropColumn
-from release_pipeline.policy.kinds.generalise import GeneraliseColumn
-from release_pipeline.policy.kinds.keep import KeepColumn
-from release_pipeline.policy.kinds.noise import NoiseColumn
+from release_pipeline.policy.kinds import AnyColumn, DropColumn, GeneraliseColumn, KeepColumn, NoiseColumn
 from release_pipeline.policy.text import Path, Problem
 
 Columns: TypeAlias = Mapping[str, AnyColumn]

@@ -50,12 +50,12 @@ def explain_value(
 
 def _explain(errors: Iterable[ErrorDetails], path: Path, raw: Any, known: Iterable[str] | None) -> Iterator[Problem]:
     """One problem per place, in words. Of a union's branches, the one that the steward meant is told."""
-    content: set[Path] = set()
+    reported: set[Path] = set()
     for error in sorted(errors, key=_distance):
         where = _real_path((*path, *error["loc"]), raw, error["type"])
-        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in content)
-        if where not in content and not better_told:
-            content.add(where)
+        better_told = _distance(error) > 0 and any(place[: len(where)] == where for place in reported)
+        if where not in reported and not better_told:
+            reported.add(where)
             option = option_of(_model_at(where[:-1], raw), str(where[-1])) if known is None and where else Option()
             what, remedy = _in_words(error, where, known if known is not None else _known(where[:-1], raw), option)
             if error["type"] == "extra_forbidden" and (misplaced := _find_misplaced(where, raw)):
@@ -207,8 +207,8 @@ def suggest(key: str, known: Iterable[str]) -> str:
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:
     """Raise `PolicyInvalid` with every problem, each with its line, in the order of the file."""
     located = sorted((document.place_of(path), path, words, remedy) for path, words, remedy in problems)
-    content = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
-    faults = {str(fault): fault for fault in content}
+    every = (Fault(name, place.line, place.column, _dotted(path), words, remedy) for place, path, words, remedy in located)
+    faults = {str(fault): fault for fault in every}
     count = f"{len(faults)} error{'s' if len(faults) != 1 else ''}"
     raise PolicyInvalid(f"the {what} has {count}.", problems=tuple(faults), faults=tuple(faults.values()), where=name)
 

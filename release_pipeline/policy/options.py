@@ -100,7 +100,8 @@ class MethodOptions(Frozen):
         `only_masked`: whether all of them are masked."""
         return 0
 
-    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+    @classmethod
+    def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
         """The order of those columns that decides between equally good clusters or classes: a part of the canonical form."""
         return {}
 
@@ -176,7 +177,8 @@ class DpMdavOptions(MethodOptions):
             transforms=tuple(column.seen_as for column in columns.values()),
         )
 
-    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+    @classmethod
+    def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
         """Distances and curves take the columns in their order."""
         return {"columns": masked}
 
@@ -216,7 +218,8 @@ class MdavOptions(MethodOptions):
         """A cluster has k records, which agree in all that is masked."""
         return self.k if only_masked else 0
 
-    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+    @classmethod
+    def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
         """Distances take the columns in their order."""
         return {"columns": masked}
 
@@ -267,7 +270,8 @@ class KEpsilonOptions(MethodOptions):
         """The records of a class."""
         return self.k
 
-    def canonical_order(self, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
+    @classmethod
+    def canonical_order(cls, *, masked: list[str], generalised: list[str]) -> dict[str, list[str]]:
         """The first of equally good levels, or cuts, is taken."""
         return {"order": generalised}
 

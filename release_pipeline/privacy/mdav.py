@@ -77,12 +77,12 @@ class _Progress:
     """Counts the records in clusters, and tells the number each time that a share of all has been reached."""
 
     def __init__(self, n: int, progress: Progress) -> None:
-        self.n, self.done, self.content, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
+        self.n, self.done, self.reported, self.step, self.progress = n, 0, 0, max(n // _STEPS, 1), progress
 
     def add(self, records: int) -> None:
         self.done += records
-        if self.done - self.content >= self.step:
-            self.content = self.done
+        if self.done - self.reported >= self.step:
+            self.reported = self.done
             self.progress(f"{self.done:,} of {self.n:,} records are in clusters")
 
 

@@ -186,7 +186,7 @@ def _train(compared: Compared, streams: Streams) -> dict[str, Any]:
     after = released.select(list(policy.released_columns)).take(pa.array(tried))
     before = pa.table({name: compared.of_released(name).take(pa.array(tried)) for name in after.column_names})
     original, masked = encode_features([before, after])
-    content: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "model_sample": {"tried": len(tried), "among": released.num_rows},
         "discrimination": [asdict(one) for one in tell_apart(original, masked, seed=SEED, stream=streams("shuffled tables"))],
         "predictions": {},
@@ -195,8 +195,8 @@ def _train(compared: Compared, streams: Streams) -> dict[str, Any]:
         rest = [place for place, other in enumerate(after.column_names) if other != name]
         truth, said = _says_yes(before.column(name), target), _says_yes(after.column(name), target)
         if rest:
-            content["predictions"][name] = asdict(predict(original[:, rest], truth, masked[:, rest], said, seed=SEED))
-    return content
+            figures["predictions"][name] = asdict(predict(original[:, rest], truth, masked[:, rest], said, seed=SEED))
+    return figures
 
 
 def _says_yes(column: pa.ChunkedArray, target: Target) -> npt.NDArray[np.bool_]:

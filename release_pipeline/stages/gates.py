@@ -54,11 +54,11 @@ class Gate:
         return {**asdict(self), "value": None if np.isnan(self.value) else self.value}
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any] | list[Any]) -> Gate:
+    def from_json(cls, stored: Mapping[str, Any] | list[Any]) -> Gate:
         """The gate that a note tells of; one of an earlier version, which told less, does not pass."""
-        if isinstance(content, list):
-            return cls(str(content[0]), float("nan"), float(content[2]))
-        return cls(**{**content, "value": float("nan") if content["value"] is None else content["value"]})
+        if isinstance(stored, list):
+            return cls(str(stored[0]), float("nan"), float(stored[2]))
+        return cls(**{**stored, "value": float("nan") if stored["value"] is None else stored["value"]})
 
 
 def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:

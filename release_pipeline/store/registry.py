@@ -119,7 +119,7 @@ class Registry:
     ) -> None:
         self._connection = connection
         self._events = events
-        self._keeper = anchor
+        self._anchor = anchor
         self._tool = tool
 
     @property
@@ -149,8 +149,8 @@ class Registry:
         body = canonical_json(
             {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
-        event = _read_event(number, body, self.format)
-        values = {"number": number, "body": body, "hash": event.hash, "seal": self._keeper.seal(event.hash)}
+        event = _read_event(number, body, json.loads(body), self.format)
+        values = {"number": number, "body": body, "hash": event.hash, "seal": self._anchor.seal(event.hash)}
         self.connection.execute(statement("ledger/insert_event"), values)
         self.connection.execute(statement("ledger/move_head"), {"number": number, "previous": number - 1, "hash": event.hash})
         self._events.append(event)
@@ -255,7 +255,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
         previous = events[-1].hash if events else BEGIN
         try:
             payload = json.loads(body)
-            event = _read_event(place, body, _format_of(events))
+            event = _read_event(place, body, payload, _format_of(events))
             right = (number, payload["number"], payload["previous"], digest) == (place, place, previous, event.hash)
         except (ValueError, KeyError, TypeError, RecursionError):
             raise _changed(path, f"event {place} was changed") from None
@@ -307,9 +307,8 @@ def _changed(path: Path, what: str) -> RegistryChanged:
     )
 
 
-def _read_event(number: int, body: str, format: int) -> Event:
-    """The event with this body; `format`: that of the event before it."""
-    payload = json.loads(body)
+def _read_event(number: int, body: str, payload: Mapping[str, Any], format: int) -> Event:
+    """The event with this body, which reads as the payload; `format`: that of the event before it."""
     release = None if payload["release"] is None else ReleaseId(*payload["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
     format = payload["content"]["version"] if payload["kind"] == FORMAT else format

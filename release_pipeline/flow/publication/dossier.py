@@ -12,6 +12,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -153,7 +154,7 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
 
 
 def _collect_checks(evidence: Evidence, release_status: ReleaseStatus, policy: Policy, trust: Trust) -> dict[str, Any]:
-    expectations = {name: judged.to_json() for name, judged in evidence.expectations.items()}
+    expectations = {name: asdict(judged) for name, judged in evidence.expectations.items()}
     return {
         "checks_passed": evidence.checks_passed,
         **({"expectations": expectations} if expectations else {}),
@@ -188,10 +189,10 @@ def _draw(release_status: ReleaseStatus, policy: Policy, evidence: Evidence, eve
         Step("candidate", (f"hash {release_status.candidate_hash}",)),
         Step(f"package: {release_status.state}", (f"hash {release_status.package_hash}",)),
     )
-    lines = [
+    happened = [
         Step(f"event {event.number}: {event.kind}", _words_of(event)) for event in events if event.release == release_status.id
     ]
-    return draw_lineage(f"Where {release_status.id} came from", stages, lines)
+    return draw_lineage(f"Where {release_status.id} came from", stages, happened)
 
 
 def _records_words(policy: Policy, facts: PublicFacts, release: str) -> str:

@@ -9,13 +9,10 @@ from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.formats import name_some
-from release_pipeline.policy.kinds.base import MissingCategory
-from release_pipeline.policy.kinds.generalise import GeneraliseColumn
-from release_pipeline.policy.kinds.keep import KeepColumn
-from release_pipeline.policy.kinds.noise import NoiseColumn
-from release_pipeline.policy.plan import describe_suppression as describe_limits
+from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.words import charge_words
+from release_pipeline.policy.words import describe_suppression as describe_limits
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.sentences import PUBLIC

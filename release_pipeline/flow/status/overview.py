@@ -151,9 +151,9 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
     lines = [line for policy in policies for line in _lines_of(site, policy, statuses, events, caps, now)]
-    content = {line.release for line in lines}
+    listed = {line.release for line in lines}
     unread = " (its policy cannot be read, or has this release no more)"
-    lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in content]
+    lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in listed]
     current = {policy.policy: policy for policy in policies}
     return [_with_facts(line, statuses, used, current) for line in lines], [*broken, *without]
 
@@ -303,13 +303,13 @@ def _line(site: Site, known: ReleaseStatus, remark: str = "", *, approvals: str 
     if known.failed:
         words = f"{words} The last run broke off: {known.failed}".strip()
     opened = f"opened: {known.why}" if known.state == "open" and known.why else ""
-    claim, content = str(known.facts.get("claim", "")) or opened, remark + elsewhere
+    claim, aside = str(known.facts.get("claim", "")) or opened, remark + elsewhere
     return Line(
         str(known.id),
         cast(State, shown),
-        words + content * bool(words),
+        words + aside * bool(words),
         known.facts.get("rows_out"),
-        claim + content,
+        claim + aside,
         known.since,
         note=(words or opened) + remark,
     )

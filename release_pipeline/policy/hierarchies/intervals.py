@@ -155,5 +155,5 @@ def _interval_of(unit: int, starts: npt.NDArray[np.int64], width: int) -> tuple[
 def _say_cuts(part: Decimal | tuple[Decimal, ...]) -> str:
     if not isinstance(part, tuple):
         return f"by {decimal_text(part)}"
-    content = " | ".join(map(decimal_text, part[:SHOWN_CUTS]))
-    return f"at {content}" + (f" and {len(part) - SHOWN_CUTS} more" if len(part) > SHOWN_CUTS else "")
+    cuts = " | ".join(map(decimal_text, part[:SHOWN_CUTS]))
+    return f"at {cuts}" + (f" and {len(part) - SHOWN_CUTS} more" if len(part) > SHOWN_CUTS else "")

@@ -86,12 +86,12 @@ def _is_without_noise(column: NoiseColumnView) -> bool:
 
 
 def _judge_errors(view: InternalView) -> list[Sentence]:
-    lines = [column for column in view.columns if describe_place(column)]
+    ranged = [column for column in view.columns if describe_place(column)]
     partitioned = [column for column in view.columns if column.partitioned]
     said: list[Sentence] = []
-    if lines:
-        within = sum(not column.partitioned for column in lines)
-        among, is_one = count_of(len(lines), "column"), 1 in (within, len(lines))
+    if ranged:
+        within = sum(not column.partitioned for column in ranged)
+        among, is_one = count_of(len(ranged), "column"), 1 in (within, len(ranged))
         said.append(
             REVIEWERS("errors.one_within", count=within, among=among)
             if is_one

@@ -22,25 +22,25 @@ def describe_suppression(view: InternalView) -> Section:
     anchor, title = "suppression", REVIEWERS("suppression.title")
     if view.suppression is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
-    content = view.suppression
-    share, limit = format_share(content.share), REVIEWERS("suppression.limit_none")
-    if content.limit is not None:
-        share, limit = (f"{words}%" for words in format_apart(100 * content.share, 100 * content.limit))
-    touched = (Bar("", 100 * content.share, "full", share),)
+    suppression = view.suppression
+    share, limit = format_share(suppression.share), REVIEWERS("suppression.limit_none")
+    if suppression.limit is not None:
+        share, limit = (f"{words}%" for words in format_apart(100 * suppression.share, 100 * suppression.limit))
+    touched = (Bar("", 100 * suppression.share, "full", share),)
     shares = [
         Group(
             REVIEWERS("suppression.share"),
             touched,
-            None if content.limit is None else 100 * content.limit,
+            None if suppression.limit is None else 100 * suppression.limit,
             REVIEWERS("suppression.limit_is", limit=limit),
         )
     ]
     rows = [
-        (REVIEWERS("suppression.before"), format_count(content.rows_in)),
-        (REVIEWERS("suppression.after"), format_count(content.rows_out)),
+        (REVIEWERS("suppression.before"), format_count(suppression.rows_in)),
+        (REVIEWERS("suppression.after"), format_count(suppression.rows_out)),
     ]
     rows += [
-        (REVIEWERS("suppression.cells"), format_count(content.cells)),
+        (REVIEWERS("suppression.cells"), format_count(suppression.cells)),
         (REVIEWERS("suppression.share"), share),
         (REVIEWERS("suppression.limit"), limit),
     ]
@@ -50,20 +50,20 @@ def describe_suppression(view: InternalView) -> Section:
         shows=REVIEWERS("suppression.shows"),
         read=REVIEWERS("suppression.read"),
         sign=REVIEWERS("suppression.sign"),
-        says=tuple(_judge_suppression(content, share, limit)),
+        says=tuple(_judge_suppression(suppression, share, limit)),
         figures=(
             Figure(
                 draw_bars(REVIEWERS("suppression.picture"), REVIEWERS("suppression.picture_words"), shares),
                 REVIEWERS("suppression.caption"),
                 Table(REVIEWERS("suppression.table_what_was_left_out"), list_heads("suppression.head"), tuple(rows)),
             ),
-            *_draw_reasons(content),
+            *_draw_reasons(suppression),
         ),
     )
 
 
-def _draw_reasons(content: SuppressionView) -> list[Figure]:
-    parts = split(content.reasons, _MANY_REASONS) if content.reasons else []
+def _draw_reasons(suppression: SuppressionView) -> list[Figure]:
+    parts = split(suppression.reasons, _MANY_REASONS) if suppression.reasons else []
     return [
         Figure(
             draw_bars(
@@ -82,12 +82,12 @@ def _draw_reasons(content: SuppressionView) -> list[Figure]:
     ]
 
 
-def _judge_suppression(content: SuppressionView, share: str, limit: str) -> list[Sentence]:
-    out, records = format_count(content.rows_out), count_of(content.rows_in, "record")
-    is_one = 1 in (content.rows_in, content.rows_out)
+def _judge_suppression(suppression: SuppressionView, share: str, limit: str) -> list[Sentence]:
+    out, records = format_count(suppression.rows_out), count_of(suppression.rows_in, "record")
+    is_one = 1 in (suppression.rows_in, suppression.rows_out)
     left = REVIEWERS("suppression.one_left", out=out, records=records) if is_one else None
-    cells = count_of(content.cells, "cell")
-    blanked = REVIEWERS("suppression.one_blanked", cells=cells) if content.cells == 1 else None
+    cells = count_of(suppression.cells, "cell")
+    blanked = REVIEWERS("suppression.one_blanked", cells=cells) if suppression.cells == 1 else None
     said: list[Sentence] = [
         REVIEWERS(
             "suppression.touched",
@@ -96,16 +96,16 @@ def _judge_suppression(content: SuppressionView, share: str, limit: str) -> list
             share=share,
         )
     ]
-    if content.limit is None:
+    if suppression.limit is None:
         said.append(REVIEWERS("suppression.no_limit"))
-    elif not is_number(content.share):
+    elif not is_number(suppression.share):
         said.append(REVIEWERS("suppression.unknown", limit=limit))
     else:
-        is_kept = content.share <= content.limit
+        is_kept = suppression.share <= suppression.limit
         said.append(REVIEWERS("suppression.kept", limit=limit) if is_kept else REVIEWERS("suppression.broken", limit=limit))
-    if content.reasons:
-        reason, count = max(content.reasons, key=lambda one: one[1])
+    if suppression.reasons:
+        reason, count = max(suppression.reasons, key=lambda one: one[1])
         said.append(review("suppression.most_often", reason=Name(reason), count=format_count(count)))
     else:
-        said.append(REVIEWERS("suppression.nothing") if not content.share else REVIEWERS("suppression.no_reason"))
+        said.append(REVIEWERS("suppression.nothing") if not suppression.share else REVIEWERS("suppression.no_reason"))
     return said

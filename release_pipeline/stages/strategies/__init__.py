@@ -2,6 +2,7 @@
 random parts. `find_strategy` gives that of a policy."""
 
 from collections.abc import Callable
+from typing import Any
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import Family
@@ -13,22 +14,17 @@ from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrat
 
 __all__ = ["CLASS", "RECORD", "Figures", "Grouped", "Series", "Strategy", "Suppressed", "find_strategy"]
 
-_WHOLE: dict[Family, Callable[[Policy], Strategy]] = {
-    "columns": ColumnStrategy,
-    "vectors": VectorStrategy,
-    "mdav": MdavStrategy,
-    "classes": ClassStrategy,
-}
-_PARTED: dict[Family, Callable[[Policy, Series | None], Strategy]] = {
-    "columns": lambda policy, series: PartitionedStrategy(policy, ColumnStrategy(policy), series),
-    "vectors": lambda policy, series: PartitionedStrategy(policy, VectorStrategy(policy), series),
-    "mdav": lambda policy, series: PartitionedStrategy(policy, MdavStrategy(policy), series),
-    "classes": lambda policy, series: PartitionedClassStrategy(policy, ClassStrategy(policy), series),
-}
+_STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, Series | None], Strategy]]] = {
+    "columns": (ColumnStrategy, PartitionedStrategy),
+    "vectors": (VectorStrategy, PartitionedStrategy),
+    "mdav": (MdavStrategy, PartitionedStrategy),
+    "classes": (ClassStrategy, PartitionedClassStrategy),
+}  # of all records, and of random parts of them
 
 
 def find_strategy(policy: Policy, *, series: Series | None = None) -> Strategy:
     """The strategy of the policy's method, by its family. `series`: which part of the records, to group one of several
     releases."""
-    family = policy.method.family
-    return _WHOLE[family](policy) if policy.parts == 1 else _PARTED[family](policy, series)
+    of_all, of_parts = _STRATEGIES[policy.method.family]
+    strategy: Strategy = of_all(policy)
+    return strategy if policy.parts == 1 else of_parts(policy, strategy, series)

@@ -150,9 +150,9 @@ def statistics_table(name: str, exact: Statistics) -> pa.Table:
 def collect_evidence(exact: Statistics) -> dict[str, Any]:
     """Internal figures of one column: none may be published, the exact losses least of all. Scales are in the column's own units,
     of the cluster sums."""
-    content: dict[str, Any] = {"records": int(exact.size.sum()), "clusters": len(exact.size)}
+    figures: dict[str, Any] = {"records": int(exact.size.sum()), "clusters": len(exact.size)}
     if exact.claim is not None:
-        content["epsilon"] = str(exact.claim.epsilon)
-        content["clusters_without_noise"] = int(np.count_nonzero(exact.scale == 0))
-        content |= describe_scales(exact.scale, float(exact.grid.step))
-    return content | {f"loss_{scope}": loss for scope, loss in exact.loss.items()}
+        figures["epsilon"] = str(exact.claim.epsilon)
+        figures["clusters_without_noise"] = int(np.count_nonzero(exact.scale == 0))
+        figures |= describe_scales(exact.scale, float(exact.grid.step))
+    return figures | {f"loss_{scope}": loss for scope, loss in exact.loss.items()}

@@ -99,12 +99,12 @@ class ClassStrategy:
 
     def judge(self, expected: Figures) -> list[Gate]:
         """The limits on suppression, judged on the forecast: what is over them by its mean is not worth a charge."""
-        rule, content = self.policy.suppress, expected[SUPPRESSION]
-        if not isinstance(rule, SuppressClasses) or not content:
+        rule, forecast = self.policy.suppress, expected[SUPPRESSION]
+        if not isinstance(rule, SuppressClasses) or not forecast:
             return []
-        gates = [Gate("suppression to expect in all", content["in_all"], float(rule.at_most))]
+        gates = [Gate("suppression to expect in all", forecast["in_all"], float(rule.at_most))]
         if rule.confidence_at_most is not None:
-            gates.append(Gate("suppression to expect after the noise", content["after_noise"], float(rule.confidence_at_most)))
+            gates.append(Gate("suppression to expect after the noise", forecast["after_noise"], float(rule.confidence_at_most)))
         return gates
 
     def _forecast(self, read: Read, group: Ints, *, secret: bytes) -> dict[str, Any]:
@@ -270,10 +270,8 @@ class ClassStrategy:
 
     def facts_of(self, classes: Classes) -> dict[str, Any]:
         """What anybody sees in the released table anyway: the level of each column, where it is one for all records."""
-        content = {
-            name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted
-        }
-        return {"levels": content} if content else {}
+        levels = {name: f"{noted['level']} of {noted['levels'] - 1}" for name, noted in classes.noted.items() if "level" in noted}
+        return {"levels": levels} if levels else {}
 
     def refuse(self, counts: dict[str, int], records: int) -> str:
         """Why the release cannot go on with so much suppressed; empty if it can. Without the share, which the noise and the data

@@ -65,10 +65,10 @@ class _Parts:
     def facts(self, parts: Ints, of_parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """How many records there are to release, and what all parts have in common."""
         common = dict(of_parts[0]) if all(facts == of_parts[0] for facts in of_parts) else {}
-        content: dict[str, Any] = {**common, "parts": self.policy.parts}
+        found: dict[str, Any] = {**common, "parts": self.policy.parts}
         if self.series is not None:
-            content |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
-        return content
+            found |= {"part": f"{self.series.place + 1} of {self.policy.parts}", "rows_in": int(np.count_nonzero(parts >= 0))}
+        return found
 
 
 @dataclass(frozen=True, slots=True)
