@@ -39,7 +39,7 @@ quick: $(READY)  ## a minute and a quarter on two cores: style, types, unit test
 	  tests/architecture tests/unit release_pipeline tests/integration/test_end_to_end.py --ignore tests/unit/experiments; \
 	tests=$$?; wait $$types && exit $$tests
 
-ui: $(READY)  ## the Dagster UI of the demo, at http://127.0.0.1:3000 (after make demo)
+ui: $(READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)
 	@$(BIN)/release-pipeline ui --home demo
 
 lint: $(READY)  ## style, types

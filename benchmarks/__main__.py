@@ -11,6 +11,7 @@ from benchmarks import machine, memory, table
 from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.commands import commands
+from benchmarks.events import events
 from benchmarks.figures import Figure, with_growth
 from benchmarks.grouping import ADULT, grouping, notes
 from benchmarks.masking import laplace, masking
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "auditing": auditing,
     "pipeline": pipeline,
     "commands": commands,
+    "events": events,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (4 * 10**3, 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 3 * 10**3)
@@ -35,6 +37,7 @@ CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10*
 AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (10**3, 3 * 10**3)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 COMMANDS_SIZES = (4 * 10**3,)
+EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20, 100)  # no run without some ten events before it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -72,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _sizes(name: str, *, quick: bool) -> Sequence[int]:
     if name == "commands":
         return COMMANDS_SIZES
+    if name == "events":
+        return QUICK_EVENTS_SIZES if quick else EVENTS_SIZES
     if name == "pipeline":
         return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
     if name == "grouping":

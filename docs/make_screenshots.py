@@ -61,7 +61,10 @@ REPORT = ROOT / "demo" / "vault" / "candidates" / "rand-hie" / "4" / "r1" / "rep
 def main() -> None:
     """Serve the demo's UI, visit each page, and write each picture."""
     OUT.mkdir(exist_ok=True)
-    with _ui() as address, _browser() as session:
+    with _ui() as link, _browser() as session:
+        _call(f"{session}/url", {"url": link})
+        time.sleep(8)
+        address = _call(f"{session}/url").rpartition("/")[0]
         for name, path, (width, height), button in SHOTS:
             _call(f"{session}/window/rect", {"width": width, "height": height})
             _call(f"{session}/url", {"url": f"{address}/{path}"})
@@ -126,10 +129,11 @@ def shoot_report(page: Path, out: Path) -> dict[str, float]:
 def _ui() -> Iterator[str]:
     port = _free_port()
     command = [str(Path(sys.executable).with_name("release-pipeline")), "ui", "--home", str(ROOT / "demo"), "--port", str(port)]
-    with _process(command):
-        address = f"http://127.0.0.1:{port}"
-        _wait(f"{address}/server_info")
-        yield address
+    with tempfile.TemporaryFile("w+") as printed, _process(command, printed):
+        _wait(f"http://127.0.0.1:{port}/server_info")
+        time.sleep(1)
+        printed.seek(0)
+        yield next(line for line in printed if line.startswith("to operate: ")).partition(": ")[2].strip()
 
 
 @contextmanager
@@ -147,8 +151,8 @@ def _browser() -> Iterator[str]:
 
 
 @contextmanager
-def _process(command: list[str]) -> Iterator[None]:
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as process:  # noqa: S603
+def _process(command: list[str], out: Any = subprocess.DEVNULL) -> Iterator[None]:
+    with subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, start_new_session=True) as process:  # noqa: S603
         try:
             yield
         finally:

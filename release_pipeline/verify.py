@@ -3,6 +3,7 @@
 
 PATH is a folder or a zip file of one; without it, the folder that this file lies in. This file alone does it: Python 3.9 or later
 and nothing else. It is in every dossier; but who fears the sender takes it from the publisher, for a sender can change it too.
+With --revocations FILE or URL the publisher's list of revoked keys is looked at too; nothing else ever asks the network.
 Every line says what was checked (ok), what is wrong (FAIL) or what only a person can judge (note). The exit code is 0 when
 nothing failed, 1 when something did or the package was retracted, 2 when PATH is neither.
 """
@@ -20,14 +21,22 @@ import re
 import stat
 import struct
 import sys
+import time
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypedDict
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypedDict
+
+if TYPE_CHECKING:  # Python 3.9 has none
+    from typing import TypeAlias
+
+_UTC = timezone.utc  # noqa: UP017  Python 3.9 has no datetime.UTC
 
 # --- Ed25519 after RFC 8032: verification alone, where nothing is secret, so nothing need take constant time --------------------
 
@@ -39,7 +48,7 @@ Point = tuple[int, int, int, int]  # X, Y, Z, T with x = X/Z, y = Y/Z, xy = T/Z
 ZERO: Point = (0, 1, 1, 0)
 
 
-def _add(p: Point, q: Point) -> Point:
+def add_points(p: Point, q: Point) -> Point:
     """The sum; also of a point with itself, for the formula is complete."""
     a, b = (p[1] - p[0]) * (q[1] - q[0]) % P, (p[1] + p[0]) * (q[1] + q[0]) % P
     c, d = 2 * p[3] * q[3] * D % P, 2 * p[2] * q[2] % P
@@ -62,7 +71,7 @@ def _decode(encoded: bytes) -> Point | None:
     return x, y, 1, x * y % P
 
 
-def _encode(p: Point) -> bytes:
+def encode_point(p: Point) -> bytes:
     inverse = pow(p[2], -1, P)
     return (p[1] * inverse % P + (p[0] * inverse % P % 2 << 255)).to_bytes(32, "little")
 
@@ -75,10 +84,10 @@ def read_point(public: bytes) -> Point | None:
     a = _decode(public) if len(public) == 32 else None
     if a is None:
         return None
-    eight = _add(a, a)
+    eight = add_points(a, a)
     for _ in range(2):
-        eight = _add(eight, eight)
-    return None if _encode(eight) == _encode(ZERO) else a
+        eight = add_points(eight, eight)
+    return None if encode_point(eight) == encode_point(ZERO) else a
 
 
 def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
@@ -91,11 +100,17 @@ def verify_signature(public: bytes, message: bytes, signature: bytes) -> bool:
         return False
     k = int.from_bytes(hashlib.sha512(r + public + message).digest(), "little") % L
     minus, result = (P - a[0], a[1], 1, P - a[3]), ZERO
-    summands = (None, minus, BASE, _add(BASE, minus))
+    summands = (None, minus, BASE, add_points(BASE, minus))
     for bit in range(L.bit_length() - 1, -1, -1):  # sB - kA, both products at once
-        result, summand = _add(result, result), summands[2 * (s >> bit & 1) + (k >> bit & 1)]
-        result = _add(result, summand) if summand else result
-    return _encode(result) == r  # as bytes, so another encoding of R does not pass
+        result, summand = add_points(result, result), summands[2 * (s >> bit & 1) + (k >> bit & 1)]
+        result = add_points(result, summand) if summand else result
+    return encode_point(result) == r  # as bytes, so another encoding of R does not pass
+
+
+@lru_cache(maxsize=1024)
+def _holds(public: bytes, message: bytes, signature: bytes) -> bool:
+    """Likewise, once for what is looked at again: who was trusted when is found in several rounds."""
+    return verify_signature(public, message, signature)
 
 
 # --- What was found -------------------------------------------------------------------------------------------------------------
@@ -157,11 +172,11 @@ class Verification:
 
     path: str
     kind: str = ""
-    given: list[str] = field(default_factory=list)
-    officers: list[str] = field(default_factory=list)
+    given: list[str] = field(default_factory=list[str])
+    officers: list[str] = field(default_factory=list[str])
     release: str = ""
     package_hash: str = ""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list[Finding])
 
     @property
     def failed(self) -> int:
@@ -215,7 +230,7 @@ class Fault(Exception):
         super().__init__(what)
 
 
-def _printable(words: str) -> str:
+def printable(words: str) -> str:
     """One line, which cannot play tricks on a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words[:2000])
 
@@ -223,27 +238,27 @@ def _printable(words: str) -> str:
 class _Report:
     def __init__(self, officer: str | Collection[str] | None) -> None:
         self.findings: list[Finding] = []
-        self._officers, self._told = _list_officers(officer), set[str]()
-        self.officers: list[str] = []
-        if not all(_HEX.fullmatch(fingerprint) for fingerprint in self._officers):
+        self._given, self._told = _list_officers(officer), set[str]()
+        self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
+        self.officers: list[str] = []  # those who were met
+        self.revocations: _Revocations | None = None
+        if not all(_HEX.fullmatch(fingerprint) for fingerprint in self._given):
             raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key new` and `trust` print it.")
 
     def __call__(self, level: str, words: str) -> None:
-        self.findings.append(Finding(level, _printable(words)))
+        self.findings.append(Finding(level, printable(words)))
 
-    @contextmanager
-    def about(self, name: str) -> Iterator[None]:
+    def about(self, name: str) -> _About:
         """A fault in the block becomes a line about `name`."""
-        try:
-            yield
-        except Fault as fault:
-            self("FAIL", f"{name}: {fault.what}")
+        return _About(self, name)
 
     def judge_officer(self, fingerprint: str, where: str) -> None:
         """Once for each: the officer must be one who was named; if none was, a person must compare."""
         words = f"{where}: the officer's fingerprint is {fingerprint}"
-        if fingerprint not in self._told and self._officers:
-            known = fingerprint in self._officers
+        if fingerprint not in self._told and fingerprint not in self._given and fingerprint in self._linked:
+            self("ok", f"{words}, linked by signed successions to {self._linked[fingerprint]}, which was given")
+        elif fingerprint not in self._told and self._given:
+            known = fingerprint in self._given
             self("ok" if known else "FAIL", f"{words}, {'as it was given' if known else 'which is not the one that was given'}")
         elif fingerprint not in self._told:
             self("note", f"{words}; everything stands on it: compare it with what the publisher tells by another channel")
@@ -251,11 +266,33 @@ class _Report:
             self.officers.append(fingerprint)
         self._told.add(fingerprint)
 
+    def link(self, chain: Sequence[str]) -> None:
+        """Officers who followed each other by successions that were verified, of which each binds the one before and the one
+        after: who knows one of them knows all."""
+        given = next((fingerprint for fingerprint in chain if fingerprint in self._given), None)
+        if given is not None:
+            self._linked.update((fingerprint, given) for fingerprint in chain if fingerprint not in self._given)
+
+
+class _About:
+    """A block that ends at its first fault, which is reported: what comes after the block runs all the same."""
+
+    def __init__(self, report: _Report, name: str) -> None:
+        self._report, self._name = report, name
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+        if isinstance(error, Fault):
+            self._report("FAIL", f"{self._name}: {error.what}")
+        return isinstance(error, Fault)
+
 
 # --- JSON that was written by somebody else -------------------------------------------------------------------------------------
 
+Json: TypeAlias = "float | str | list[Json] | Mapping[str, Json] | None"
 _HEX, _NAME = re.compile(r"[0-9a-f]{64}"), re.compile(r"[a-z][a-z0-9-]{0,62}")
-_RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}/r[1-9][0-9]{0,8}")
+RELEASE = re.compile(r"[a-z][a-z0-9-]{0,62}/[A-Za-z0-9][A-Za-z0-9._-]{0,62}/r[1-9][0-9]{0,8}")
 MOST_JSON = 4 * 2**20  # of one text; parsed it may take thirty times as much memory
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(Z|[+-][0-9]{2}:[0-9]{2})")
 
@@ -298,13 +335,18 @@ def canonical_json(content: Any) -> str:
         raise Fault("it has no canonical JSON") from None
 
 
-def _get(content: Any, name: str, wanted: type | re.Pattern[str]) -> Any:
+def get(content: Json, name: str, wanted: type | re.Pattern[str]) -> Any:
     """What `content` has under the name: of this type, or a text of this pattern."""
-    value = content.get(name) if isinstance(content, dict) else None
+    value = _find(content, name)
     right = isinstance(value, wanted) if isinstance(wanted, type) else isinstance(value, str) and wanted.fullmatch(value)
     if not right or isinstance(value, bool):
         raise Fault(f"'{name}' is missing or is not what it must be")
     return value
+
+
+def _find(content: Json, name: str) -> Json:
+    """What `content` has under the name, whatever it is; None where there is nothing, or nothing has names."""
+    return content.get(name) if isinstance(content, dict) else None
 
 
 def _sha256(text: str) -> str:
@@ -323,7 +365,15 @@ MAY_SIGN = {
     "package": ("service", "officer"),
     "retract": ("officer",),
     "supersede": ("officer",),
+    "succession": ("officer",),
+    "accept-office": ("officer",),
+    "recovery": ("officer",),
+    "revoke": ("officer",),
+    "clock": ("officer",),
+    "restored": ("officer",),
 }
+RECOVER, HOLDER = "recover", "recovery"  # what holders of recovery keys sign, and their role: they are in no list of trusted keys
+_MAY_SIGN = {**MAY_SIGN, RECOVER: (HOLDER,)}
 SIGNED_EVENTS = {
     "trusted": "trusted-keys",
     "approved": "approve",  # of a candidate; else "policy" or "populations"
@@ -331,14 +381,121 @@ SIGNED_EVENTS = {
     "published": "package",
     "retracted": "retract",
     "superseded": "supersede",
+    "recovery": "recovery",
+    "revoked": "revoke",
+    "clock": "clock",
+    "restored": "restored",
 }
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
+MOST_BEFORE, MOST_WAYS = 50, 10_000  # generations of populations, and ways through them
+
+
+SSH_NAMESPACE = "statement@release-pipeline"  # so that no SSH signature for another purpose is a statement
+SSH_MAGIC, _SSH_HASHES = b"SSHSIG", (b"sha512", b"sha256")
+SSH_KEY, SSH_TOKEN_KEY = b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com"  # the latter in a FIDO token
+SSH_ARMOR = ("-----BEGIN SSH SIGNATURE-----\n", "-----END SSH SIGNATURE-----\n")
+_APPLICATION = re.compile(rb"ssh:[!-~]{0,60}")  # what a token's key is for, and signs with the message
+_PRESENT, _VERIFIED = 0x01, 0x04  # flags of a token: somebody touched it; it asked for a PIN or a finger
+
+
+@dataclass(frozen=True)
+class SshSignature:
+    """An SSH signature, taken apart. `public`: the key as lists of trusted keys have it, 32 bytes and a token's application;
+    `token`: what a token says of the moment, flags and a counter, else nothing."""
+
+    public: bytes
+    hash_name: bytes
+    signature: bytes
+    token: bytes = b""
+
+    def tell_signed(self, message: bytes) -> bytes:
+        """The bytes that the key itself signed, where the signature is of `message`."""
+        digest = hashlib.new(self.hash_name.decode(), message).digest()
+        signed = SSH_MAGIC + pack_ssh(SSH_NAMESPACE.encode(), b"", self.hash_name, digest)
+        if not self.token:
+            return signed
+        return hashlib.sha256(self.public[32:]).digest() + self.token + hashlib.sha256(signed).digest()
+
+
+def pack_ssh(*parts: bytes) -> bytes:
+    """Texts as SSH writes them, each after its length."""
+    return b"".join(struct.pack(">I", len(part)) + part for part in parts)
+
+
+def unpack_ssh(content: bytes, count: int) -> list[bytes]:
+    """That many texts, and nothing after them."""
+    parts: list[bytes] = []
+    for _ in range(count):
+        end = 4 + int.from_bytes(content[:4], "big")
+        if not 4 <= end <= len(content):
+            raise Fault("it is cut off")
+        parts.append(content[4:end])
+        content = content[end:]
+    if content:
+        raise Fault("something comes after its end")
+    return parts
+
+
+def armor_ssh(blob: bytes) -> str:
+    """An SSH signature as `ssh-keygen` writes it."""
+    encoded = base64.b64encode(blob).decode()
+    return "".join((SSH_ARMOR[0], *(f"{encoded[at : at + 70]}\n" for at in range(0, len(encoded), 70)), SSH_ARMOR[1]))
+
+
+def read_ssh_key(blob: bytes) -> bytes:
+    """An SSH public key as lists of trusted keys have it; `Fault` unless it is Ed25519, alone or in a FIDO token."""
+    if blob.startswith(pack_ssh(SSH_TOKEN_KEY)):
+        _, public, application = unpack_ssh(blob, 3)
+        if not _APPLICATION.fullmatch(application):
+            raise Fault("the application of its FIDO token is none of SSH")
+    else:
+        kind, public, application = *unpack_ssh(blob, 2), b""
+        if kind != SSH_KEY:
+            raise Fault("it is not an Ed25519 key")
+    if len(public) != 32:
+        raise Fault("its key has not 32 bytes")
+    return public + application
+
+
+def read_ssh_signature(text: str) -> SshSignature:
+    """What the text of an SSH signature says; `Fault` unless it is the one form of it, in the namespace of statements. Whether it
+    holds is not looked at."""
+    encoded = text.removeprefix(SSH_ARMOR[0]).removesuffix(SSH_ARMOR[1]).replace("\n", "")
+    blob = _base64(encoded) if len(text) < 4096 else b""
+    if armor_ssh(blob) != text or not blob.startswith(SSH_MAGIC + b"\0\0\0\1"):
+        raise Fault("it is not an SSH signature as ssh-keygen writes it")
+    key, namespace, reserved, hash_name, signature = unpack_ssh(blob[10:], 5)
+    if namespace != SSH_NAMESPACE.encode() or reserved or hash_name not in _SSH_HASHES:
+        raise Fault(f"it is not an SSH signature in the namespace {SSH_NAMESPACE}")
+    public = read_ssh_key(key)
+    token = signature[-5:] if len(public) > 32 else b""
+    kind, signed = unpack_ssh(signature[: len(signature) - len(token)], 2)
+    if kind != (SSH_TOKEN_KEY if token else SSH_KEY) or len(signed) != 64:
+        raise Fault("it is by another kind of key than it names")
+    if token and token[0] not in (_PRESENT, _PRESENT | _VERIFIED):
+        raise Fault("the FIDO token signed it while nobody touched it")
+    return SshSignature(public, hash_name, signed, token)
+
+
+def message_of(statement: Any) -> bytes:
+    """The bytes that an SSH signature of a statement is of: a text file of one line."""
+    return canonical_json(statement).encode() + b"\n"
+
+
+def _is_signed_by(public: bytes, signed: Any) -> bool:
+    """Whether the key signed what stands beside the signature, in either form: as SSH does, or as it was done first."""
+    statement = signed["statement"]
+    if "sshsig" in signed:
+        found = read_ssh_signature(get(signed, "sshsig", str))
+        return found.public == public and _holds(public[:32], found.tell_signed(message_of(statement)), found.signature)
+    signature = _base64(get(signed, "signature", str))
+    return _holds(public, b"release-pipeline statement\n" + canonical_json(statement).encode(), signature)
 
 
 @dataclass(frozen=True)
 class Key:
-    """A trusted key: whose, for what, the 32 bytes and their SHA-256."""
+    """A trusted key: whose, for what, its 32 bytes (after them a FIDO token's application), and the SHA-256 of all that."""
 
     name: str
     role: str
@@ -365,18 +522,30 @@ _SHAPES = {"kind": str, "subject": str, "hash": _HEX, "signer": _HEX, "name": _N
 
 def read_keys(document: Any) -> dict[str, Key]:
     """The keys by name of a trusted-keys.json; `Fault` unless each name and key stands once and exactly one is the officer's."""
+    found = _read_entries(get(document, "keys", dict), ROLES)
+    if [key.role for key in found.values()].count("officer") != 1 or len(document) != 1:
+        raise Fault("it must name exactly one officer, and nothing but keys")
+    return found
+
+
+def _read_entries(entries: Mapping[str, Any], roles: Collection[str]) -> dict[str, Key]:
     found: dict[str, Key] = {}
-    for name, entry in _get(document, "keys", dict).items():
-        kind, _, encoded = _get(entry, "key", str).partition(":")
-        public, role = _base64(encoded), _get(entry, "role", str)
-        if not _NAME.fullmatch(name) or kind != "ed25519" or len(public) != 32 or role not in ROLES or len(entry) != 2:
+    for name, entry in entries.items():
+        kind, _, encoded = get(entry, "key", str).partition(":")
+        public, role = _base64(encoded), get(entry, "role", str)
+        known = _is_key(kind, public)
+        if not _NAME.fullmatch(name) or not known or role not in roles or len(entry) != 2:
             raise Fault(f"the entry of '{name}' is not a name with an Ed25519 key and a role")
         found[name] = Key(name, role, public, hashlib.sha256(public).hexdigest())
     if len({key.fingerprint for key in found.values()}) < len(found):
         raise Fault("one key stands there under two names")
-    if [key.role for key in found.values()].count("officer") != 1 or len(document) != 1:
-        raise Fault("it must name exactly one officer, and nothing but keys")
     return found
+
+
+def _is_key(kind: str, public: bytes) -> bool:
+    if kind == "sk-ed25519":
+        return len(public) > 32 and _APPLICATION.fullmatch(public[32:]) is not None
+    return kind == "ed25519" and len(public) == 32
 
 
 def _base64(text: str) -> bytes:
@@ -399,17 +568,19 @@ def verify_statement(signed: Any, keys: Any) -> Statement:
 
 def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
     """Likewise, and its `kind`, `subject` and `hash` must be these where they are given."""
-    statement, signature = _get(signed, "statement", dict), _base64(_get(signed, "signature", str))
+    statement = get(signed, "statement", dict)
+    if "sshsig" not in signed:
+        _base64(get(signed, "signature", str))
     for name, shape in _SHAPES.items():
-        _get(statement, name, shape)
+        get(statement, name, shape)
     if len(statement) != len(_SHAPES) or len(signed) != 2:
         raise Fault("it has other parts than a signed statement")
     key = keys.get(statement["name"])
     if key is None or key.fingerprint != statement["signer"]:
         raise Fault(f"it names '{statement['name']}' with a key that is not in the list of trusted keys")
-    if key.role not in MAY_SIGN.get(statement["kind"], ()):
+    if key.role not in _MAY_SIGN.get(statement["kind"], ()):
         raise Fault(f"'{key.name}' has the role {key.role}, which may not sign '{statement['kind'][:40]}'")
-    if not verify_signature(key.public, b"release-pipeline statement\n" + canonical_json(statement).encode(), signature):
+    if not _is_signed_by(key.public, signed):
         raise Fault(f"the signature of '{key.name}' is not valid")
     for name, value in wanted.items():
         if statement[name] != value:
@@ -417,11 +588,208 @@ def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> St
     return Statement(**statement, role=key.role)
 
 
+# --- The office: who followed whom, and whose keys were revoked -----------------------------------------------------------------
+
+OFFICE = "officer"  # what a succession is about
+MOST_HOLDERS = 50
+SLACK = timedelta(seconds=60)  # that the clocks of two machines may differ
+
+
+@dataclass(frozen=True)
+class Revocation:
+    """That a key counts no more from a moment on: by which event, who signed that, and whether it was those who hold the recovery
+    keys. `stands`: kind, subject and hash of what it signed before for the public; None where nobody listed that."""
+
+    key: str
+    since: datetime
+    event: int
+    signer: str
+    quorum: bool = False
+    stands: frozenset[tuple[str, str, str]] | None = None
+
+
+class _Office:
+    """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
+    each other by successions that hold; `rooted`: whether a quorum must have named the officer before as the one it replaces."""
+
+    def __init__(self, *, rooted: bool = True) -> None:
+        self.keys: dict[str, Key] = {}
+        self.chain: list[str] = []
+        self.revoked: list[tuple[str, datetime]] = []  # by the last succession that is followed
+        self._rooted, self._was = rooted, set[str]()
+        self.holders: dict[str, Key] = {}
+        self.threshold = self.number = 0
+
+    def follow_list(self, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
+        """A list of keys that its own officer signed; `Fault` where it tells of a succession that does not hold. An officer whom
+        no succession brought begins a chain of their own, which a person must know."""
+        officer, succession = _officer(keys), content.get("succession")
+        if succession is not None:
+            self._check_succession(succession, content, keys)
+            self.chain.append(officer)
+        elif self.chain[-1:] != [officer]:
+            self.chain = [officer]
+        self._was.add(officer)
+        self.keys, self.revoked = keys, [] if succession is None else _list_revoked(succession)
+
+    def _check_succession(self, succession: Any, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
+        officer, before = _officer(keys), _officer(self.keys) if self.keys else ""
+        signed = get(succession, "signed", list)
+        document = {name: succession.get(name) for name in ("from", "registry", "revoked")}
+        wanted = {"subject": OFFICE, "hash": _sha256(canonical_json({**document, "keys": content.get("keys")}))}
+        if len(succession) != 5 or not 0 < len(signed) <= MOST_HOLDERS:
+            raise Fault("it has other parts than a succession")
+        if officer in self._was:
+            raise Fault("its officer held the office before: a key that gave it away never gets it back")
+        _verify_statement(succession.get("accepted"), keys, kind="accept-office", **wanted)
+        recovered = get(get(signed[0], "statement", dict), "kind", str) == RECOVER
+        if document["from"] != before and (self._rooted or not recovered):
+            raise Fault("it names another officer than the one before it: a succession between them is missing")
+        if recovered:
+            self._check_quorum(signed, **wanted)
+        elif len(signed) > 1 or document["revoked"] != []:
+            raise Fault("more than one signed it over, or it revokes something, which only recovery keys may")
+        else:
+            _verify_statement(signed[0], self.keys, kind="succession", **wanted)
+
+    def _check_quorum(self, signed: Json, **wanted: str) -> None:
+        """Enough of those who hold recovery keys; each counts once."""
+        if not isinstance(signed, list) or len(signed) > MOST_HOLDERS:
+            raise Fault("there is no list of what the holders of recovery keys signed")
+        people = {_verify_statement(each, self.holders, kind=RECOVER, **wanted).signer for each in signed}
+        if not 0 < self.threshold <= len(people):
+            raise Fault(f"{len(people)} of the recovery keys signed it, and {self.threshold or 'none was named and some'} must")
+
+    def follow_recovery(self, content: Mapping[str, Any]) -> Statement:
+        """Recovery keys that the officer named; once there are some, enough of them must agree to others."""
+        document = {name: content.get(name) for name in ("keys", "number", "threshold")}
+        digest, threshold = _sha256(canonical_json(document)), get(content, "threshold", int)
+        signed = _verify_statement(content.get("signed"), self.keys, kind="recovery", subject="recovery", hash=digest)
+        holders = _read_entries(get(content, "keys", dict), (HOLDER,))
+        if not 0 < threshold <= len(holders) <= MOST_HOLDERS or get(content, "number", int) != self.number + 1:
+            raise Fault("its threshold is none of so many keys, or it does not follow the recovery keys before it")
+        if self.threshold:
+            self._check_quorum(content.get("quorum"), subject="recovery", hash=digest)
+        self.holders, self.threshold, self.number = holders, threshold, self.number + 1
+        return signed
+
+
+def _list_revoked(succession: Any) -> list[tuple[str, datetime]]:
+    return [(get(each, "key", _HEX), _read_moment(get(each, "from", _TIME))) for each in get(succession, "revoked", list)]
+
+
+def _read_revocation(content: Mapping[str, Any], number: int, signer: str) -> Revocation:
+    """The last entry of a list of revoked keys: what the event that has it adds."""
+    entries = get(get(content, "document", dict), "revoked", list)
+    return _read_entry(entries[-1] if entries else None, number, signer)
+
+
+def _read_entry(entry: Any, number: int, signer: str) -> Revocation:
+    known = frozenset(_read_standing(each) for each in get(entry, "stands", list))
+    return Revocation(get(entry, "key", _HEX), _read_moment(get(entry, "from", _TIME)), number, signer, stands=known)
+
+
+def _read_standing(each: Json) -> tuple[str, str, str]:
+    """The kind, subject and hash of something that stands although its key was revoked."""
+    if not isinstance(each, list) or len(each) != 3 or not all(isinstance(part, str) for part in each):
+        raise Fault("what stands of a revoked key is no list of kinds, subjects and hashes")
+    kind, subject, digest = (str(part) for part in each)
+    return kind, subject, digest
+
+
+def _read_officers(document: Any) -> _Office:
+    """The office as an officers.json tells it: the first list of keys, and everything by which officers followed each other."""
+    office, links = _Office(), get(document, "officers", list)
+    if not 0 < len(links) <= 1000:
+        raise Fault("there is no officer in it, or more than any office had")
+    for link in links:
+        kind, content = get(link, "kind", str), get(link, "content", dict)
+        if kind == "recovery":
+            office.follow_recovery(content)
+        elif kind == "trusted" and (not office.chain or content.get("succession") is not None):
+            keys = read_keys({"keys": content.get("keys")})
+            wanted = {
+                "kind": "trusted-keys",
+                "subject": "trusted-keys",
+                "hash": _sha256(canonical_json({"keys": content["keys"]})),
+            }
+            _verify_statement(content.get("signed"), keys, **wanted)
+            office.follow_list(content, keys)
+        else:
+            raise Fault("there is something in it that makes nobody officer")
+    return office
+
+
+# --- The list of revoked keys that a publisher gives away -----------------------------------------------------------------------
+
+REVOKED_FORMAT = "release-pipeline/revoked/1"
+MOST_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class _Revocations:
+    """The list, verified: its number, when it was signed, the officers up to who signed it, and what it says by key."""
+
+    number: int
+    at: str
+    chain: tuple[str, ...]
+    entries: Mapping[str, Revocation]
+
+
+def _read_revocations(content: bytes) -> _Revocations:
+    """`Fault` unless its last officer signed it."""
+    whole = read_json(content)
+    document, office = get(whole, "document", dict), _read_officers(whole)
+    digest, number, entries = _sha256(canonical_json(document)), get(document, "number", int), get(document, "revoked", list)
+    if get(document, "format", str) != REVOKED_FORMAT or document.get("officers") != office.chain or not entries:
+        raise Fault("it is no list of revoked keys of these officers, in a format that is known")
+    last = get(entries[-1], "key", _HEX)
+    signed = _verify_statement(whole.get("signed"), office.keys, kind="revoke", subject=last, hash=digest)
+    found: dict[str, Revocation] = {}
+    for entry in (_read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date alone
+        if entry.key not in found or entry.since < found[entry.key].since:  # the earlier date tells what the later one does
+            found[entry.key] = entry
+    return _Revocations(number, signed.at, tuple(office.chain), found)
+
+
+def _fetch(place: str) -> bytes:
+    """A file, or what an address that begins with http:// or https:// gives: not too long, nor too slow, by no other protocol."""
+    if not place.startswith(("http://", "https://")):
+        try:
+            with io.BufferedReader(_open_plain(Path(place))) as file:
+                return file.read(MOST_JSON + 1)
+        except (OSError, ValueError):
+            raise Fault("there is no such file that can be read") from None
+    import http.client  # here, for what only asks this file to read a signature would load the network's libraries, too
+    import urllib.request
+
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):  # no redirections: what answers is what was named
+        opener.add_handler(handler)
+    until, content = time.monotonic() + MOST_SECONDS, b""
+    try:
+        with opener.open(place, timeout=MOST_SECONDS / 3) as answer:
+            while len(content) <= MOST_JSON and (chunk := answer.read1(2**16)):
+                content += chunk
+                if time.monotonic() > until:
+                    raise Fault(f"it took longer than {MOST_SECONDS:.0f} s to come")
+    except (OSError, ValueError, http.client.HTTPException):  # urllib's own errors are among the first
+        raise Fault("the address gives nothing: try again, or fetch the list yourself and name the file") from None
+    return content
+
+
 # --- Files of a folder or a zip, neither of them trusted ------------------------------------------------------------------------
 
 SUMS, SUMS_SIG, CARD = "SHA256SUMS", "SHA256SUMS.sig", "privacy-card.json"
 KEYS, KEYS_SIG, EVENTS = "trusted-keys.json", "trusted-keys.sig", "events.jsonl"
-DOSSIER, POPULATIONS = "dossier.json", "populations.json"
+DOSSIER, POPULATIONS, OFFICERS = "dossier.json", "populations.json", "officers.json"
 MOST_FILES, MOST_FOLDERS_DEEP, MOST_BYTES, MOST_TO_PARSE = 10_000, 8, 64 * 2**30, 64 * 2**20
 MOST_UNPACKED, MOST_RATIO, MOST_SIGNATURES = 2**30, 200, 20_000
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -432,10 +800,10 @@ def _is_plain(name: str) -> bool:
     return all(_PART.fullmatch(part) for part in name.split("/")) and name.count("/") < MOST_FOLDERS_DEEP
 
 
-class _Tree:
+class Tree:
     """Files by name, and what is wrong with names. `place` is the end of the path of the folder that they are in."""
 
-    def __init__(self, open_file: Callable[[str], BinaryIO], place: str, prefix: str = "") -> None:
+    def __init__(self, open_file: Callable[[str], IO[bytes]], place: str, prefix: str = "") -> None:
         self.sizes: dict[str, int] = {}
         self.faults: list[str] = []
         self.place, self.prefix = place, prefix
@@ -452,10 +820,10 @@ class _Tree:
             self.sizes[name] = size
         self._seen.add(name.lower())
 
-    def under(self, folder: str) -> _Tree:
+    def under(self, folder: str) -> Tree:
         """The files of one folder of it."""
         start = len(folder) + 1
-        part = _Tree(lambda name: self._open(f"{folder}/{name}"), "", f"{self.prefix}{folder}/")
+        part = Tree(lambda name: self._open(f"{folder}/{name}"), "", f"{self.prefix}{folder}/")
         part.sizes = {name[start:]: size for name, size in self.sizes.items() if name.startswith(f"{folder}/")}
         return part
 
@@ -496,7 +864,7 @@ class _Tree:
 
 
 @contextmanager
-def _open_tree(path: Path) -> Iterator[_Tree]:
+def open_tree(path: Path) -> Generator[Tree]:
     """What is at `path`; `WrongUsage` if that is neither a folder nor a zip file that can be read."""
     try:
         whole = path.resolve(strict=True)
@@ -536,8 +904,8 @@ class _Careful(io.BufferedReader):
         return super().read(min(size, 2**22) if size is not None and size >= 0 else 2**22)
 
 
-def _scan_folder(root: Path) -> _Tree:
-    tree, folders = _Tree(lambda name: io.BufferedReader(_open_plain(root / name)), "/".join(root.parts[-3:])), [""]
+def _scan_folder(root: Path) -> Tree:
+    tree, folders = Tree(lambda name: io.BufferedReader(_open_plain(root / name)), "/".join(root.parts[-3:])), [""]
     while folders:
         folder = folders.pop()
         try:
@@ -554,14 +922,14 @@ def _scan_folder(root: Path) -> _Tree:
     return tree
 
 
-def _scan_zip(archive: zipfile.ZipFile, size: int) -> _Tree:
+def _scan_zip(archive: zipfile.ZipFile, size: int) -> Tree:
     entries = [entry for entry in archive.infolist() if not (entry.filename.endswith("/") and entry.file_size == 0)]
     folder = min((entry.filename.rpartition("/")[0] for entry in entries), key=len, default="")  # around everything, if one is
     if not (_is_plain(folder) and all(entry.filename.startswith(f"{folder}/") for entry in entries)):
         folder = ""
     start = len(folder) + 1 if folder else 0
     infos: dict[str, zipfile.ZipInfo] = {}
-    tree = _Tree(lambda name: archive.open(infos[name]), "/".join(folder.split("/")[-3:]))  # type: ignore[arg-type,return-value]
+    tree = Tree(lambda name: archive.open(infos[name]), "/".join(folder.split("/")[-3:]))
     for entry in entries:
         name, kind = entry.filename[start:], stat.S_IFMT(entry.external_attr >> 16)
         unusual = kind not in (0, stat.S_IFREG) or entry.flag_bits & 1 or entry.compress_type not in (0, zipfile.ZIP_DEFLATED)
@@ -573,7 +941,7 @@ def _scan_zip(archive: zipfile.ZipFile, size: int) -> _Tree:
     return tree
 
 
-def _read_sums(tree: _Tree) -> dict[str, str]:
+def read_sums(tree: Tree) -> dict[str, str]:
     """Hashes by name."""
     try:
         lines = tree.read(SUMS).decode("ascii").split("\n")
@@ -590,13 +958,13 @@ def _read_sums(tree: _Tree) -> dict[str, str]:
     return found
 
 
-def _check_sums(report: _Report, tree: _Tree, *, beside: Collection[str], absent: Callable[[str], str]) -> dict[str, str]:
+def _check_sums(report: _Report, tree: Tree, *, beside: Collection[str], absent: Callable[[str], str]) -> dict[str, str]:
     """Compare every file with SHA256SUMS, both ways, and give what that lists. `beside`: files that it need not list;
     `absent(name)`: why a listed one may be missing."""
     listed: dict[str, str] = {}
     before = len(report.findings)
     with report.about(tree.prefix + SUMS):
-        listed = _read_sums(tree)
+        listed = read_sums(tree)
     for fault in tree.faults:
         report("FAIL", fault)
     for name in sorted(set(tree.sizes) - set(listed) - {SUMS, *beside}):
@@ -627,13 +995,14 @@ class _Package:
     release: str = ""
     hash: str = ""
     head: tuple[int, str] = (0, "")
-    sums: dict[str, str] = field(default_factory=dict)
-    tombstones: list[str] = field(default_factory=list)
+    sums: dict[str, str] = field(default_factory=dict[str, str])
+    tombstones: list[str] = field(default_factory=list[str])
 
 
-def _check_keys(report: _Report, tree: _Tree) -> dict[str, Key]:
+def _check_keys(report: _Report, tree: Tree) -> dict[str, Key]:
     """The list of trusted keys, and whether its officer signed it and is the one that was given."""
     keys: dict[str, Key] = {}
+    _check_officers(report, tree)
     with report.about(tree.prefix + KEYS):
         keys = read_keys(tree.json(KEYS))
         report.judge_officer(_officer(keys), tree.prefix + KEYS)
@@ -641,38 +1010,96 @@ def _check_keys(report: _Report, tree: _Tree) -> dict[str, Key]:
         wanted = {"kind": "trusted-keys", "subject": "trusted-keys", "hash": tree.digest(KEYS)}
         signed = _verify_statement(tree.json(KEYS_SIG), keys, **wanted)
         report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
+        _check_not_revoked(report, tree.prefix + KEYS_SIG, signed)
+    with report.about(tree.prefix + KEYS):
+        if report.revocations is not None and keys:
+            _check_same_office(report, tree, _officer(keys))
     return keys
+
+
+def _check_officers(report: _Report, tree: Tree) -> None:
+    """How the officers followed each other, where a file tells it: where there was one officer only, none does."""
+    if OFFICERS not in tree.sizes:
+        return
+    with report.about(tree.prefix + OFFICERS):
+        chain = _read_officers(tree.json(OFFICERS)).chain
+        report.link(chain)
+        words = " to ".join(fingerprint[:12] for fingerprint in chain)
+        report("ok", f"{tree.prefix}{OFFICERS}: the office went from {words}, each time signed by who had to")
+
+
+def _check_same_office(report: _Report, tree: Tree, officer: str) -> None:
+    """The list of revoked keys and what it is to judge must be of one line of officers: an officer may have signed for two."""
+    known = report.revocations.chain if report.revocations else ()
+    mine = tuple(_read_officers(tree.json(OFFICERS)).chain) if OFFICERS in tree.sizes else (officer,)
+    if mine[-1] != officer:
+        raise Fault(f"its officer is not the last of {OFFICERS}")
+    if officer in known and mine in (known[: len(mine)], (officer,)):
+        return
+    if known != mine[: len(known)]:
+        raise Fault("the list of revoked keys is of other officers: the office has forked, or the list is another publisher's")
+    report("note", f"{tree.prefix}{KEYS}: the list of revoked keys was signed before this officer came: get a newer one")
+
+
+def _check_not_revoked(report: _Report, where: str, signed: Statement) -> None:
+    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key."""
+    revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
+    if revoked is None:
+        return
+    since = f"{revoked.since:%Y-%m-%d %H:%M} UTC"
+    if (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
+        report("ok", f"{where}: the key of {signed.name} was revoked from {since} on; this was signed before, as the list says")
+    elif _read_moment(signed.at) >= revoked.since:
+        raise Fault(f"it was signed at {signed.at} with the key of {signed.name}, which was revoked from {since} on")
+    else:
+        words = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
+        raise Fault(f"{words}, and the list does not name it among what stands: it is dated back, or was never published")
 
 
 def _officer(keys: Mapping[str, Key]) -> str:
     return next(key.fingerprint for key in keys.values() if key.role == "officer")
 
 
-def _check_package(report: _Report, tree: _Tree, *, data_may_be_away: bool) -> _Package:
+def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _Package:
     keys, found, at = _check_keys(report, tree), _Package(), tree.prefix
     with report.about(at + CARD):
         card = tree.json(CARD)
-        found.release, head = _get(card, "release", _RELEASE), _get(card, "registry_head", dict)
-        found.head = (_get(head, "event", int), _get(head, "hash", _HEX))
+        found.release, head = get(card, "release", RELEASE), get(card, "registry_head", dict)
+        found.head = (get(head, "event", int), get(head, "hash", _HEX))
         report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
     with report.about(at + SUMS_SIG):
         found.hash = tree.digest(SUMS)
         signed = _verify_statement(tree.json(SUMS_SIG), keys, kind="package", subject=found.release, hash=found.hash)
         report("ok", f"{at}{SUMS_SIG}: release {found.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
-    if _RELEASE.fullmatch(tree.place):
+        _check_not_revoked(report, at + SUMS_SIG, signed)
+    if RELEASE.fullmatch(tree.place):
         level, words = ("ok", "as") if tree.place == found.release else ("FAIL", "otherwise than")
         report(level, f"{tree.place}: the folder is named {words} the release in it, {found.release or 'which does not tell'}")
     tombstones = [name for name in TOMBSTONES if f"{name}.json" in tree.sizes]
     for name in tombstones:
         with report.about(f"{at}{name}.json"):
             wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
-            _report_tombstone(report, f"{at}{name}.json", _verify_statement(tree.json(f"{name}.json"), keys, **wanted))
+            signed = _verify_statement(tree.json(f"{name}.json"), _keys_of_tombstone(report, tree, name, keys), **wanted)
+            _report_tombstone(report, f"{at}{name}.json", signed)
+            _check_not_revoked(report, f"{at}{name}.json", signed)
             found.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
-    beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md"))]
+    beside = [SUMS_SIG, *(f"{name}.{end}" for name in tombstones for end in ("json", "md", OFFICERS))]
     found.sums = _check_sums(report, tree, beside=beside, absent=lambda name: away if name.startswith("data.") else "")
     return found
+
+
+def _keys_of_tombstone(report: _Report, tree: Tree, name: str, keys: Mapping[str, Key]) -> Mapping[str, Key]:
+    """The package's own, or those of an officer who came after it was made, with the way from its officer to them beside it."""
+    if (beside := f"{name}.{OFFICERS}") not in tree.sizes:
+        return keys
+    office = _read_officers(tree.json(beside))
+    if not keys or _officer(keys) not in office.chain:
+        raise Fault(f"{beside} does not begin with the officer of the package")
+    report.link(office.chain)
+    report.judge_officer(office.chain[-1], tree.prefix + beside)
+    return office.keys
 
 
 def _report_tombstone(report: _Report, where: str, signed: Statement) -> None:
@@ -702,84 +1129,214 @@ def verify_chain(lines: Iterable[str | bytes]) -> list[Event]:
     for number, line in enumerate(lines, start=1):
         try:
             entry = read_json(line)
-            body, digest = _get(entry, "body", str), _get(entry, "hash", str)
+            body, digest = get(entry, "body", str), get(entry, "hash", str)
             content = read_json(body)
-            kind, previous, named = _get(content, "kind", str), _get(content, "previous", str), content.get("release")
+            kind, previous = get(content, "kind", str), get(content, "previous", str)
+            named: Json = content.get("release")
             if _sha256(body) != digest or len(entry) != 2 or canonical_json(content) != body:
                 raise Fault("its hash is not that of its body")
-            if previous != (events[-1].hash if events else "") or _get(content, "number", int) != number:
+            if previous != (events[-1].hash if events else "") or get(content, "number", int) != number:
                 raise Fault("it does not follow the one before it")
             release = f"{named[0]}/{named[1]}/r{named[2]}" if isinstance(named, list) and len(named) == 3 else ""
-            events.append(Event(number, kind, release, _get(content, "content", dict), digest, _get(content, "noted", str)))
+            events.append(Event(number, kind, release, get(content, "content", dict), digest, get(content, "noted", str)))
         except Fault as fault:
             raise Fault(f"event {number} was changed, or events before it are missing: {fault.what}") from None
     return events
 
 
-class _History:
-    """The events of a chain, each signed one verified with the list of keys that was trusted when it happened."""
+@dataclass(frozen=True)
+class _Known:
+    """What must be known of a whole chain before its events can be judged: keys that count no more from a moment on, the events
+    whose moment the officer does not believe, and the latest moment that each event can be of."""
 
-    def __init__(self, report: _Report, events: list[Event]) -> None:
+    revoked: Sequence[Revocation] = ()
+    doubted: Collection[int] = ()
+    moments: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
+
+
+OFFICE_EVENTS = ("trusted", "recovery", "revoked", "clock")
+
+
+class _History:
+    """The events of a chain, each signed one verified with the list of keys that was trusted when it happened. `known` is what an
+    earlier round found of revoked keys and wrong clocks; `lost`: what was published with a revoked key."""
+
+    def __init__(self, report: _Report, events: list[Event], known: _Known | None = None, *, office_alone: bool = False) -> None:
         self.events, self.signed = events, list[tuple[int, Statement]]()
         self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
-        self._keys: dict[str, Key] = {}
+        self.revoked: list[Revocation] = []  # what the events themselves revoke
+        self.doubted: set[int] = set()
+        self.lost: dict[int, str] = {}
+        self._report, self.office, self._known = report, _Office(rooted=known is not None or not office_alone), known or _Known()
         self._listed = ""  # when the last list of keys was signed
+        self._copies: set[str] = set()  # what was signed of lists at a moment that is not believed
         self._published, self._stewards = dict[str, str](), dict[str, str]()
+        self._of: dict[tuple[str, str], list[Event]] = {}  # of each kind and release: a chain is asked for each of its releases
+        self._about: dict[tuple[str, str], dict[int, Statement]] = {}  # of each kind and subject what was signed
+        self._caps: dict[str, Any] = {}
         for event in events:
+            self._of.setdefault((event.kind, event.release), []).append(event)
+            if office_alone and event.kind not in OFFICE_EVENTS:
+                continue
             with report.about(f"{EVENTS}: event {event.number} ({event.kind})"):
                 if event.kind == "policy":
                     self._read_policy(event)
                 elif event.kind == "reserved":
-                    charged = self.policies.get(_get(event.content, "policy_hash", _HEX))
+                    charged = self.policies.get(get(event.content, "policy_hash", _HEX))
                     self._stewards[event.release] = charged[1]["steward"] if charged else ""
                 elif event.kind in SIGNED_EVENTS and len(self.signed) >= MOST_SIGNATURES:
                     raise Fault(f"more than {MOST_SIGNATURES} signatures are too many: this one is not looked at")
                 elif event.kind in SIGNED_EVENTS:
-                    self.signed.append((event.number, self._verify(event)))
-                    if event.kind == "trusted":
-                        report.judge_officer(_officer(self._keys), f"{EVENTS}: event {event.number} (trusted)")
+                    self._follow(event)
+
+    @property
+    def chain(self) -> list[str]:
+        """The officers who followed each other up to the last."""
+        return self.office.chain
+
+    def _follow(self, event: Event) -> None:
+        if (revocation := self._find_revocation(event)) is not None:
+            since = f"{revocation.since:%Y-%m-%d %H:%M} UTC"
+            words = f"it is signed with a key that counts no more from {since} on, and so counts for nothing"
+            self._report("note", f"{EVENTS}: event {event.number} ({event.kind}): {words}")
+            if event.kind == "published":
+                self._published[event.release] = get(event.content, "package_hash", _HEX)
+                self.lost[event.number] = event.release
+            return
+        signed = self._verify(event)
+        self.signed.append((event.number, signed))
+        self._about.setdefault((signed.kind, signed.subject), {})[event.number] = signed
+        if event.kind == "trusted":
+            self._report.link(self.chain)
+            self._report.judge_officer(self.chain[-1], f"{EVENTS}: event {event.number} (trusted)")
+        elif event.kind == "clock":
+            words = f"the officer does not believe the moment of event {event.content['event']}: it was noted by a wrong clock"
+            self._report("note", f"{EVENTS}: event {event.number} (clock): {words}")
+        elif event.kind == "revoked":
+            revoked = self.revoked[-1]
+            words = f"the key {revoked.key} counts no more from {revoked.since:%Y-%m-%d %H:%M} UTC on: {signed.why}"
+            self._report("note", f"{EVENTS}: event {event.number} (revoked): {words}")
+
+    def _find_revocation(self, event: Event) -> Revocation | None:
+        """The revocation that takes an event back: its key signed it after the moment, or after the revocation was noted. Named
+        recovery keys stay named, and no officer takes back how the office came to them."""
+        succession: Json = event.content.get("succession")
+        signers = {_signer(event.content.get("signed"))}
+        if event.kind == "recovery" or not self._known.revoked:
+            return None
+        if event.kind == "trusted" and isinstance(succession, dict):
+            handed = _find(succession, "signed")
+            signers = {_signer(each) for each in handed} if isinstance(handed, list) else set[str]()
+        for revocation in self._known.revoked:
+            over = event.number > revocation.event or self._known.moments[event.number] >= revocation.since
+            if revocation.key in signers and over and (revocation.quorum or succession is None):
+                return revocation
+        return None
 
     def _read_policy(self, event: Event) -> None:
-        text, digest = _get(event.content, "text", str), _get(event.content, "hash", str)
+        text, digest = get(event.content, "text", str), get(event.content, "hash", str)
         if _sha256(text) != digest:
             raise Fault("the policy's hash is not that of its text")
         policy = read_json(text)
-        named = {name: _get(policy, name, _NAME) for name in ("policy", "population", "steward")}
+        named = {name: get(policy, name, _NAME) for name in ("policy", "population", "steward")}
         if any(event.content.get(name) != named[name] for name in ("policy", "population")):
             raise Fault("its text is of another policy or population")
         self.policies.setdefault(digest, (event.number, policy))
 
     def _verify(self, event: Event) -> Statement:
         """What is signed in the event, if it says what the event does."""
-        content, kind, subject, keys = event.content, SIGNED_EVENTS[event.kind], event.release, self._keys
         if event.kind == "trusted":
-            document, subject, digest = {"keys": content.get("keys")}, "trusted-keys", _get(content, "hash", _HEX)
-            keys = read_keys(document)
-            if (_sha256(canonical_json(document)), _officer(keys)) != (digest, content.get("officer")):
-                raise Fault("the hash or the officer of the trusted keys is not what it tells")
-        elif event.kind in ("approved", "rejected"):
-            what, subject, digest = _get(content, "what", str), _get(content, "subject", str), _get(content, "hash", _HEX)
+            return self._verify_list(event)
+        if event.kind == "recovery":
+            return self.office.follow_recovery(event.content)
+        content, kind, subject, keys = event.content, SIGNED_EVENTS[event.kind], event.release, self.office.keys
+        if event.kind == "revoked":
+            return self._verify_revocation(event)
+        if event.kind == "clock":
+            return self._verify_clock(event)
+        if event.kind == "restored":
+            return self._verify_restored(event)
+        if event.kind in ("approved", "rejected"):
+            what, subject, digest = get(content, "what", str), get(content, "subject", str), get(content, "hash", _HEX)
             kind = what if event.kind == "approved" and what in ("policy", "populations") else kind if what == "candidate" else ""
             if subject != (event.release or subject) or (kind == "populations" and subject != kind):
                 raise Fault("it is noted for something else than what was judged")
         else:
-            digest = _get(content, "package_hash", _HEX) if event.kind == "published" else self._published.get(event.release, "")
+            digest = get(content, "package_hash", _HEX) if event.kind == "published" else self._published.get(event.release, "")
         signed = _verify_statement(content.get("signed"), keys, kind=kind, subject=subject, hash=digest)
         if kind in ("approve", "reject") and signed.name == self._stewards.get(subject):
             raise Fault(f"'{signed.name}' is the steward of the policy and may not judge the candidate")
-        if event.kind == "trusted":
-            if signed.at < self._listed:
-                raise Fault(f"the list of {signed.at} was put back after that of {self._listed}")
-            self._keys, self._listed = keys, signed.at
-            self.lists.append((event.number, digest, keys))
-        elif event.kind == "published":
+        if event.kind == "published":
             self._published[event.release] = digest
+        return signed
+
+    def _verify_list(self, event: Event) -> Statement:
+        content = event.content
+        document, digest = {"keys": content.get("keys")}, get(content, "hash", _HEX)
+        keys = read_keys(document)
+        if (_sha256(canonical_json(document)), _officer(keys)) != (digest, content.get("officer")):
+            raise Fault("the hash or the officer of the trusted keys is not what it tells")
+        wanted = {"kind": "trusted-keys", "subject": "trusted-keys", "hash": digest}
+        signed = _verify_statement(content.get("signed"), keys, **wanted)
+        if event.number not in self._known.doubted and signed.at < self._listed:
+            raise Fault(f"the list of {signed.at} was put back after that of {self._listed}")
+        if (said := canonical_json(content["signed"]["statement"])) in self._copies:
+            raise Fault("a list that was signed at a moment that is not believed was put back")
+        if content.get("succession") is not None:
+            self._check_registry(event)
+        self.office.follow_list(content, keys)
+        self.revoked += [Revocation(key, since, event.number, signed.signer, quorum=True) for key, since in self.office.revoked]
+        if event.number in self._known.doubted:
+            self._copies.add(said)
+        else:
+            self._listed = signed.at
+        self.lists.append((event.number, digest, keys))
+        return signed
+
+    def _check_registry(self, event: Event) -> None:
+        """What a succession was signed for is this chain, and not another site's."""
+        head = get(event.content.get("succession"), "registry", dict)
+        number: int = get(head, "event", int)
+        if not 0 <= number < event.number or head != {"event": number, "hash": self.events[number - 1].hash if number else ""}:
+            raise Fault("it was signed for another registry than this")
+
+    def _verify_revocation(self, event: Event) -> Statement:
+        document = get(event.content, "document", dict)
+        about = {"kind": "revoke", "subject": get(event.content, "key", _HEX), "hash": _sha256(canonical_json(document))}
+        signed = _verify_statement(event.content.get("signed"), self.office.keys, **about)
+        revocation = _read_revocation(event.content, event.number, signed.signer)
+        if revocation.key != signed.subject or revocation.key == signed.signer:
+            raise Fault("it revokes another key than it tells, or the officer's own, which the next officer or a quorum may")
+        self.revoked.append(revocation)
+        return signed
+
+    def _verify_clock(self, event: Event) -> Statement:
+        number: int = get(event.content, "event", int)
+        named = self.events[number - 1] if 0 < number < event.number else None
+        if named is None or _read_moment(named.noted) <= _read_moment(event.noted) + SLACK:
+            raise Fault("it doubts an event that is none before it, or one that is not dated later than itself")
+        wanted = {"kind": "clock", "subject": str(number), "hash": named.hash}
+        signed = _verify_statement(event.content.get("signed"), self.office.keys, **wanted)
+        self.doubted.add(number)
+        return signed
+
+    def _verify_restored(self, event: Event) -> Statement:
+        """What the officer accepted is a backup that was put back here, with the charges that came after it."""
+        document: Mapping[str, Json] = get(event.content, "document", dict)
+        number: int = get(document, "event", int)
+        named = self.events[number - 1] if 0 < number < event.number else None
+        if named is None or (named.kind, named.hash) != ("restoring", document.get("hash")):
+            raise Fault("it accepts a backup that was not put back here")
+        wanted = {"kind": "restored", "subject": str(number), "hash": _sha256(canonical_json(document))}
+        signed = _verify_statement(event.content.get("signed"), self.office.keys, **wanted)
+        words = "the officer accepted a backup that was put back, and entered the charges that came after it"
+        self._report("note", f"{EVENTS}: event {event.number} (restored): {words}")
         return signed
 
     def of(self, kind: str, release: str) -> list[Event]:
         """The events of a kind of a release."""
-        return [event for event in self.events if (event.kind, event.release) == (kind, release)]
+        return self._of.get((kind, release), [])
 
     def last(self, kind: str, subject: str, *, before: int) -> tuple[int, str]:
         """The number of the last event before another that has something signed of a kind about a subject, and the hash in it."""
@@ -796,20 +1353,120 @@ class _History:
 
     def find(self, kind: str, subject: str, digest: str | None = None) -> dict[int, Statement]:
         """What was signed of a kind about a subject (and a hash), by the number of the event."""
-        wanted = [(number, signed) for number, signed in self.signed if (signed.kind, signed.subject) == (kind, subject)]
-        return {number: signed for number, signed in wanted if digest in (None, signed.hash)}
+        wanted = self._about.get((kind, subject), {})
+        return {number: signed for number, signed in wanted.items() if digest in (None, signed.hash)}
+
+
+def _signer(signed: Json) -> str:
+    signer = _find(_find(signed, "statement"), "signer")
+    return signer if isinstance(signer, str) else ""
+
+
+def _latest_moments(events: Sequence[Event], doubted: Collection[int]) -> dict[int, datetime]:
+    """The latest moment that each event can be of: clocks that were set back do not make it earlier, and one that is not believed
+    counts as what comes after it."""
+    found, last, waiting = dict[int, datetime](), datetime.min.replace(tzinfo=_UTC), list[int]()
+    for event in events:
+        if event.number in doubted:
+            waiting.append(event.number)
+            continue
+        last = max(last, _read_moment(event.noted))
+        found.update(dict.fromkeys((*waiting, event.number), last))
+        waiting.clear()
+    return found | dict.fromkeys(waiting, datetime.max.replace(tzinfo=_UTC))
+
+
+def _read_history(report: _Report, events: list[Event]) -> _History:
+    """The events, after it is known whose keys count from when to when."""
+    extra = list(report.revocations.entries.values()) if report.revocations else []
+    if not extra and not has_office(events):
+        return _History(report, events)
+    known = _find_known(events)
+    known = _Known([*known.revoked, *extra], known.doubted, known.moments)
+    report.link(_History(_Report(None), events, known, office_alone=True).chain)
+    return _History(report, events, known)
+
+
+def has_office(events: Iterable[Event]) -> bool:
+    """Whether more happened to the office than that one officer changed the list of keys."""
+    return any(event.kind in OFFICE_EVENTS and (event.kind != "trusted" or "succession" in event.content) for event in events)
+
+
+def _find_known(events: list[Event]) -> _Known:
+    """The rounds that it takes: what holders of recovery keys revoked counts first; then what officers did whom that leaves,
+    a later one before an earlier."""
+    quiet = _Report(None)
+    first = _History(quiet, events, office_alone=True)
+    moments = _latest_moments(events, first.doubted)
+    quorum = [revocation for revocation in first.revoked if revocation.quorum]
+    second = _History(quiet, events, _Known(quorum, first.doubted, moments), office_alone=True)
+    standing = list[Revocation]()
+    for revocation in reversed([each for each in second.revoked if not each.quorum]):
+        if not any(over.key == revocation.signer and moments[revocation.event] >= over.since for over in standing):
+            standing.append(revocation)
+    return _Known([*quorum, *reversed(standing)], first.doubted, moments)
+
+
+@dataclass(frozen=True)
+class Office:
+    """Who held the office, as the events of a chain prove it. `lists`: the number of the event of each list of keys that stands,
+    with the keys; `links`: the numbers of the events by which the officers followed each other; `faults`: what does not hold."""
+
+    chain: tuple[str, ...]
+    lists: tuple[tuple[int, Mapping[str, Key]], ...]
+    links: tuple[int, ...]
+    known: _Known
+    holders: Mapping[str, Key]
+    threshold: int
+    faults: tuple[str, ...]
+
+    @property
+    def revoked(self) -> tuple[Revocation, ...]:
+        """Every revocation that stands."""
+        return tuple(self.known.revoked)
+
+    def is_taken_back(self, number: int, signer: str) -> bool:
+        """Whether what a key signed in an event counts no more."""
+        over = [each for each in self.revoked if each.key == signer]
+        return any(number > each.event or self.known.moments[number] >= each.since for each in over)
+
+    def moment(self, number: int) -> datetime:
+        """The latest moment that an event can be of."""
+        return self.known.moments[number]
+
+
+def read_office(events: list[Event], *, revoked: Sequence[Revocation] = ()) -> Office:
+    """Likewise; `revoked`: as if the holders of recovery keys had revoked these too."""
+    known, report = _find_known(events), _Report(None)
+    known = _Known([*revoked, *known.revoked], known.doubted, known.moments)
+    history = _History(report, events, known, office_alone=True)
+    stand = {number for number, _, _ in history.lists}
+    begun = [number for number in sorted(stand) if "succession" not in events[number - 1].content][:1]
+    links = [event.number for event in events if event.number in stand and "succession" in event.content]
+    named = [number for number, signed in history.signed if signed.kind == "recovery"]
+    return Office(
+        tuple(history.chain),
+        tuple((number, keys) for number, _, keys in history.lists),
+        tuple(sorted({*begun, *links, *named})),
+        known,
+        history.office.holders,
+        history.office.threshold,
+        tuple(finding.words for finding in report.findings if finding.level == "FAIL"),
+    )
 
 
 # --- A dossier ------------------------------------------------------------------------------------------------------------------
 
 
-def _check_dossier(report: _Report, tree: _Tree) -> _Package:
+def _check_dossier(report: _Report, tree: Tree) -> _Package:
     listed = _check_sums(report, tree, beside=(), absent=lambda name: "")
+    with report.about(OFFICERS):  # the package may be older than the officer of today
+        report.link(_read_officers(tree.json(OFFICERS)).chain if OFFICERS in tree.sizes else ())
     package = _check_package(report, tree.under("package"), data_may_be_away=True)
-    keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, POPULATIONS, "candidate/SHA256SUMS"}
+    keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, OFFICERS, POPULATIONS, "candidate/SHA256SUMS"}
     with report.about(DOSSIER):
         dossier = tree.json(DOSSIER)
-        if (_get(dossier, "release", str), _get(dossier, "officer", str)) != (package.release, keys and _officer(keys)):
+        if (get(dossier, "release", str), get(dossier, "officer", str)) != (package.release, keys and _officer(keys)):
             raise Fault("it names another release or officer than the package and the list of trusted keys")
     candidate = _check_candidate(report, tree.under("candidate"), package)
     history = None
@@ -817,12 +1474,14 @@ def _check_dossier(report: _Report, tree: _Tree) -> _Package:
         content, before = tree.read(EVENTS), len(report.findings)
         if not content.endswith(b"\n"):
             raise Fault("its last line is cut off")
-        history = _History(report, verify_chain(content.splitlines()))
+        history = _read_history(report, verify_chain(content.splitlines()))
         if not any(finding.level == "FAIL" for finding in report.findings[before:]):
             words = f"{len(history.signed)} signed statements, each by a key that was trusted then, with the role for it"
             report("ok", f"{EVENTS}: {words}")
         _check_head(report, history.events, package)
     if history is not None:
+        with report.about(EVENTS):
+            _check_newest_list(report, history)
         with report.about(f"{EVENTS}, {KEYS}"):
             _check_lists_of_keys(history, tree, package)
         policy = None
@@ -839,13 +1498,13 @@ def _check_dossier(report: _Report, tree: _Tree) -> _Package:
         "candidate/evidence.json",
         "candidate/report.html",
     }
-    bound |= {f"package/{name}.json" for name in TOMBSTONES}
+    bound |= {f"package/{name}.{end}" for name in TOMBSTONES for end in ("json", OFFICERS)}
     if loose := sorted({*listed, *tree.sizes} - bound):
         report("note", f"{_LOOSE}: {', '.join(loose)}")
     return package
 
 
-def _check_candidate(report: _Report, tree: _Tree, package: _Package) -> str:
+def _check_candidate(report: _Report, tree: Tree, package: _Package) -> str:
     """The candidate's hash, after evidence and data were compared with its list of sums."""
     listed = _check_sums(report, tree, beside=(), absent=lambda name: "not in a dossier" * name.startswith("data."))
     with report.about(f"{tree.prefix}{SUMS}"):
@@ -867,7 +1526,16 @@ def _check_head(report: _Report, events: list[Event], package: _Package) -> None
     report("ok", f"{EVENTS}: whole up to event {number}, which the package names: nothing before was changed; {after}")
 
 
-def _check_lists_of_keys(history: _History, tree: _Tree, package: _Package) -> None:
+def _check_newest_list(report: _Report, history: _History) -> None:
+    """An older list of revoked keys that was put back is found out where the events tell of a newer one."""
+    last = history.of("revoked", "")[-1:]
+    newest = get(get(last[0].content, "document", dict), "number", int) if last else 0
+    if report.revocations is not None and report.revocations.number < newest:
+        words = f"list {report.revocations.number} of revoked keys is older than list {newest}, which event {last[0].number} has"
+        raise Fault(f"{words}: get the newest")
+
+
+def _check_lists_of_keys(history: _History, tree: Tree, package: _Package) -> None:
     """The package's list was trusted at its head, or became so before it was noted as published; the dossier's was once."""
     published = max(history.find("package", package.release, package.hash), default=0)
     hashes = [(number, digest) for number, digest, _ in history.lists]
@@ -879,7 +1547,7 @@ def _check_lists_of_keys(history: _History, tree: _Tree, package: _Package) -> N
         raise Fault("no event trusted this list")
 
 
-def _read_caps(tree: _Tree, digest: str) -> Any:
+def _read_caps(tree: Tree, digest: str) -> Any:
     """The caps in a dossier, if they are those of that hash."""
     if tree.digest(POPULATIONS) != digest:
         raise Fault("these are not the caps that the officer approved last before the charge")
@@ -893,7 +1561,7 @@ def _check_charge(report: _Report, history: _History, package: _Package, find_ca
     if len(charges) != 1 or charges[0].number > package.head[0]:
         raise Fault(f"it was charged {len(charges)} times, or only after it was published, in place of once before")
     number, content = charges[0].number, charges[0].content
-    digest, population = _get(content, "policy_hash", _HEX), _get(content, "population", str)
+    digest, population = get(content, "policy_hash", _HEX), get(content, "population", str)
     noted_as, policy = history.policies.get(digest, (0, {}))
     if not 0 < noted_as < number or (policy["policy"], policy["population"]) != (package.release.split("/")[0], population):
         raise Fault(f"no event before the charge (event {number}) tells its policy, or it is another release's or population's")
@@ -902,44 +1570,119 @@ def _check_charge(report: _Report, history: _History, package: _Package, find_ca
         if hash != digest:
             raise Fault(f"it is not what the officer approved last before the charge (event {number})")
         report("ok", f"{EVENTS}: the policy ({digest[:12]}) was approved in event {approved}, before the charge in {number}")
+    caps: Mapping[str, Any] = {}
     with report.about(POPULATIONS):
         approved, hash = history.last("populations", "populations", before=number)
         if not approved:
             raise Fault(f"the officer did not approve any caps before the charge (event {number})")
-        if not _is_declared(_get(find_caps(hash), population, dict).get("cap"), content):
+        found = find_caps(hash)
+        declared, caps = get(found, population, dict), found
+        if not _is_declared(declared.get("cap"), content):
             raise Fault("the cap that the charge notes is not the one that the officer approved last before it")
         report("ok", f"{POPULATIONS}: approved in event {approved}, before the charge; the cap that this notes is declared in it")
-    _check_cap(report, history, charges[0], population)
+    _check_cap(report, history, charges[0], population, caps)
     return policy
 
 
-def _is_declared(cap: Any, charge: Mapping[str, Any]) -> bool:
+def _is_declared(cap: Json, charge: Mapping[str, Any]) -> bool:
     """Whether the cap that a charge notes is this one of populations.json."""
     if isinstance(cap, dict) and "releases" in cap:
         return (charge.get("unit"), charge.get("cap")) == ("releases", str(cap["releases"]))
-    definition = {"dp": "DP", "idp": "iDP"}.get(_get(cap, "definition", str))
-    unit = f"epsilon, {definition}, {_get(cap, 'scope', str)}"
-    return (charge.get("unit"), _amount(charge.get("cap"))) == (unit, _amount(str(cap.get("epsilon"))))
+    definition = {"dp": "DP", "idp": "iDP"}.get(get(cap, "definition", str))
+    unit = f"epsilon, {definition}, {get(cap, 'scope', str)}"
+    return (charge.get("unit"), _amount(charge.get("cap"))) == (unit, _amount(str(_find(cap, "epsilon"))))
 
 
-def _check_cap(report: _Report, history: _History, charge: Event, population: str) -> None:
-    """The sum, in integers, of what the population was charged up to here, beside what is noted of it."""
-    charged, unit = charge.content, _get(charge.content, "unit", str)
+def _check_cap(report: _Report, history: _History, charge: Event, population: str, caps: Mapping[str, Any]) -> None:
+    """The sum, in integers, of what the population was charged up to here, and those that `caps` says its people were in before,
+    beside what is noted of it."""
+    charged, unit = charge.content, get(charge.content, "unit", str)
     most, spent = _amount(charged.get("cap")), _amount(charged.get("spent"))
     loss = re.fullmatch(r"(releases)|epsilon, (DP|iDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
-    charges = [event.content for event in history.events[: charge.number] if event.kind == "reserved"]
-    mine = [content for content in charges if content.get("population") == population]
-    losses = [_get(each, "loss", dict) for each in mine]
+    ways = _list_ways(caps, population)
+    counted = frozenset[str]().union(*ways)
+    events = [event for event in history.events[: charge.number] if event.kind == "reserved"]
+    mine = [event for event in events if event.content.get("population") in counted]
+    if sorted(counted - {population}) != charged.get("carries", []):
+        raise Fault(f"event {charge.number} counts the charges of other populations than the approved caps say")
+    for event in mine:
+        if not counted.issuperset(carried := event.content.get("carries", [])):
+            raise Fault(f"event {event.number} counted what {', '.join(sorted({*carried} - counted))} was charged: no more now")
+    losses = [get(event.content, "loss", dict) for event in mine]
     if loss[1]:  # of a series of parts only the first counts
-        costs = [NANO * _get({"releases": 1, **each}, "releases", int) for each in losses]
+        costs = [NANO * get({"releases": 1, **each}, "releases", int) for each in losses]
     else:
-        costs = [_get(each, f"{loss[2].lower()}_{loss[3]}", int) for each in losses]
-    if min(costs) < 0 or sum(costs) != spent or spent > most:
+        costs = [get(each, f"{loss[2].lower()}_{loss[3]}", int) for each in losses]
+    sums: dict[str, dict[str, int]] = {}
+    for place, event in enumerate(mine):
+        cohorts, cohort = sums.setdefault(event.content["population"], {"": 0}), _read_cohort(history, event, caps, charge)
+        cohorts[cohort] = cohorts.get(cohort, 0) + costs[place]
+    most_of_one = max(sum(_add_up(sums.get(name, {})) for name in way) for way in ways)
+    if min(costs) < 0 or most_of_one != spent or spent > most:
         raise Fault(f"the charges up to event {charge.number} do not add up to what it notes as spent, or go over the cap")
     words = f"{charged['spent']} of {charged['cap']} ({unit})"
-    report("ok", f"{EVENTS}: {len(mine)} charges to {population} add up to {words} with that of event {charge.number}")
+    whom = ", ".join([population, *sorted(counted - {population})])
+    report("ok", f"{EVENTS}: {len(mine)} charges to {whom} add up to {words} with that of event {charge.number}")
+    _note_people(report, charge, events, counted)
+    if len(ways) > 1 or any(len(cohorts) > 2 for cohorts in sums.values()):
+        told = "that nobody is in two of these cohorts or populations is the site's word, which looked at keyed hashes of persons"
+        report("note", f"{EVENTS}: of what was charged in parallel to {whom} the most of one counts; {told}")
+
+
+def _note_people(report: _Report, charge: Event, charges: Iterable[Event], counted: Collection[str]) -> None:
+    """A revision that was charged to other people than the ones before it: earlier versions let that pass."""
+    for event in charges:
+        is_earlier = event.release.rpartition("/r")[0] == charge.release.rpartition("/r")[0]
+        if is_earlier and event.content.get("population") not in counted:
+            words = f"was charged to {event.content.get('population')}, which does not count with event {charge.number}"
+            report("note", f"{EVENTS}: {event.release} {words}: a correction in other people's name")
+
+
+def _read_cohort(history: _History, event: Event, caps: Mapping[str, Any], last: Event) -> str:
+    """The cohort that a charge notes, if the caps that were approved last before it say that there are any."""
+    cohort = event.content.get("cohort", "")
+    if not cohort:  # it adds up with everything, which is never too little
+        return ""
+    if event is not last:
+        _, digest = history.last("populations", "populations", before=event.number)
+        caps = history.find_caps(digest)
+    if cohort != event.release.split("/")[1] or get(caps, event.content["population"], dict).get("cohorts") != "disjoint":
+        raise Fault(f"event {event.number} was charged to a cohort, and the caps approved before it have none like that")
+    return str(cohort)
+
+
+def _add_up(cohorts: Mapping[str, int]) -> int:
+    """What one person can have been charged for: what is of no cohort, and the most of one cohort."""
+    return cohorts.get("", 0) + max((cost for cohort, cost in cohorts.items() if cohort), default=0)
+
+
+def _list_ways(caps: Mapping[str, Any], name: str, below: tuple[str, ...] = ()) -> set[frozenset[str]]:
+    """The sets of populations that one person of this one can have been in: it and all that it comes from, but of those that are
+    merged as disjoint one only. None of them is part of another."""
+    declared: Json = caps.get(name)
+    before = _list_before(declared if isinstance(declared, dict) else {})
+    if name in below or len(below) > MOST_BEFORE:
+        raise Fault("in the approved caps a population comes from itself, or from more than can be told apart")
+    found = {frozenset({name})}
+    if before and _find(declared, "disjoint") is True:
+        found = {way | {name} for ancestor in before for way in _list_ways(caps, ancestor, (*below, name))}
+    else:
+        for ancestor in before:
+            ways = _list_ways(caps, ancestor, (*below, name))
+            if len(found) * len(ways) > MOST_WAYS:
+                raise Fault("in the approved caps a population comes from more than can be told apart")
+            found = {one | other for one in found for other in ways}
+    return {way for way in found if not any(way < other for other in found)}
+
+
+def _list_before(population: Mapping[str, Json]) -> list[str]:
+    """The populations that an entry of the caps names as those that its people were in before."""
+    named = population.get("from", [population["was"]] if "was" in population else [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise Fault("in the approved caps a population comes from something that is none")
+    return [str(name) for name in named]
 
 
 def _amount(words: Any) -> int:
@@ -958,11 +1701,11 @@ def _check_approvals(report: _Report, history: _History, package: _Package, cand
             raise Fault(f"the last event of the kind '{kind}' before it was published is about another candidate, or missing")
     if policy is None:
         raise Fault("how many reviewers must approve it cannot be told")
-    needed = _get(_get(policy, "review", dict), "reviewers", int)
+    needed = get(get(policy, "review", dict), "reviewers", int)
     rejected = min(history.find("reject", release), default=0)
     if rejected:
         raise Fault(f"it was rejected in event {rejected}, so it should never have been published")
-    trusted = next((keys for number, _, keys in reversed(history.lists) if number <= head), {})
+    trusted = next((keys for number, _, keys in reversed(history.lists) if number <= head), dict[str, Key]())
     reviewers = {key.fingerprint for key in trusted.values() if key.role == "reviewer"}  # those who left since do not count
     made = min(event.number for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate)
     judged = [signed for at, signed in history.find("approve", release, candidate).items() if made < at <= head]
@@ -981,7 +1724,12 @@ def _check_moment(report: _Report, history: _History, package: _Package, policy:
     if policy is None or not published:
         return
     not_before = policy.get("publish", {}).get("not_before")
-    if isinstance(not_before, str) and _read_moment(published[0].noted) < _read_moment(not_before):
+    if isinstance(not_before, str) and published[0].number in history.doubted:
+        report(
+            "note",
+            f"{EVENTS}: the moment of event {published[0].number} is not believed: whether its embargo had ended is not told",
+        )
+    elif isinstance(not_before, str) and _read_moment(published[0].noted) < _read_moment(not_before):
         raise Fault(
             f"it was published in event {published[0].number}, at {published[0].noted}, before its embargo ended: {not_before}"
         )
@@ -995,12 +1743,20 @@ def _check_moment(report: _Report, history: _History, package: _Package, policy:
 def _read_moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment if moment.tzinfo else moment.replace(tzinfo=_UTC)
     except ValueError:
         raise Fault("there is a moment that is none") from None
 
 
+def _check_not_lost(report: _Report, history: _History, release: str) -> None:
+    """A release that was published with a revoked key is none; once it is retracted, that is told and no more."""
+    lost = [number for number, name in history.lost.items() if name == release]
+    if lost and not history.find("retract", release):
+        raise Fault(f"it was published in event {lost[0]} with a revoked key: retract it, and tell who has it")
+
+
 def _check_publication(report: _Report, history: _History, package: _Package) -> None:
+    _check_not_lost(report, history, package.release)
     published = history.find("package", package.release)
     if not any(at > package.head[0] and signed.hash == package.hash for at, signed in published.items()):
         raise Fault("no event after the one that it names published it: events at the end are missing")
@@ -1015,7 +1771,7 @@ def _check_publication(report: _Report, history: _History, package: _Package) ->
             raise Fault(f"a tombstone ({kind}) is in the package and no event tells of it: events at the end are missing")
 
 
-def _check_policy_files(report: _Report, history: _History, tree: _Tree) -> set[str]:
+def _check_policy_files(report: _Report, history: _History, tree: Tree) -> set[str]:
     """The files of policies, each with the text that an event tells; all that any event tells are there."""
     wanted = {f"policies/{known['policy']}.{digest[:12]}.json": digest for digest, (_, known) in history.policies.items()}
     there = {name for name in tree.sizes if name.startswith("policies/") and name.endswith(".json")}
@@ -1029,20 +1785,24 @@ def _check_policy_files(report: _Report, history: _History, tree: _Tree) -> set[
 # --- The door -------------------------------------------------------------------------------------------------------------------
 
 
-def verify_path(path: str | os.PathLike[str], officer: str | Collection[str] | None = None) -> list[Finding]:
+def verify_path(
+    path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = ""
+) -> list[Finding]:
     """Everything that was checked of the package or dossier at `path` (a folder or a zip), and what was found.
 
     `officer` is the fingerprint that the officer must have; several, if the office changed hands. `WrongUsage` unless there is
-    something to be checked at all.
+    something to be checked at all. `revocations`: a file or address of the publisher's list of revoked keys.
     """
-    return examine(path, officer).findings
+    return examine(path, officer, revocations).findings
 
 
-def examine(path: str | os.PathLike[str], officer: str | Collection[str] | None = None) -> Verification:
+def examine(path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = "") -> Verification:
     """Likewise, with what it is that was checked."""
     report, kind, package = _Report(officer), "", _Package()
+    if revocations:
+        _take_revocations(report, revocations)
     try:
-        with _open_tree(Path(path)) as tree:
+        with open_tree(Path(path)) as tree:
             if any(name in (DOSSIER, EVENTS) or name.startswith(("package/", "candidate/")) for name in tree.sizes):
                 kind = "dossier"
                 package = _check_dossier(report, tree)
@@ -1054,7 +1814,18 @@ def examine(path: str | os.PathLike[str], officer: str | Collection[str] | None 
     except Fault as fault:
         report("FAIL", f"{path}: {fault.what}")
     given = _list_officers(officer)
-    return Verification(_printable(str(path)), kind, given, report.officers, package.release, package.hash, report.findings)
+    return Verification(printable(str(path)), kind, given, report.officers, package.release, package.hash, report.findings)
+
+
+def _take_revocations(report: _Report, place: str) -> None:
+    """Read the list of revoked keys, and judge everything by it from now on; where it cannot be had, that is a failure."""
+    with report.about(f"{place}"):
+        known = _read_revocations(_fetch(place))
+        report.link(known.chain)
+        report.judge_officer(known.chain[-1], place)
+        report.revocations = known
+        words = f"list {known.number} of revoked keys, signed by the officer at {known.at}; {len(known.entries)} keys"
+        report("ok", f"{place}: {words}. Whether a newer one is out, the publisher knows")
 
 
 def _list_officers(officer: str | Collection[str] | None) -> list[str]:
@@ -1065,7 +1836,7 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
     """What was checked of a chain of events on its own, a line each as in a dossier's events.jsonl, and what was found."""
     report = _Report(officer)
     with report.about(EVENTS):
-        history, before = _History(report, verify_chain(lines)), len(report.findings)
+        history, before = _read_history(report, verify_chain(lines)), len(report.findings)
         if not any(finding.level == "FAIL" for finding in report.findings[:before]):
             words = f"{len(history.events)} events, each with the hash of the one before it"
             report("ok", f"{EVENTS}: {words}; {len(history.signed)} signed statements, each by a key that was trusted then")
@@ -1082,9 +1853,12 @@ def _check_published(report: _Report, history: _History, event: Event) -> None:
     if not intents:
         raise Fault(f"it was published in event {event.number} without an intent")
     head = (intents[-1].number, intents[-1].hash)
-    package = _Package(event.release, _get(event.content, "package_hash", _HEX), head)
+    package = _Package(event.release, get(event.content, "package_hash", _HEX), head)
+    _check_not_lost(report, history, event.release)
+    if event.number in history.lost:
+        return
     policy = _check_charge(report, history, package, history.find_caps)
-    _check_approvals(report, history, package, _get(intents[-1].content, "candidate_hash", _HEX), policy)
+    _check_approvals(report, history, package, get(intents[-1].content, "candidate_hash", _HEX), policy)
     _check_moment(report, history, package, policy)
 
 
@@ -1094,12 +1868,15 @@ def main(arguments: list[str] | None = None) -> int:
     here = Path(__file__).resolve().parent
     parser.add_argument("path", nargs="?", default=here, help="folder or zip (default: the folder that this file lies in)")
     parser.add_argument("--officer", action="append", metavar="FINGERPRINT", help="the officer's; again for an earlier officer's")
+    parser.add_argument(
+        "--revocations", default="", metavar="FILE|URL", help="the publisher's list of revoked keys (revoked.json)"
+    )
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
     wanted = parser.parse_args(arguments)
     try:
-        found = examine(wanted.path, wanted.officer)
+        found = examine(wanted.path, wanted.officer, wanted.revocations)
     except WrongUsage as error:
-        lines, code, where = [_printable(error.what)], 2, sys.stderr
+        lines, code, where = [printable(error.what)], 2, sys.stderr
         if wanted.json:
             print(json.dumps(_report_usage(lines[0]), indent=2), flush=True)
     else:
@@ -1116,7 +1893,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _report_usage(what: str) -> dict[str, Any]:
     """What cannot be checked, as a script reads it, release-pipeline/error/1."""
-    error = {"code": "wrong-usage", "what": what, "where": "", "remedy": "", "details": []}
+    error: dict[str, str | list[str]] = {"code": "wrong-usage", "what": what, "where": "", "remedy": "", "details": []}
     return {"format": "release-pipeline/error/1", "command": "verify", "exit_code": 2, "error": error}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
@@ -30,17 +30,15 @@ ABSENT = "absent"  # in the place of the folder of reference data
 COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, so that no worker has them alone at the end; the others in their random order."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """The longest files first, so that no worker has them alone at the end; the others in their random order. An example in a
+    docstring cannot be marked where it stands: here it is, before anything is chosen by its marks."""
+    for item in items:
+        if item.name in COMPILED:
+            item.add_marker(pytest.mark.slow)
+    yield
     items.sort(key=lambda item: next((place for place, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """An example in a docstring cannot be marked where it stands."""
-    if item.name in COMPILED:
-        item.add_marker(pytest.mark.slow)
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -46,8 +46,8 @@ def quantile_of_sum(scale: int, draws: int, level: float) -> int:
         law = np.fft.irfft((1 + 2 * variance_of(scale) * angle**2) ** -float(draws), places)
         inside = law[0] + np.concatenate([[0.0], 2 * np.cumsum(law[1 : places // 2])])
         return int(np.searchsorted(inside, level - 1e-12))
-    import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]  # both take long to import: only where they are used
-    import scipy.special  # pyright: ignore[reportMissingTypeStubs]
+    import scipy.optimize  # both take long to import: only where they are used
+    import scipy.special
 
     special, optimize = cast(Any, scipy.special), cast(Any, scipy.optimize)
     spread = np.sqrt(special.gammaincinv(draws, (np.arange(_BINS) + 0.5) / _BINS) / draws)
@@ -86,8 +86,8 @@ def worst_quantile(level: float, draws: int = 1) -> float:
     """
     check_level(level)
 
-    import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]
-    import scipy.special  # pyright: ignore[reportMissingTypeStubs]
+    import scipy.optimize
+    import scipy.special
 
     optimize: Any = scipy.optimize
     special: Any = scipy.special
@@ -134,7 +134,7 @@ def bound_magnitudes(total: float, root: float, draws: int, level: float) -> flo
 def bound_equal_magnitudes(scale: int, draws: int, level: float) -> float:
     """The same where no scale exceeds `scale`: sum |Z_j| <= t (E_1 + .. + E_p) + p/2 in law, and that sum is gamma
     distributed."""
-    import scipy.special  # pyright: ignore[reportMissingTypeStubs]
+    import scipy.special
 
     special: Any = scipy.special
     return scale * float(special.gammaincinv(draws, level)) + draws / 2

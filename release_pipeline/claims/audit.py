@@ -147,7 +147,8 @@ def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int,
 
 
 def _watch_records(policy: Policy, made: ClassTable, *, draws: int, purpose: str) -> dict[str, Both]:
-    """What each kind of record of the class shows, for every two kinds: equal records are of one kind."""
+    """What each kind of record of the class shows, for every two kinds that agree in what is kept: equal records are of one
+    kind."""
     releases = max(draws // made.copies, 8)
     seen = release_one(policy, made.table, draws=releases, purpose=purpose)
     names = list(policy.noise_columns)
@@ -155,13 +156,14 @@ def _watch_records(policy: Policy, made: ClassTable, *, draws: int, purpose: str
     values = np.stack([seen.values[name].reshape(-1, size) for name in names], axis=2)
     learnt = values[: count_learnt(len(values))]
     marks = [_landmarks_of(policy, name, learnt[:, :, place]) for place, name in enumerate(names)]
-    kinds = np.unique(made.units, axis=0, return_index=True)[1]
+    kinds = np.unique(np.column_stack([made.units, made.kept]), axis=0, return_index=True)[1]
     codes = {int(place): number_records(values[:, place], marks) for place in kinds}
     places = sorted(codes)
     return {
         f"records {one + 1} and {other + 1}": (codes[one], codes[other])
         for number, one in enumerate(places)
         for other in places[number + 1 :]
+        if made.kept[one] == made.kept[other]
     }
 
 

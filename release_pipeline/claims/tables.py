@@ -36,12 +36,14 @@ class Pair:
 @dataclass(frozen=True, slots=True)
 class ClassTable:
     """A table of `copies` alike classes, one after the other, each of records with these numbers (records by columns, in grid
-    units)."""
+    units). `kept`: which of the records agree in what is kept; of two that do not nothing is claimed where values of kept columns
+    are counted."""
 
     words: str
     table: pa.Table
     units: Ints
     copies: int
+    kept: Ints
 
 
 def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
@@ -91,11 +93,14 @@ def make_classes(policy: Policy) -> list[ClassTable]:
                 table = make_table(policy, of_column)
                 entries = pa.array([label for label in labels for _ in range(size)])
                 table = table.set_column(table.column_names.index(first), first, entries)
+                agree = np.zeros((size, 1), dtype=np.int64)
                 for name, kept in policy.kept_columns.items() if l > 1 else ():
                     places = np.append(np.arange(size - 2) % len(kept.values), [0, 0])
+                    agree = np.column_stack([agree, places])
                     values = pa.array(kept.examples(COPIES)).take(pa.array(np.tile(places, len(labels))))
                     table = table.set_column(table.column_names.index(name), name, values)
-                made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels)))
+                alike = np.unique(agree, axis=0, return_inverse=True)[1].reshape(-1)
+                made.append(ClassTable(f"{size} records, {words}, {where}", table, units, len(labels), alike))
     return made
 
 

@@ -37,6 +37,16 @@ def add_commands(commands: Any) -> None:
         metavar="FINGERPRINT",
         help="the officer's fingerprint, as you got it in another way; again for an earlier officer's",
     )
+    verify.add_argument(
+        "--revocations",
+        default="",
+        metavar="FILE|URL",
+        help="the publisher's list of revoked keys (releases/revoked.json); the network is asked for nothing else",
+    )
+    verify.add_argument("--deep", action="store_true", help="of a site: hash every table of the vault again")
+    verify.add_argument(
+        "--since", type=Path, metavar="FILE", help="of a site: what `head export` wrote before, which it must still have"
+    )
     add_json(verify, "the findings")
     verify.set_defaults(run=_verify)
 
@@ -71,8 +81,10 @@ def _dossier(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     from release_pipeline.flow.publication.verification import examine
+    from release_pipeline.flow.witness import load_head
 
-    found = examine(options.path, options.officer)
+    since = None if options.since is None else load_head(options.since)
+    found = examine(options.path, options.officer, options.revocations, deep=options.deep, since=since)
     if options.json:
         print_json(found.to_json())
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -48,9 +49,9 @@ def print_json(document: Mapping[str, Any]) -> None:
     print(json.dumps(document, indent=2, allow_nan=False))
 
 
-def add_key(command: argparse.ArgumentParser, whose: str) -> None:
+def add_key(command: argparse.ArgumentParser, whose: str, *, required: bool = True) -> None:
     """--key, with which the command signs, and where its passphrase is."""
-    command.add_argument("--key", type=Path, required=True, metavar="FILE.key", help=whose)
+    command.add_argument("--key", type=Path, required=required, metavar="FILE.key", help=whose)
     add_passphrase(command)
 
 
@@ -59,6 +60,21 @@ def add_passphrase(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--passphrase-file", type=Path, metavar="FILE", help="where the passphrase of the key is (default: you are asked)"
     )
+
+
+def check_input(file: Path) -> Path:
+    """The data file that was named, if it can be meant at all; what is in it is judged where it is read."""
+    try:
+        if not file.exists():
+            raise WrongUsage("there is no such file.", where=str(file), remedy="Check the path.")
+        if file.is_dir():
+            raise WrongUsage("this is a directory, not a file.", where=str(file), remedy="Name the file in it.")
+        os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))
+    except OSError as error:
+        raise WrongUsage(f"the file cannot be read: {error.strerror}.", where=str(file), remedy="Name another.") from None
+    if file.suffix.lower() not in (".csv", ".tsv", ".parquet"):
+        raise WrongUsage("the file is neither .csv nor .parquet.", where=str(file), remedy="Convert or rename it.")
+    return file
 
 
 def read_release_of(options: argparse.Namespace) -> tuple[Site, ReleaseId]:

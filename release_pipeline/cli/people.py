@@ -13,6 +13,8 @@ from release_pipeline.cli.options import add_home, add_key, add_passphrase, read
 from release_pipeline.cli.stopping import AGAIN, describe_release
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 
+_NOT_SEEN = "note: signed as it was at this moment on this machine; `review export` and `sign` show what is signed."
+
 
 def add_commands(commands: Any) -> None:
     """Add these commands."""
@@ -32,7 +34,7 @@ def add_commands(commands: Any) -> None:
     )
     trust.add_argument("name", metavar="NAME", help="whose key it is")
     trust.add_argument("--role", choices=("officer", "steward", "reviewer", "service"))
-    trust.add_argument("--public", type=Path, metavar="FILE.pub", help="their public key")
+    trust.add_argument("--public", type=Path, metavar="FILE.pub", help="their public key, ours or OpenSSH's")
     trust.add_argument("--remove", action="store_true", help="take them off the list")
     add_key(trust, "the officer's key")
     add_home(trust)
@@ -41,7 +43,9 @@ def add_commands(commands: Any) -> None:
     approve = commands.add_parser(
         "approve",
         help="sign a candidate as its reviewer, or a policy or populations.yaml as the privacy officer",
-        description="TARGET is a candidate (POLICY/RELEASE or POLICY/RELEASE/rN), policies/NAME.yaml, or populations.yaml.",
+        description="TARGET is a candidate (POLICY/RELEASE or POLICY/RELEASE/rN), policies/NAME.yaml, or populations.yaml. It is "
+        "signed as it is at this moment, on this machine: nothing here promises that this is what you saw, where somebody else "
+        "can change the account or the files. `review export`, and `sign` on a machine of your own, do.",
     )
     approve.add_argument("target", metavar="TARGET")
     approve.add_argument("--why", default="", help="a remark, signed with it")
@@ -98,6 +102,7 @@ def _key_new(options: argparse.Namespace) -> int:
     public = make_key(file, passphrase=read_passphrase_of(options, twice=True))
     print(f"{file}: encrypted; keep it, and its passphrase, to yourself")
     print(f"{file.with_suffix('.pub')}: for the privacy officer\nfingerprint {public.fingerprint}")
+    print(f"for OpenSSH: {public.name_for_ssh(options.name)}")
     return 0
 
 
@@ -134,10 +139,12 @@ def _approve(options: argparse.Namespace) -> int:
         else:
             decision = approve_policy(site, file.stem, key=read_key_of(options))
         print(f"{file}: approved by {decision.name} (hash {decision.digest[:12]})")
+        print(_NOT_SEEN, file=sys.stderr)
         return 0
     decision = approve_candidate(site, find_release(site, options.target), key=read_key_of(options), why=options.why)
     deed = "approved" if decision.new else "was approved before"
     print(f"{decision.subject}: {deed} by {decision.name}, {decision.count} of {decision.needed} (hash {decision.digest[:12]})")
+    print(_NOT_SEEN, file=sys.stderr)
     return 0
 
 

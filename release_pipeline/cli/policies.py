@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import Progress, add_json, positive, print_json
+from release_pipeline.cli.options import Progress, add_json, check_input, positive, print_json
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 
 
@@ -17,6 +17,7 @@ def add_commands(commands: Any) -> None:
     init = commands.add_parser("init", help="a policy skeleton from a header, for a person to fill")
     init.add_argument("name", metavar="NAME", help="the name of the policy")
     init.add_argument("--from", dest="file", type=Path, required=True, metavar="FILE", help="a .csv or .parquet file")
+    init.add_argument("--header", action="store_true", help="you have looked: the first line of FILE names its columns")
     init.add_argument("-o", "--output", type=Path, help="where to write it (default: standard output)")
     init.set_defaults(run=_init)
 
@@ -61,14 +62,14 @@ def _init(options: argparse.Namespace) -> int:
         raise WrongUsage(
             "this is not a name for a policy.", where=options.name, remedy="Use lower-case letters, digits, hyphens."
         )
-    text = draft_policy(options.name, options.file)
+    text = draft_policy(options.name, check_input(options.file), header=options.header)
     if options.output is None:
         print(text, end="")
         return 0
-    from release_pipeline.flow.files import check_output, write_text
+    from release_pipeline.flow.files import PUBLIC, check_output, write_text
 
     check_output(options.output, endings=(".yaml",), overwrite=False, hint=False)
-    write_text(options.output, text)
+    write_text(options.output, text, mode=PUBLIC)  # the operator's account reads what the steward's writes
     print(f"{options.output}: fill in what is empty, then run 'release-pipeline check {options.output}'")
     return 0
 
@@ -112,7 +113,7 @@ def _mask(options: argparse.Namespace) -> int:
 
     masked = mask_file(
         load_policy(options.policy),
-        options.input,
+        check_input(options.input),
         options.output,
         release=options.release,
         evidence=options.evidence,

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from release_pipeline import __version__
-from release_pipeline.cli import auditor, demo, experiments, people, policies, releases
+from release_pipeline.cli import auditor, demo, experiments, keeping, people, policies, releases, reviewing, root
 from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.cli.stopping import list_outputs, say_stopped
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for part in (demo, policies, releases, people, auditor, experiments):
+    for part in (demo, policies, releases, people, reviewing, root, auditor, keeping, experiments):
         part.add_commands(commands)
     return parser
 

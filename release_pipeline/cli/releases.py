@@ -35,8 +35,9 @@ def add_commands(commands: Any) -> None:
         help="what people were exposed to: spent, reserved, planned, remaining",
         description="What was charged to each population for which release, what its policies plan, and what is left.",
     )
-    ledger.add_argument("population", nargs="?", metavar="POPULATION", help="default: all that are declared")
+    ledger.add_argument("population", nargs="?", metavar="POPULATION", help="default: all that are declared or were ever charged")
     ledger.add_argument("--exposure", action="store_true", help="person by person too, in counts of people; confidential")
+    ledger.add_argument("--overlap", action="store_true", help="who is in two populations or policies, in counts; confidential")
     add_json(ledger, "the ledgers")
     add_home(ledger)
     ledger.set_defaults(run=_ledger)
@@ -51,9 +52,20 @@ def add_commands(commands: Any) -> None:
     add_home(prune)
     prune.set_defaults(run=_prune, stopped="what was emptied is noted, and the same command goes on")
 
-    ui = commands.add_parser("ui", help="the Dagster UI of a site, from any directory, at 127.0.0.1 alone")
+    ui = commands.add_parser("ui", help="the Dagster UI of a site behind a login, at 127.0.0.1 alone")
     ui.add_argument("--port", type=whole_number(1, 65535, "a port"), default=3000, help="default: 3000")
-    ui.add_argument("--read-only", action="store_true", help="for auditors: nothing can be started")
+    ui.add_argument("--read-only", action="store_true", help="for auditors: nobody can start or change anything")
+    way = ui.add_mutually_exclusive_group()
+    way.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME:PORT",
+        help="another name under which it is reached, say by a tunnel; may be given again",
+    )
+    way.add_argument(
+        "--trusted-proxy", type=Path, metavar="FILE", help="who somebody is says a reverse proxy, as this file describes it"
+    )
     add_home(ui)
     ui.set_defaults(run=_ui, stopped="nothing was started")
 
@@ -111,19 +123,23 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _ledger(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.exposure import describe_overlap, read_overlap
     from release_pipeline.flow.site import find_site
     from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers, view_ledgers
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
     ledgers = read_ledgers(site, options.population)
+    overlap = read_overlap(site) if options.overlap else None
     if options.json:
-        print_json(to_json(view_ledgers(site, ledgers, exposure=options.exposure)))
+        print_json(to_json(view_ledgers(site, ledgers, exposure=options.exposure, overlap=overlap)))
         return 0
     for ledger in ledgers:
         print("\n".join(describe_ledger(ledger)))
         if options.exposure:
             print("\n".join(describe_exposure(site, ledger)))
+    if overlap is not None:
+        print("\n".join(describe_overlap(overlap)))
     return 0
 
 
@@ -144,4 +160,10 @@ def _ui(options: argparse.Namespace) -> int:
     from release_pipeline.dagster_app.launch import open_ui
     from release_pipeline.flow.site import find_site
 
-    return open_ui(find_site(options.home), port=options.port, read_only=options.read_only)
+    return open_ui(
+        find_site(options.home),
+        port=options.port,
+        read_only=options.read_only,
+        allow_hosts=options.allow_host,
+        trusted_proxy=options.trusted_proxy,
+    )

@@ -15,7 +15,7 @@ from release_pipeline.dagster_app.policies import GROUP, build_policy_asset
 from release_pipeline.dagster_app.publication import build_publication
 from release_pipeline.dagster_app.records import report_in_words
 from release_pipeline.dagster_app.releases import build_release_assets
-from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.dagster_app.site import SiteResource, fix_site
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.policy.load import list_policies
 
@@ -49,9 +49,14 @@ def build_defs(
         jobs=[*jobs, pruning],
         schedules=[daily, *publications, *(build_timetable(policy) for policy in policies if policy.cron)],
         sensors=[build_watch(policies), *(build_arrival(policy) for policy in policies)],
-        resources={"site": SiteResource(home=str(home.resolve())), **(resource_overrides or {})},
+        resources=_fix_sites({"site": SiteResource(str(home.resolve())), **(resource_overrides or {})}),
         executor=dg.in_process_executor,
     )
+
+
+def _fix_sites(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """The resources; of a bare object Dagster would take any config."""
+    return {name: fix_site(value) if isinstance(value, SiteResource) else value for name, value in resources.items()}
 
 
 # Error texts of libraries may quote cells: Dagster keeps them out of its records, and here out of the console too.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -101,23 +100,22 @@ def check_policies(site: Site) -> None:
         job.execute_in_process(instance=instance, raise_on_error=False, run_config=_QUIET)
 
 
-def open_ui(site: Site, *, port: int, read_only: bool) -> int:
-    """Serve the UI of a site until it is stopped, and nothing that it started is left: with its daemon, or read-only without."""
+def open_ui(site: Site, *, port: int, read_only: bool, allow_hosts: Sequence[str] = (), trusted_proxy: Path | None = None) -> int:
+    """Serve the UI of a site behind its door until it is stopped, and nothing that it started is left: with its daemon, or
+    read-only without."""
+    from release_pipeline.dagster_app.door.forwarded import read_proxy
+    from release_pipeline.dagster_app.door.webserver import Opening
+
     _check_port(port)
-    print(f"http://127.0.0.1:{port}/asset-groups (stop with Ctrl-C; the UI has no access control of its own)", flush=True)
+    if trusted_proxy is not None:
+        read_proxy(trusted_proxy)  # refused here, in words; the process that serves reads it again
+    print(f"starting the UI of {site.home}: the links to log in follow in half a minute", flush=True)
     prepare(site)
     check_environment(site)
     record_policies(site)
-    program = (
-        [str(Path(sys.executable).with_name("dagster-webserver")), "--read-only"]
-        if read_only
-        else [
-            str(Path(sys.executable).with_name("dagster")),
-            "dev",
-        ]
-    )
+    proxy = None if trusted_proxy is None else str(trusted_proxy.resolve())
     code = serve(
-        [*program, "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)],
+        Opening(port, read_only=read_only, allow_hosts=tuple(allow_hosts), trusted_proxy=proxy).command(),
         folder=site.dagster_home,
         environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)},
     )

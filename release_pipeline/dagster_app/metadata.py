@@ -1,7 +1,7 @@
 """The one way from evidence to Dagster's metadata: an allow-list with a type and a meaning for each fact.
 
-Dagster's UI has no access control. A fact that is not listed here cannot get there, and figures computed against the original
-only where the site says so.
+Whoever may look at Dagster's UI sees all of it. A fact that is not listed here cannot get there, and figures computed against
+the original only where the site says so.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import dagster as dg
 
 from release_pipeline.dagster_app.partitions import releases_name
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs
-from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
+from release_pipeline.dagster_app.site import SiteParam, asset_prefix, job_name
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.flow.opening import list_recorded_runs, open_release
 from release_pipeline.flow.retention import prune
@@ -41,7 +41,7 @@ def build_timetable(policy: Policy) -> dg.ScheduleDefinition:
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description=f"Opens the next release of {policy.policy} and runs it to its candidate.",
     )
-    def timetable(context: dg.ScheduleEvaluationContext, site: SiteResource) -> Any:
+    def timetable(context: dg.ScheduleEvaluationContext, site: SiteParam) -> Any:
         running = _describe_running(context.instance, policy)
         if running:
             return dg.SkipReason(running)
@@ -63,7 +63,7 @@ def build_arrival(policy: Policy) -> dg.SensorDefinition:
         default_status=running,
         description=f"Opens the next release of {policy.policy} when its source has arrived and stays as it is, {when}.",
     )
-    def arrived(context: dg.SensorEvaluationContext, site: SiteResource) -> Any:
+    def arrived(context: dg.SensorEvaluationContext, site: SiteParam) -> Any:
         busy = _describe_running(context.instance, policy)
         if busy:
             return dg.SkipReason(busy)
@@ -97,7 +97,7 @@ def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Frees what dead runs hold, notes runs that broke off in the registry, and checks that releases are on time.",
     )
-    def watch(context: dg.SensorEvaluationContext, site: SiteResource) -> Any:
+    def watch(context: dg.SensorEvaluationContext, site: SiteParam) -> Any:
         here, instance = site.open(), context.instance
         freed = free_dead_runs(instance)
         jobs = {job_name(policy.policy) for policy in policies}
@@ -123,7 +123,7 @@ def build_prune() -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
     """The job that empties the vault of what its policies retain no longer, and its daily schedule."""
 
     @dg.op(name="prune_vault", description="Removes intermediate tables older than their policy retains them.")
-    def prune_vault(context: dg.OpExecutionContext, site: SiteResource) -> None:
+    def prune_vault(context: dg.OpExecutionContext, site: SiteParam) -> None:
         for pruned in prune(site.open()):
             context.log.info(f"{pruned.population}: {', '.join(str(release) for release in pruned.releases)}")
 

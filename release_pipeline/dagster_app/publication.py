@@ -13,7 +13,7 @@ from release_pipeline.dagster_app.operations import RELEASE
 from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.releases import OWNERS, RETRIES, readable_failures
 from release_pipeline.dagster_app.runs import find_run, process_tags
-from release_pipeline.dagster_app.site import SiteResource, asset_prefix
+from release_pipeline.dagster_app.site import SiteParam, asset_prefix
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import describe_published, list_publishable, publish, read_service_key
@@ -47,7 +47,7 @@ def build_publication(policy: Policy, *, by_itself: bool) -> tuple[Any, Any, dg.
         deps=[_candidate_key(policy.policy)],
         description="The package in releases/: data, privacy card, note, sums and signature. Everything is verified anew before.",
     )
-    def published(context: dg.AssetExecutionContext, site: SiteResource) -> dg.MaterializeResult[Any]:
+    def published(context: dg.AssetExecutionContext, site: SiteParam) -> dg.MaterializeResult[Any]:
         context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
         with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
             here = site.open()
@@ -70,7 +70,7 @@ def build_publication(policy: Policy, *, by_itself: bool) -> tuple[Any, Any, dg.
         default_status=dg.DefaultScheduleStatus.RUNNING if by_itself else dg.DefaultScheduleStatus.STOPPED,
         description=f"Publishes approved releases of {policy.policy} with the service's key, as soon as nothing holds them back.",
     )
-    def publication(context: dg.ScheduleEvaluationContext, site: SiteResource) -> Any:
+    def publication(context: dg.ScheduleEvaluationContext, site: SiteParam) -> Any:
         return _request(context.instance, site.open(), policy)
 
     return published, job, publication

@@ -13,7 +13,7 @@ from release_pipeline.dagster_app.operations import ON_TIME, Refused, on_time_ch
 from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import parts_of, process_tags
-from release_pipeline.dagster_app.site import SiteResource, asset_prefix, job_name
+from release_pipeline.dagster_app.site import SiteParam, asset_prefix, job_name
 from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_out_of_space
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import EXPECTATIONS, Check, ReleaseFlow, StageResult, families_of, judge_expectations, round_up
@@ -80,7 +80,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
 
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, **spec(stage, previous))
-        def build(context: dg.AssetExecutionContext, site: SiteResource) -> dg.MaterializeResult[Any]:
+        def build(context: dg.AssetExecutionContext, site: SiteParam) -> dg.MaterializeResult[Any]:
             with opened_flow(context, site, policy) as flow:
                 result = step(flow)
             if stage == "ingested":
@@ -100,7 +100,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing and deserves a word.")],
         **spec("validated", "ingested"),
     )
-    def validated(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
+    def validated(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
         with opened_flow(context, site, policy) as flow:
             result = flow.validate(judge_expectations)
         for verdict in result.verdicts:
@@ -135,7 +135,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         ],
         **spec("microaggregated", "validated"),
     )
-    def microaggregated(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
+    def microaggregated(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
         try:
             with opened_flow(context, site, policy) as flow:
                 result = flow.microaggregate()
@@ -163,7 +163,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         can_subset=False,
         pool=pool,
     )
-    def audited_and_candidate(context: dg.AssetExecutionContext, site: SiteResource) -> Iterator[Any]:
+    def audited_and_candidate(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
         with opened_flow(context, site, policy) as flow:
             audited = flow.audit()
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
@@ -199,7 +199,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
 
 
 @contextmanager
-def opened_flow(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy) -> Iterator[ReleaseFlow]:
+def opened_flow(context: dg.AssetExecutionContext, site: SiteParam, policy: Policy) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
     context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):

@@ -115,7 +115,7 @@ def attack_vectors(
             ratios[side, number] = log_likelihood(seen, pair.one) - log_likelihood(seen, pair.other)
     half = secrets // 2
     threshold = max(np.quantile(ratios, np.linspace(0, 0.99, 34)), key=lambda least: _prove(ratios[:, :half] > least))
-    right = (np.mean(ratios[0] > 0) + np.mean(ratios[1] <= 0)) / 2
+    right = ((ratios[0] > 0).mean() + (ratios[1] <= 0).mean()) / 2
     return Attack(
         f"dp-mdav, {order}, {statistic} sums, noise of scope {noise}",
         "whole table" if noise == "table" else "each centroid",
@@ -144,7 +144,7 @@ def attack_patterns(
     )
     words = "each column's list" if method != "dp-mdav" else "whole table"
     kind = f", {pair.one[0].consistency}" if method != "dp-mdav" else ""
-    right = (np.mean(found[0]) + np.mean(~found[1])) / 2
+    right = (found[0].mean() + (~found[1]).mean()) / 2
     return Attack(f"{method}{kind}", words, float(both), secrets, None, float(right), _prove(found))
 
 
@@ -181,7 +181,7 @@ def attack_scales(method: Individual, *, anew: bool, epsilon: str = "0.01", k: i
         float(budget),
         secrets,
         None,
-        float((np.mean(found[0]) + np.mean(~found[1])) / 2),
+        float((found[0].mean() + (~found[1]).mean()) / 2),
         _prove(found),
     )
 

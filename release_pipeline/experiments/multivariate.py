@@ -233,7 +233,7 @@ def measure_partitioned(
     """A method of `METHODS` on the made-up table in random parts, or clusters of `CLUSTERS` without noise: what the way of its
     policy makes, compared record by record."""
     policy = _policy(CLUSTERS[method] if epsilon is None else f"{METHODS[method]}, epsilon: {epsilon}", parts, len(source.values))
-    records = pa.table(dict(zip(MADE_UP, map(pa.array, source.values.T), strict=True)))
+    records = pa.table({name: pa.array(values) for name, values in zip(MADE_UP, source.values.T, strict=True)})
     found = [_mask(policy, source, records, _secret(number), noise=epsilon is not None) for number in range(secrets)]
     return PartitionedPoint(method, epsilon, parts, float(np.median(found)))
 

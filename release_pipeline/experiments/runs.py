@@ -15,7 +15,7 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
@@ -172,7 +172,7 @@ def measure_all(
 
 
 @contextmanager
-def _only_one(kept: Path) -> Iterator[None]:
+def _only_one(kept: Path) -> Generator[None]:
     """Nobody else adds to this file meanwhile."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.open("ab") as lock:
@@ -217,7 +217,7 @@ def _measure(
 
 
 @contextmanager
-def _put_off(*signals: signal.Signals) -> Iterator[list[int]]:
+def _put_off(*signals: signal.Signals) -> Generator[list[int]]:
     """These signals only add their number to the list, and do what they do at the end: an exception in the midst of a wait for
     other processes would leave its locks held for ever."""
     heard: list[int] = []
@@ -232,7 +232,7 @@ def _put_off(*signals: signal.Signals) -> Iterator[list[int]]:
 
 
 @contextmanager
-def _handled(one: signal.Signals, handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+def _handled(one: signal.Signals, handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Generator[None]:
     """A signal is handled in this way, but where it was ignored, or cannot be: outside of the main thread."""
     before = signal.getsignal(one)
     if before in (None, signal.SIG_IGN) or current_thread() is not main_thread():

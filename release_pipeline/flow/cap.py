@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from release_pipeline.errors import OverCap
+from release_pipeline.flow.accepted import check_accepted
+from release_pipeline.flow.lineage import check_lineage, check_population, open_population
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.approvals import check_may_run
@@ -24,12 +26,15 @@ def check_cap(
     Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `series`: the
     keyed hash of the records that a series of random parts is taken from.
     """
+    check_accepted(registry.events)
     caps = read_caps(site)
     check_may_run(site, registry, policy, caps)
     charges = list_charges(registry)
+    check_lineage(caps, charges)
     account = open_account(caps, policy, charges)
+    check_population(caps, policy.population, release, charges)
     [loss] = list_next_losses(charges, policy, [release.release], records=records, series=series)
-    if not account.admits(loss):
+    if not account.admits(loss, cohort=account.cap.cohort_of(release.release)):
         is_uncountable = account.of(loss) is None and not policy.adds_up
         at_least = "at least " * (records is None and depends_on_records(policy))
         raise OverCap(
@@ -42,6 +47,5 @@ def check_cap(
 
 
 def open_account(caps: Caps, policy: Policy, charges: Sequence[Charge]) -> Account:
-    """The account of the policy's population with these of its charges."""
-    mine = tuple(charge.loss for charge in charges if charge.population == policy.population)
-    return Account(policy.population, caps.of(policy), mine)
+    """The account of the policy's population with what these charges say of it and its ancestors."""
+    return open_population(caps, policy.population, charges)

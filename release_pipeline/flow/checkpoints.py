@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 from release_pipeline.errors import Blocked, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.content import content_of
-from release_pipeline.flow.passed_stages import Checkpoint, Microaggregated, Validated
+from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
+from release_pipeline.flow.states import list_statuses
 from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.noise import Context
 from release_pipeline.store import formats
+from release_pipeline.store.holdings import RESTORE, VaultDamaged
 from release_pipeline.store.source import SourceDoor, find_source
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
@@ -36,7 +38,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         raise blocked
 
     @contextmanager
-    def recording_refusals(self) -> Iterator[None]:
+    def recording_refusals(self) -> Generator[None]:
         """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or had to wait."""
         try:
             yield
@@ -70,6 +72,35 @@ class ReleaseCheckpoints(ReleaseRecord):
             raise self._changed(f"the note of the stage '{stage}'")
         where = self._place_of(stage)
         return read_as(kind, formats.NOTE.read(checkpoint, where=where), where=where)
+
+    def check_exposed(self, workspace: ReleaseWorkspace) -> None:
+        """Refuse to go on in a vault that does not know every release of its population whose noise was drawn: it is an older
+        one, or a new one in the place of one that was lost."""
+        kept = workspace.charged()
+        for name, status in list_statuses(self.site).items():
+            mine = status.charge is not None and status.charge.population == self.policy.population
+            if mine and status.drawn is not None and str(name) not in kept:
+                file = self.site.vault / f"{self.policy.population}.duckdb"
+                raise VaultDamaged(f"the vault does not know of {name}, whose noise was drawn.", where=str(file), remedy=RESTORE)
+
+    def find_faults(self, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:
+        """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again, too."""
+        there = workspace.tables()
+        for kind in PASSED:
+            try:
+                checkpoint = self._find_checkpoint(workspace, kind)
+                if checkpoint is None:
+                    if kind is Masked:
+                        yield "its masked table is missing"
+                    continue
+                if isinstance(checkpoint, Masked) and checkpoint.version != drawn:
+                    yield "its masked table is another than the one that was noted as drawn"
+                for name in sorted(set(checkpoint.tables) - there):
+                    yield f"the table {name} is missing"
+                if deep and set(checkpoint.tables) <= there:
+                    self._check_tables(workspace, checkpoint)
+            except ReleasePipelineError as error:
+                yield error.what.rstrip(".")
 
     def _place_of(self, stage: str) -> str:
         return f"{self.id}, the note of the stage '{stage}'"

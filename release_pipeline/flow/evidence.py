@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
-from release_pipeline.policy.typed import BeforeValidator, read_as
+from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
 from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
 from release_pipeline.stages.gates import Gate
 from release_pipeline.store import formats
@@ -23,12 +23,12 @@ Shares: TypeAlias = tuple[float | None, ...]
 Read = TypeVar("Read")
 
 
-def _share(content: Any) -> Any:
+def _share(content: Plain | ShareView) -> Plain | ShareView:
     """A share with its interval; an earlier version measured one figure otherwise, which is no share."""
     return content if isinstance(content, Mapping | ShareView) else None
 
 
-def _spread(content: Any) -> Any:
+def _spread(content: Plain | SpreadView) -> Plain | SpreadView:
     if not isinstance(content, Mapping):
         return content
     mean, deviation, *quantiles = (math.nan if value is None else value for value in _numbers(content))

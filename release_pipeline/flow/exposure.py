@@ -7,18 +7,27 @@ is the worst case, which the ledger has from declared facts alone: as if the sam
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from release_pipeline.flow.cohorts import find_person_column
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.loss import Account
-from release_pipeline.store.exposed import open_exposed
+from release_pipeline.policy.loss import LOSSES, Account
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.figures import count_of
+from release_pipeline.store.exposed import open_everybody, open_exposed
 from release_pipeline.store.ledger import list_charges
 
 
 def person_key(site: Site, population: str) -> bytes:
     """The key of the hashes of a population's persons."""
     return bytes.fromhex(site.keyed_hash(f"the persons of {population}".encode()))
+
+
+def everywhere_key(site: Site, column: str) -> bytes:
+    """The key of the hashes by which persons are found in several populations: those that one column's name tells apart. Other
+    names are other identifiers, which nobody can compare."""
+    return bytes.fromhex(site.keyed_hash(f"the persons of every population by {column}".encode()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +56,68 @@ def read_exposure(site: Site, account: Account) -> Exposure:
         for releases, count in exposed.count_people():
             people[account.sum_of(charges[release].loss for release in releases if release in charges)] += count
     return Exposure(people)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Who is in two populations or policies, in counts, and the most that one person was charged for over all of them, by
+    definition and scope in nano-epsilon (None is infinity). `unknown`: charged releases whose people, or some of them, nobody can
+    find elsewhere; `identifiers`: by person column, the populations whose persons it tells apart."""
+
+    populations: Sequence[tuple[str, str, int]]
+    policies: Sequence[tuple[str, str, str, str, int]]
+    worst: Mapping[str, int | None]
+    unknown: tuple[str, ...]
+    identifiers: Mapping[str, tuple[str, ...]]
+
+
+def read_overlap(site: Site) -> Overlap:
+    """Person by person over all populations that were ever charged, by the keyed hashes of the vault."""
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+        columns = {charge: find_person_column(registry, charge) for charge in charges}
+    names = sorted({charge.population for charge in charges})
+    losses = {(charge.population, str(charge.id)): {what: getattr(charge.loss, what) for what in LOSSES} for charge in charges}
+    with open_everybody(site.vault, names) as everybody:
+        nobody = {str(charge.id) for charge in charges if not everybody.releases.get(charge.population, {}).get(str(charge.id))}
+        return Overlap(
+            everybody.count_in_populations(),
+            everybody.count_in_policies(),
+            everybody.sum_worst(losses),
+            tuple(sorted(nobody | {release for _, release in everybody.list_unknown()})),
+            {
+                column: tuple(sorted({charge.population for charge in charges if columns[charge] == column}))
+                for column in sorted({column for column in columns.values() if column is not None})
+            },
+        )
+
+
+def describe_overlap(overlap: Overlap) -> Iterator[str]:
+    """It in lines for a person."""
+    yield "confidential: who is in two populations or policies, and the most that one person was charged for in all"
+    for one, other, people in overlap.populations:
+        yield f"  {one} and {other}: {_count(people)} in both"
+    for population, policy, other_population, other_policy, people in overlap.policies:
+        where = f"policies {policy} and {other_policy} of {population}"
+        if population != other_population:
+            where = f"policies {policy} ({population}) and {other_policy} ({other_population})"
+        yield f"  {where}: {_count(people)} in both"
+    if not overlap.policies:
+        yield "  nobody is known to be in two"
+    for what, amount in overlap.worst.items():
+        definition, scope = what.split("_")
+        yield f"  at most {format_amount(amount):>10}  epsilon, {'DP' if definition == 'dp' else 'iDP'}, {scope}, of one person"
+    if len(overlap.identifiers) > 1:
+        told = "; ".join(f"'{column}' in {', '.join(names)}" for column, names in overlap.identifiers.items())
+        yield f"  not compared: persons that other columns tell apart ({told})"
+    if overlap.unknown:
+        yield f"  not compared with other populations: {', '.join(overlap.unknown)} (no person column, or of an earlier version)"
+
+
+def format_amount(amount: int | None) -> str:
+    """Nano-epsilon as it is written; None is infinity."""
+    return "infinity" if amount is None else format_nano(amount)
+
+
+def _count(people: int) -> str:
+    return count_of(people, "person").replace("persons", "people")

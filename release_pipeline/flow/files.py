@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ def clear_partials(folder: Path) -> None:
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[Path]:
+def appearing(path: Path) -> Generator[Path]:
     """A private file beside `path` that takes its place when the block ends well, and is gone when it does not."""
     partial = path.with_name(f"{_PARTIAL}{secrets.token_hex(8)}")
     try:

@@ -1,15 +1,27 @@
-"""A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then."""
+"""A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then.
+
+What is taken for a header goes into the policy, which is no secret. A file that has none would put its first person there. So a
+CSV must show that its first line is one, or a person who has looked says so.
+"""
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 from release_pipeline.errors import SourceError
 from release_pipeline.policy.scalars import look_alike_key
-from release_pipeline.store.source import find_file
+from release_pipeline.store.source import FileSource, find_file
 
-_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?")
+_DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
+    r"[-+]?[0-9.,' ]+([eE][-+]?[0-9]+)?%?|[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}.*|[0-9]{1,2}:[0-9]{2}.*"
+    r"|[+(]?[0-9][-0-9 ()/.]{4,}|[^@\s]+@[^@\s]+\.[^@\s]+"
+)
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", ".", "-", "?", "missing", "unknown", "not known"}
+_LINES = 100_000  # of a file are looked at
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -31,8 +43,9 @@ _PROPOSALS = {
 }
 
 
-def draft_policy(name: str, file: Path) -> str:
-    """The text of a policy for `file`. It looks at the header alone: nothing is inferred from the data."""
+def draft_policy(name: str, file: Path, *, header: bool = False) -> str:
+    """The text of a policy for `file`. It looks at the header alone: nothing is inferred from the data. `header`: somebody has
+    looked, and the first line holds names."""
     source = find_file(file, expected=frozenset())
     if len({look_alike_key(column) for column in source.header}) < len(source.header) or not all(source.header):
         raise SourceError(
@@ -40,10 +53,15 @@ def draft_policy(name: str, file: Path) -> str:
             where=str(file),
             remedy="Rename them in the source.",
         )
-    if any(_NUMBER.fullmatch(column) for column in source.header):
+    data = [str(place) for place, column in enumerate(source.header, start=1) if _DATUM.fullmatch(column)]
+    if data:
         raise SourceError(
-            "the first line holds numbers, so it is no header.", where=str(file), remedy="Deliver the file with column names."
+            f"the first line holds numbers, dates or addresses (field {', '.join(data)}), so it is no header.",
+            where=str(file),
+            remedy="Deliver the file with column names.",
         )
+    if source.format == "csv" and not header:
+        _check_header(source)
     columns = "\n".join(f"  {_key(column)}: {{role: , do: }}{_propose(column)}" for column in source.header)
     return f"""\
 # A skeleton: fill in what is empty, then run `release-pipeline check`.
@@ -65,6 +83,40 @@ columns:
 drop: []
 gates: {{min_rows: }}
 """
+
+
+def _check_header(source: FileSource) -> None:
+    """Refuse a CSV whose first line may be a person: one of its texts stands in its column again, or no column is of numbers or
+    dates, so that nothing sets the first line off from the others."""
+    texts: list[set[bool]] = [set() for _ in source.header]  # of each column, whether its entries are data by their shape
+    again: set[int] = set()
+    for row in _read_body(source):
+        for place, (name, text) in enumerate(zip(source.header, map(str.strip, row), strict=False)):
+            if text.lower() not in _MISSING:
+                texts[place].add(_DATUM.fullmatch(text) is not None)
+                again |= {place + 1} if text == name else set()
+    is_told = any(kinds == {True} and name.lower() not in _MISSING for kinds, name in zip(texts, source.header, strict=True))
+    if again or not is_told:
+        why = (
+            f"what it has in field {', '.join(map(str, sorted(again)))} stands in the same column again"
+            if again
+            else "no column holds numbers or dates alone, so nothing sets it off from the others"
+        )
+        raise SourceError(
+            f"the first line may be a record and no header: {why}.",
+            where=str(source.path),
+            remedy="Look at it. If it names the columns, add --header; if not, deliver the file with a line of names: the policy "
+            "would show a person's entries.",
+        )
+
+
+def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
+    """The records after the first line, as many as are looked at; none of a file that cannot be read so far."""
+    try:
+        with source.path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+            return list(islice(csv.reader(text, delimiter=source.delimiter), 1, _LINES))
+    except (csv.Error, OSError):
+        return []
 
 
 def _propose(column: str) -> str:

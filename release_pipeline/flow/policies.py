@@ -104,7 +104,7 @@ class Caps:
     @property
     def text(self) -> str:
         """What it says, as canonical JSON, whatever its comments and order."""
-        return canonical_json({name: known.model_dump(mode="json", exclude_none=True) for name, known in self.declared.items()})
+        return canonical_json({name: known.canonical for name, known in self.declared.items()})
 
     @property
     def hash(self) -> str:
@@ -113,7 +113,7 @@ class Caps:
 
     def of(self, policy: Policy) -> Population:
         """The population whose budget the policy spends."""
-        return find_population(dict(self.declared), policy.population, file=self.file)
+        return find_population(self.declared, policy.population, file=self.file)
 
 
 def read_caps(site: Site) -> Caps:

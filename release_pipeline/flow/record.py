@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked
+from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap, open_account
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts
 from release_pipeline.flow.passed_stages import Suppressed
@@ -19,6 +20,7 @@ from release_pipeline.flow.states import (
     CANDIDATE,
     DRAWN,
     FAILED,
+    LOST_WORDS,
     OPENED,
     OUT,
     SERVED,
@@ -60,6 +62,9 @@ class ReleaseRecord:
                 )
             if status.state in (*OUT, "rejected"):
                 raise Blocked(f"it is {status.state}.", where=str(self.id), remedy=next_revision(self.id))
+            check_accepted(registry.events)
+            if status.lost:
+                raise Blocked(LOST_WORDS, where=str(self.id), remedy=next_revision(self.id))
             if status.replaced is not None and status.drawn is None:
                 raise Blocked(f"it was given up for {status.replaced}.", where=str(self.id), remedy="Run that one.")
             if status.charge is None:

@@ -20,9 +20,10 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
+from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.evidence import read_evidence
-from release_pipeline.flow.exposure import person_key
+from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -116,6 +117,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
         with self._workspace() as workspace:
+            self.check_exposed(workspace)
             raw = workspace.ingest(source, needed, release=release_filter(policy, names, self.id.release))
             records = raw.count_records()
             workspace.forget(["validated"])
@@ -173,14 +175,21 @@ class ReleaseFlow(ReleaseCheckpoints):
             version = self._version([content])
             tables = ["records"]
             if isinstance(policy.person, Person):
-                people = workspace.raw(checkpoint.source).people(policy.person.column, person_key(self.site, policy.population))
+                column, key = policy.person.column, person_key(self.site, policy.population)
+                everywhere = everywhere_key(self.site, column)
+                people = workspace.raw(checkpoint.source).people(column, key, everywhere=everywhere)
                 workspace.write("people", people)
                 tables.append("people")
             workspace.drop(["raw"])
             workspace.forget(["ingested"])
             keyed = self.site.keyed_hash(json.dumps(content).encode())
             passed = {verdict.family: len(verdict.checks) for verdict in verdicts}
-            payload = {"records": checkpoint.records, "warnings": list(warnings), "content": keyed, "checks": passed}
+            payload: dict[str, object] = {
+                "records": checkpoint.records,
+                "warnings": list(warnings),
+                "content": keyed,
+                "checks": passed,
+            }
             if policy.expect:
                 payload["expectations"] = {
                     check.fact: {"broken": check.count, "at_most": check.at_most}
@@ -205,7 +214,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             check_history(self, workspace, statuses)
             check_differencing(self, workspace, statuses)
             expected = expect_errors(self, workspace, checkpoint.content)
-            wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.content)
+            merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry
+            wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.content, workspace, merges)
             secret = reserve(self.site, wanted, self.probe)
             strategy = find_strategy(policy, series=self._series(checkpoint.content))
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest()])

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, SecretLost
+from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap
+from release_pipeline.flow.cohorts import check_cohort, check_merges
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import SECRET, ReleaseStatus, check_move, move, read_statuses, status_of
+from release_pipeline.flow.states import LOST_WORDS, SECRET, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import locked
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge
 from release_pipeline.store.registry import Registry, ReleaseId
+from release_pipeline.store.vault import ReleaseWorkspace
 
 _WHAT = "a secret"
 
@@ -28,13 +31,16 @@ _WHAT = "a secret"
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records for this
-    release, `content` that of the records alone."""
+    release, `content` that of the records alone. `room`: where its people are, which a population of disjoint cohorts needs;
+    `merges`: the hash of the caps whose disjoint merges were proved, if its population has any."""
 
     policy: Policy
     release: ReleaseId
     records: int
     source: str
     content: str = ""
+    room: ReleaseWorkspace | None = None
+    merges: str = ""
 
 
 def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
@@ -45,11 +51,14 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
+            check_accepted(registry.events)
             statuses = read_statuses(registry.events)
             status = statuses.get(wanted.release, ReleaseStatus(wanted.release))
             _refuse_other(status, wanted)
             if wanted.policy.publishes_parts and status.drawn is None:
                 check_series(site, registry, wanted.policy, wanted.release, wanted.content)
+            if status.drawn is None:  # once more before each draw: a charge binds the records, not whose they are
+                check_cohort(site, registry, wanted.policy, wanted.release, wanted.room)
             if status.charge is None:
                 _charge(registry, site, wanted)
         _sweep(site, statuses, keep=wanted.release)
@@ -107,6 +116,8 @@ def next_revision(release: ReleaseId) -> str:
 def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
     """Refuse what was charged for something else, was given up, or is drawn: the same secret never masks two inputs."""
     release, charge = wanted.release, status.charge
+    if status.lost:
+        raise Blocked(LOST_WORDS, where=str(release), remedy=next_revision(release))
     if status.replaced is not None and status.drawn is None:
         raise Blocked(f"it was given up for {status.replaced}.", where=str(release), remedy="Run that one.")
     if charge is None:
@@ -134,10 +145,21 @@ def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
 def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
+    check_merges(site, policy.population, release, wanted.merges)
     series = wanted.content if policy.publishes_parts else ""
     account, loss = check_cap(site, registry, policy, release, records=wanted.records, series=series)
     check_move(registry, release, RESERVED)
-    charge = Charge(release, policy.population, policy.canonical_hash(), wanted.source, wanted.records, loss, series=series)
+    charge = Charge(
+        release,
+        policy.population,
+        policy.canonical_hash(),
+        wanted.source,
+        wanted.records,
+        loss,
+        series=series,
+        cohort=account.cap.cohort_of(release.release),
+        carries=account.carries,
+    )
     add_charge(registry, charge, account)
 
 

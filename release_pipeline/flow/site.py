@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,11 @@ from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, read_text
 from release_pipeline.policy.messages import raise_problems
 from release_pipeline.policy.text import EMPTY, read_yaml
+from release_pipeline.policy.typed import Plain
+from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
-from release_pipeline.store.registry import Registry, RegistryChanged, open_registry
+from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
+from release_pipeline.store.registry import BEGIN, Event, Registry, RegistryChanged, open_registry
 
 HOME = "RELEASE_PIPELINE_HOME"
 TOOL = f"release-pipeline {__version__}"
@@ -49,10 +52,23 @@ class Site:
         return self.home / "registry.duckdb"
 
     @contextmanager
-    def open_registry(self, *, read_only: bool = False) -> Iterator[Registry]:
+    def open_registry(self, *, read_only: bool = False) -> Generator[Registry]:
         """The registry in one transaction; what is written is remembered in the vault, so that an older copy is found out."""
+        if self.registry.exists() and not is_unfinished(self.registry) and not (self.vault / "key").exists():
+            raise VaultDamaged(
+                "the vault's key is missing, and there is a registry.", where=str(self.vault / "key"), remedy=RESTORE
+            )
+        if not read_only:
+            self._vault_key()  # before there is a registry: of several who begin one, nobody finds it without a key
         with open_registry(self.registry, anchor=_RegistryAnchor(self), read_only=read_only, tool=TOOL) as registry:
+            if not read_only:
+                check_populations(self.vault, registry.events)
             yield registry
+
+    def read_other_registry(self, file: Path) -> tuple[Event, ...]:
+        """The events of another copy of this site's registry, sealed with its key; how many there were, nobody says."""
+        with open_registry(file, anchor=_OtherAnchor(self), read_only=True) as registry:
+            return registry.events
 
     @property
     def dagster_home(self) -> Path:
@@ -144,7 +160,7 @@ class Site:
             return {}
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
-        said: Any = document.value
+        said: Plain = document.value
         kinds = {"internal_metrics_in_ui": bool, "officer": str, "service_key": str, "service_passphrase_file": str}
         if not isinstance(said, dict) or any(type(value) is not kinds.get(name) for name, value in said.items()):
             raise ReleasePipelineError(
@@ -196,7 +212,7 @@ class _RegistryAnchor:
         """See `store.registry.RegistryAnchor`."""
         if self._key is None:
             self._key = bytes.fromhex(self._site.keyed_hash(b"seals of the registry"))
-        return hmac.new(self._key, digest.encode(), hashlib.sha256).hexdigest()
+        return hmac.digest(self._key, digest.encode(), "sha256").hex()
 
     def has_records(self) -> bool:
         """See `store.registry.RegistryAnchor`."""
@@ -230,6 +246,16 @@ class _RegistryAnchor:
 
     def _seal(self, known: tuple[int, str]) -> str:
         return self._site.keyed_hash(f"head of the registry: {known[0]} {known[1]}".encode())
+
+
+class _OtherAnchor(_RegistryAnchor):
+    """For a copy whose last event nobody keeps."""
+
+    def has_records(self) -> bool:
+        return False
+
+    def read(self) -> tuple[int, str] | None:
+        return 0, BEGIN
 
 
 def find_site(home: Path | None = None) -> Site:

@@ -8,12 +8,14 @@ and `blocked`, with a reason, until it gets further. `MOVES` is the one table of
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
+from release_pipeline.store.holdings import LOST
 from release_pipeline.store.ledger import RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -23,6 +25,8 @@ PUBLISHING, PUBLISHED, RETRACTED, SUPERSEDED = "publishing", "published", "retra
 FAILED, SERVED, PRUNED = "failed", "served", "pruned"
 SERIES = "series"  # random parts of one table began to be published
 POLICY = "policy"  # a policy that was seen for the first time, or changed
+
+LOST_WORDS = "it was lost: a backup was put back that knows less of it."
 
 MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it may come in
     OPENED: frozenset({""}),
@@ -39,8 +43,16 @@ MOVES: dict[str, frozenset[str]] = {  # a kind of event, and the states that it 
     SUPERSEDED: frozenset({"published"}),
 }
 OUT = frozenset({"publishing", "published", "retracted", "superseded"})  # the package exists, or is about to
-_STATE = {OPENED: "open", RESERVED: "reserved", DRAWN: "drawn", CANDIDATE: "candidate", BLOCKED: "blocked", REJECTED: "rejected"}
-_STATE |= {state: state for state in OUT}
+_STATE = {
+    OPENED: "open",
+    RESERVED: "reserved",
+    DRAWN: "drawn",
+    CANDIDATE: "candidate",
+    BLOCKED: "blocked",
+    REJECTED: "rejected",
+    LOST: "blocked",
+    **{state: state for state in OUT},
+}
 _DONE = {PUBLISHING: "published", CANDIDATE: "frozen", SECRET: "drawn", RESERVED: "charged"}  # what an event does, in words
 
 
@@ -68,6 +80,7 @@ class ReleaseStatus:
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     failed: str = ""
     pruned: str = ""
+    lost: bool = False  # after a restore: more of it happened than the registry has
     replaced: ReleaseId | None = None
     approvals: Mapping[str, str] = field(default_factory=dict[str, str])
     package_hash: str | None = None
@@ -82,59 +95,90 @@ class ReleaseStatus:
         return sorted(name for name, digest in self.approvals.items() if digest == self.candidate_hash)
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Some events, and what they say of each release."""
+
+    events: tuple[Event, ...] = ()
+    found: Mapping[ReleaseId, ReleaseStatus] = field(default_factory=dict[ReleaseId, ReleaseStatus])
+
+
+_read = _Read()  # the events that were read last: a registry goes on where it was, and is asked often
+
+
 def read_statuses(events: Iterable[Event]) -> dict[ReleaseId, ReleaseStatus]:
     """Every release that something happened to."""
-    found: dict[ReleaseId, ReleaseStatus] = {}
-    for event in events:
-        if event.release is None:
-            continue
-        before = found.get(event.release, ReleaseStatus(event.release))
-        if event.kind in _STATE:
-            moments = {**before.moments, event.kind: event.noted}
-            if event.kind == CANDIDATE:  # another one than was approved
-                moments.pop(APPROVED, None)
-            before = dataclasses.replace(
-                before, state=_STATE[event.kind], reason="", code="", since=event.noted, failed="", moments=moments
-            )
-        payload = event.content
-        match event.kind:
-            case "opened":
-                before = dataclasses.replace(before, why=payload["why"])
-                earlier = ReleaseId(event.release.policy, event.release.release, event.release.revision - 1)
-                if event.release.revision > 1:
-                    found[earlier] = dataclasses.replace(found.get(earlier, ReleaseStatus(earlier)), replaced=event.release)
-            case "reserved":
-                before = dataclasses.replace(before, charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
-            case "secret":
-                before = dataclasses.replace(before, secret=payload["check"])
-            case "drawn":
-                before = dataclasses.replace(before, drawn=payload["masked"])
-            case "candidate":
-                before = dataclasses.replace(
-                    before, candidate_hash=payload["candidate_hash"], facts=payload["facts"], policy_hash=payload["policy_hash"]
-                )
-            case "blocked" | "rejected" | "retracted":
-                before = dataclasses.replace(before, reason=payload["reason"], code=payload.get("code", ""))
-            case "approved":
-                given = {**before.approvals, payload["name"]: payload["hash"]}
-                before = dataclasses.replace(before, approvals=given)
-                if len(before.approvers) >= payload["needed"] and before.state == "candidate":
-                    moments = {**before.moments, APPROVED: event.noted}
-                    before = dataclasses.replace(before, state="approved", since=event.noted, moments=moments)
-            case "published":
-                before = dataclasses.replace(before, package_hash=payload["package_hash"], package_signed=payload["signed"])
-            case "superseded":
-                before = dataclasses.replace(before, successor=payload["successor"])
-            case "failed" if not payload.get("told_elsewhere"):
-                before = dataclasses.replace(before, failed=payload["reason"])
-            case "served":
-                before = dataclasses.replace(before, failed="")
-            case "pruned":
-                before = dataclasses.replace(before, pruned=event.noted, moments={**before.moments, PRUNED: event.noted})
-            case _:
-                pass
-        found[event.release] = before
-    return found
+    global _read
+    events, before = tuple(events), _read
+    known = len(before.events)
+    if not (known <= len(events) and all(map(operator.is_, before.events, events))):  # other events than those
+        before, known = _Read(), 0
+    found = dict(before.found)
+    drafts: dict[ReleaseId, dict[str, Any]] = {}
+    for event in events[known:]:
+        if event.release is not None:
+            _draft(event, event.release, drafts, found)
+    for release, draft in drafts.items():
+        found[release] = ReleaseStatus(**draft)
+    _read = _Read(events, found)
+    return dict(found)
+
+
+def _draft(
+    event: Event, release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+) -> None:
+    """Put into the drafts what an event says."""
+    mine, payload = _begin_draft(release, drafts, found), event.content
+    if event.kind in _STATE:
+        moments = {**mine["moments"], BLOCKED if event.kind == LOST else event.kind: event.noted}
+        if event.kind == CANDIDATE:  # another one than was approved
+            moments.pop(APPROVED, None)
+        mine.update(state=_STATE[event.kind], reason="", code="", since=event.noted, failed="", moments=moments)
+    match event.kind:
+        case "opened":
+            mine.update(why=payload["why"])
+            if release.revision > 1:
+                earlier = ReleaseId(release.policy, release.release, release.revision - 1)
+                _begin_draft(earlier, drafts, found).update(replaced=release)
+        case "reserved":
+            mine.update(charge=read_charge(event), policy_hash=payload["policy_hash"], pruned="")
+        case "secret":
+            mine.update(secret=payload["check"])
+        case "drawn":
+            mine.update(drawn=payload["masked"])
+        case "candidate":
+            mine.update(candidate_hash=payload["candidate_hash"], facts=payload["facts"], policy_hash=payload["policy_hash"])
+        case "blocked" | "rejected" | "retracted":
+            mine.update(reason=payload["reason"], code=payload.get("code", ""))
+        case "approved":
+            mine.update(approvals={**mine["approvals"], payload["name"]: payload["hash"]})
+            given = [digest for digest in mine["approvals"].values() if digest == mine["candidate_hash"]]
+            if len(given) >= payload["needed"] and mine["state"] == "candidate":
+                mine.update(state="approved", since=event.noted, moments={**mine["moments"], APPROVED: event.noted})
+        case "published":
+            mine.update(package_hash=payload["package_hash"], package_signed=payload["signed"])
+        case "superseded":
+            mine.update(successor=payload["successor"])
+        case "failed" if not payload.get("told_elsewhere"):
+            mine.update(failed=payload["reason"])
+        case "served":
+            mine.update(failed="")
+        case "lost":
+            mine.update(lost=True, reason=payload["reason"])
+        case "pruned":
+            mine.update(pruned=event.noted, moments={**mine["moments"], PRUNED: event.noted})
+        case _:
+            pass
+
+
+def _begin_draft(
+    release: ReleaseId, drafts: dict[ReleaseId, dict[str, Any]], found: Mapping[ReleaseId, ReleaseStatus]
+) -> dict[str, Any]:
+    """The fields of a release to be changed: a frozen status a thousand times anew takes seconds."""
+    if release not in drafts:
+        status = found.get(release, ReleaseStatus(release))
+        drafts[release] = {part.name: getattr(status, part.name) for part in dataclasses.fields(status)}
+    return drafts[release]
 
 
 def move(registry: Registry, release: ReleaseId, kind: str, **content: Any) -> Event:
@@ -146,6 +190,12 @@ def move(registry: Registry, release: ReleaseId, kind: str, **content: Any) -> E
 def check_move(registry: Registry, release: ReleaseId, kind: str) -> None:
     """Raise `Blocked` when an event of this kind may not come now."""
     status = read_statuses(registry.events).get(release)
+    if status is not None and status.lost:
+        raise Blocked(
+            LOST_WORDS,
+            where=str(release),
+            remedy=f"Only {release.next} can replace it, with a fresh charge.",
+        )
     state = "" if status is None else status.state
     if state not in MOVES[kind]:
         raise Blocked(f"it is {state or 'not opened'}, and cannot be {_DONE.get(kind, kind)}.", where=str(release))

@@ -8,9 +8,11 @@ from datetime import datetime
 from itertools import islice
 
 from release_pipeline.flow.states import POLICY
+from release_pipeline.flow.trust.clocks import find_repairs
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming, begin_of_series, list_upcoming
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event
@@ -26,9 +28,10 @@ def next_release(policy: Policy, events: tuple[Event, ...], now: datetime) -> Up
 def next_releases(policy: Policy, events: tuple[Event, ...], now: datetime) -> Iterator[Upcoming]:
     """The releases of a policy that come, in their order; of periods there is no end."""
     first: dict[str, datetime] = {}
+    repaired = find_repairs(events)
     for event in events:
         if event.release is not None and event.release.policy == policy.policy:
-            first.setdefault(event.release.release, event.moment)
+            first.setdefault(event.release.release, repaired.get(event.number, event.moment))
     charged = {charge.id.release for charge in charges_of(events) if charge.id.policy == policy.policy}
     return list_upcoming(policy, first, charged=charged, seen=_first_seen(policy, events), now=now)
 
@@ -65,16 +68,17 @@ def _first_seen(policy: Policy, events: tuple[Event, ...]) -> datetime | None:
     on: no period that ended before is opened because the policy was once another."""
     seen: datetime | None = None
     series = (policy.every, policy.first)
+    repaired = find_repairs(events)
     for event in events:
         if event.kind == POLICY and event.content["policy"] == policy.policy:
             goes_on = not policy.every or _series_in(event) == series
-            seen = (seen or event.moment) if goes_on else None
+            seen = (seen or repaired.get(event.number, event.moment)) if goes_on else None
     return seen
 
 
-def _series_in(event: Event) -> tuple[str | None, str | None]:
+def _series_in(event: Event) -> tuple[Plain, Plain]:
     """The period and the first one of a series, in the policy that an event noted."""
-    releases = json.loads(event.content.get("text", "{}")).get("releases")
+    releases: Plain = json.loads(event.content.get("text", "{}")).get("releases")
     return (releases.get("every"), releases.get("first")) if isinstance(releases, dict) else (None, None)
 
 

@@ -19,6 +19,7 @@ from release_pipeline.policy.options import AnyOptions, ProtectSection, options_
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.rules import find_contradictions
 from release_pipeline.policy.scalars import Name, Slug
+from release_pipeline.policy.sections import Publish
 from release_pipeline.policy.text import Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
@@ -158,6 +159,7 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         suppress=valid.get("suppress"),
         gates=valid.get("gates"),
         audit=valid.get("audit"),
+        publish=valid.get("publish") if "publish" in raw else Publish(),
         drop=valid.get("drop") or (),
         expect=valid.get("expect") or {},
         columns=columns,

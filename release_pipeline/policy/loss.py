@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.model import Policy
-from release_pipeline.policy.populations import Population
+from release_pipeline.policy.populations import Population, Way
 from release_pipeline.privacy.amplification import amplified
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.partition import largest_share
@@ -117,12 +117,41 @@ def sum_series(policy: Policy, losses: Iterable[Loss]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """What a loss was charged to: a population, and of one whose releases are about disjoint people the cohort."""
+
+    population: str
+    cohort: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
-    """A population's cap beside what is charged to it, in the cap's own definition and scope."""
+    """A population's cap beside what is charged to it and to those that its people were in before, in the cap's own definition
+    and scope.
+
+    `places`: where each loss of `charged` was charged (default: all to the population itself, one after the other); `ways`: the
+    sets of populations that one person can have been in (default: this one). The total is the most over these ways, and of
+    cohorts, whose people are disjoint, the most over them: no person is in two (parallel composition).
+    """
 
     population: str
     cap: Population
     charged: tuple[Loss, ...]
+    places: tuple[Place, ...] = ()
+    ways: tuple[Way, ...] = ()
+
+    @property
+    def carries(self) -> tuple[str, ...]:
+        """The populations whose charges count here, beside its own."""
+        return tuple(sorted(frozenset[str]().union(*self.ways) - {self.population}))
+
+    @property
+    def basis(self) -> str:
+        """What is added up: the unit and, where people bring charges with them, from where. What was added up otherwise is
+        added up anew."""
+        if not self.carries:
+            return self.unit
+        return f"{self.unit}; with {' or '.join(' + '.join(sorted(way - {self.population})) for way in self.ways)}"
 
     @property
     def unit(self) -> str:
@@ -134,7 +163,26 @@ class Account:
     @property
     def total(self) -> int | None:
         """What is charged so far, in nano-epsilon or releases; None is infinity."""
-        return self.sum_of(self.charged)
+        if not self.places and not self.ways:
+            return self.sum_of(self.charged)
+        sums: dict[str, dict[str, int]] = {}
+        for loss, place in zip(self.charged, self._placed, strict=True):
+            if (amount := self.of(loss)) is None:
+                return None
+            cohorts = sums.setdefault(place.population, {"": 0})
+            cohorts[place.cohort] = cohorts.get(place.cohort, 0) + amount
+        return max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
+
+    @property
+    def _placed(self) -> tuple[Place, ...]:
+        return self.places or (Place(self.population),) * len(self.charged)
+
+    def plus(self, *losses: Loss, cohort: str = "") -> Account:
+        """The account when these are charged too, of a cohort where the population has them."""
+        if not cohort and not self.places:
+            return replace(self, charged=(*self.charged, *losses))
+        places = (*self._placed, *(Place(self.population, cohort) for _ in losses))
+        return replace(self, charged=(*self.charged, *losses), places=places)
 
     @property
     def most(self) -> int:
@@ -162,13 +210,13 @@ class Account:
         """What may still be charged, in nano-epsilon or releases."""
         return 0 if self.total is None else max(self.most - self.total, 0)
 
-    def after(self, loss: Loss) -> str:
+    def after(self, loss: Loss, *, cohort: str = "") -> str:
         """What would be charged with this loss too."""
-        return self.words(self.sum_of((*self.charged, loss)))
+        return self.plus(loss, cohort=cohort).spent
 
-    def admits(self, *losses: Loss) -> bool:
+    def admits(self, *losses: Loss, cohort: str = "") -> bool:
         """Whether these losses fit under the cap together; an infinite one never does."""
-        total = self.sum_of((*self.charged, *losses))
+        total = self.plus(*losses, cohort=cohort).total
         return total is not None and total <= self.most
 
     def of(self, loss: Loss) -> int | None:
@@ -186,3 +234,8 @@ class Account:
         if amount is None:
             return "infinity"
         return str(amount) if self.cap.cap.epsilon is None else format_nano(amount)
+
+
+def _spent_in(cohorts: Mapping[str, int]) -> int:
+    """What one person can have been charged for in a population: what is of no cohort, and the most of one cohort."""
+    return cohorts.get("", 0) + max((amount for cohort, amount in cohorts.items() if cohort), default=0)

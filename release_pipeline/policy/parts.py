@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, KeepColumn, NoiseColumn, pick
 from release_pipeline.policy.options import AnyOptions
-from release_pipeline.policy.sections import Audit, Gates, Person, Scheduled, Source
+from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Scheduled, Source
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 
 
@@ -22,6 +22,7 @@ class Parts:
     suppress: Suppress | SuppressClasses | None = None
     gates: Gates | None = None
     audit: Audit | None = None
+    publish: Publish | None = None
     columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
     drop: tuple[str, ...] = ()
     expect: dict[str, Expectation] = field(default_factory=dict[str, Expectation])

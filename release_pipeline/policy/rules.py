@@ -14,6 +14,7 @@ from release_pipeline.policy.declared import find_refused
 from release_pipeline.policy.expectation_rules import find_idle_and_unknown
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import find_groupless
+from release_pipeline.policy.formulas import check_formulas
 from release_pipeline.policy.gate_rules import check_audit, check_gates, check_group_gates
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, claim_of
@@ -44,6 +45,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     yield from check_gates(parts)
     yield from check_group_gates(parts)
     yield from check_audit(parts)
+    yield from check_formulas(parts)
 
 
 def find_unproved(policy: Policy) -> Iterator[Problem]:

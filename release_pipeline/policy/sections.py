@@ -185,10 +185,12 @@ class Review(Frozen):
 
 
 class Publish(Frozen):
-    """The formats of the data in the package, and the embargo before which it may not go out."""
+    """The formats of the data in the package, and the embargo before which it may not go out. `formulas: keep`: texts that a
+    spreadsheet would take for formulas may stand in the CSV as they are."""
 
     formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
         "csv",
     )
     not_before: Instant | None = None
+    formulas: Annotated[Literal["keep"] | None, _LATER] = None

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -23,7 +22,8 @@ _DECIMAL = re.compile(r"[-+]?(([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?|[0
 EMPTY = "the file is empty."
 _LONGEST_NUMBER = 100
 _NULL = ("", "null", "~")
-_yaml: Any = yaml  # its functions have no types
+_DEEPEST = 40  # levels of a file; none that means something has more than ten
+_base: Any = yaml.SafeLoader  # its methods have no types
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,15 +53,15 @@ def read_yaml(text: str) -> Document:
     """The document in `text`. Problems of the text are collected in it, not raised."""
     document = Document()
     try:
-        _find_anchors(text, document)
-        node = cast(yaml.Node | None, _yaml.compose(text, Loader=yaml.SafeLoader))
+        node = _compose(text, document)
+    except _TooDeep as error:
+        document.places[()] = Place(error.mark.line + 1, error.mark.column + 1)
+        document.problems.append(((), f"this is nested too deeply: more than {_DEEPEST} levels.", ""))
+        return document
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         document.places[()] = Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
         document.problems.append(((), f"this is not readable as YAML: {error.problem}.", "Check indentation, colons and quotes."))
-        return document
-    except RecursionError:
-        document.problems.append(((), "this is nested too deeply for a policy.", ""))
         return document
     except yaml.YAMLError:
         document.problems.append(((), "this is not readable as YAML: it holds characters that are no text.", ""))
@@ -77,8 +77,8 @@ def read_yaml(text: str) -> Document:
 def list_columns(text: str) -> list[str]:
     """The names under `columns` in the order of the file, whatever else is asked of a policy; none where nobody can tell."""
     try:
-        node = cast(yaml.Node | None, _yaml.compose(text, Loader=yaml.SafeLoader))
-    except (yaml.YAMLError, RecursionError):
+        node = _compose(text, Document())
+    except (yaml.YAMLError, _TooDeep):
         return []
     names = [name for key, part in _pairs_of(node) if key == "columns" for name, _ in _pairs_of(part)]
     return [unicodedata.normalize("NFC", name) for name in names]
@@ -89,13 +89,52 @@ def _pairs_of(node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:
     return [(str(key.value), part) for key, part in pairs]
 
 
-def _find_anchors(text: str, document: Document) -> None:
-    for event in cast(Iterator[yaml.Event], _yaml.parse(text, Loader=yaml.SafeLoader)):
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+class _TooDeep(Exception):
+    """More levels than anything here has; `mark`: where the first of those too many begins."""
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+        super().__init__()
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's own, which stops at the level that is one too many (what a level costs grows with how deep it is), and tells of
+    anchors in place of following them."""
+
+    def __init__(self, text: str, document: Document) -> None:
+        super().__init__(text)
+        self._document = document
+
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:
+        self._check_depth()
+        _base.fetch_flow_collection_start(self, TokenClass)
+
+    def add_indent(self, column: int) -> bool:
+        self._check_depth()
+        return _base.add_indent(self, column)
+
+    def _check_depth(self) -> None:
+        scanner: Any = self
+        if scanner.flow_level + len(scanner.indents) >= _DEEPEST:
+            raise _TooDeep(scanner.get_mark())
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = _base.peek_event(self)
+        if isinstance(event, yaml.AliasEvent) or event.anchor:
             place = Place(event.start_mark.line + 1, event.start_mark.column + 1)
             path: Path = (f"line {place.line}, column {place.column}",)
-            document.places[path] = place
-            document.problems.append((path, "anchors and aliases (& and *) are not allowed here.", "Write the value out."))
+            self._document.places[path] = place
+            self._document.problems.append((path, "anchors and aliases (& and *) are not allowed here.", "Write the value out."))
+            event.anchor = None
+        if isinstance(event, yaml.AliasEvent):
+            _base.get_event(self)
+            return yaml.ScalarNode("tag:yaml.org,2002:null", "", event.start_mark, event.end_mark)
+        return _base.compose_node(self, parent, index)
+
+
+def _compose(text: str, document: Document) -> yaml.Node | None:
+    loader: Any = _Loader(text, document)
+    return loader.get_single_node()
 
 
 def _build(node: yaml.Node, path: Path, document: Document) -> Any:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from release_pipeline.errors import StoreError
 
-__all__ = ["BeforeValidator", "read_as"]
+__all__ = ["BeforeValidator", "Plain", "read_as"]
 Read = TypeVar("Read")
+Plain: TypeAlias = "float | str | Mapping[Any, Plain] | Sequence[Plain] | None"  # of JSON or YAML, as read or to be written
 
 
 def read_as(kind: type[Read], content: Mapping[str, Any], *, where: str) -> Read:

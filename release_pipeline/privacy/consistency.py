@@ -49,7 +49,7 @@ def isotonic(centroids: FloatArray, sizes: IntArray) -> FloatArray:
     >>> isotonic(np.array([1.0, 4.0, 2.0]), np.array([1, 1, 1])).tolist()
     [1.0, 3.0, 3.0]
     """
-    import scipy.optimize  # pyright: ignore[reportMissingTypeStubs]  # 0.3 s to import: only where it is used
+    import scipy.optimize  # 0.3 s to import: only where it is used
 
     optimize: Any = scipy.optimize
     return cast(FloatArray, optimize.isotonic_regression(centroids, weights=sizes.astype(np.float64)).x)

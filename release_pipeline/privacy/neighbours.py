@@ -116,7 +116,7 @@ class Neighbours:
         return cast(FloatArray, distance * (1 + _SLACK) + _ROUNDING * size * max(self._columns, 1))
 
     def _plant(self) -> Any:
-        from scipy.spatial import KDTree  # pyright: ignore[reportMissingTypeStubs]
+        from scipy.spatial import KDTree
 
         # neither option made looking up faster, and both made planting slower, on a million records; smaller leaves cost memory
         points = self._embed(self._known, self._codes)

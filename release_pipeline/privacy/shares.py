@@ -76,7 +76,7 @@ def bound_share(found: npt.ArrayLike, of: int, doubt: float) -> tuple[FloatArray
     >>> lower.round(3).tolist(), upper.round(3).tolist()
     ([0.0, 0.398], [0.036, 0.602])
     """
-    import scipy.special  # pyright: ignore[reportMissingTypeStubs]  # 0.1 s to import: only where it is used
+    import scipy.special  # 0.1 s to import: only where it is used
 
     special: Any = scipy.special
     count = np.asarray(found, dtype=np.float64)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+
+from release_pipeline.policy.typed import Plain
 
 SHORT = 10_000  # characters of any one text: no table of people fits
 
@@ -95,7 +96,7 @@ class PublicView:
         check_public(dataclasses.asdict(self))
 
 
-def check_public(value: Any) -> None:
+def check_public(value: Plain) -> None:
     """Refuse what is neither a short text, a whole number nor nothing."""
     if isinstance(value, dict):
         for part in value.values():

@@ -14,6 +14,7 @@ import pyarrow as pa
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.sections import Target
+from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage
@@ -129,7 +130,8 @@ def _measure_columns(compared: Compared) -> dict[str, Any]:
     atoms: dict[str, Any] = {}
     originals, seen, masked = list[Numbers](), list[Numbers](), list[Numbers]()
     for name in names:
-        everybody, y = compared.original(name).to_numpy(), compared.released.column(name).to_numpy()
+        everybody: Numbers = compared.original(name).to_numpy()
+        y: Numbers = compared.released.column(name).to_numpy()
         of_all = compared.seen(name)
         x = of_all[compared.own]
         found["error"][name] = column_error(x, y, variance=variance_of(of_all))
@@ -205,7 +207,7 @@ def _says_yes(column: pa.ChunkedArray, target: Target) -> npt.NDArray[np.bool_]:
     return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)
 
 
-def round_figures(figures: Any) -> Any:
+def round_figures(figures: Plain) -> Any:
     """Figures as evidence keeps them: six significant digits, and None for what there is not."""
     if isinstance(figures, Mapping):
         return {name: round_figures(figure) for name, figure in figures.items()}

@@ -6,7 +6,7 @@ No gate is judged on a figure that compares released values with original ones: 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,11 @@ class Gate:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     @property
+    def figure(self) -> float | None:
+        """The value; None where there is none."""
+        return None if np.isnan(self.value) else self.value
+
+    @property
     def words(self) -> str:
         """What to say when it does not pass: never the value, which may be computed from the data; and of the released table,
         which is withheld, not even what about it."""
@@ -51,14 +56,23 @@ class Gate:
 
     def to_json(self) -> dict[str, Any]:
         """As a note keeps it: None for a figure that there is not."""
-        return {**asdict(self), "value": None if np.isnan(self.value) else self.value}
+        return {**asdict(self), "value": self.figure}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | list[Any]) -> Gate:
         """The gate that a note tells of; one of an earlier version, which told less, does not pass."""
         if isinstance(stored, list):
             return cls(str(stored[0]), float("nan"), float(stored[2]))
-        return cls(**{**stored, "value": float("nan") if stored["value"] is None else stored["value"]})
+        if not stored.keys() <= {field.name for field in fields(cls)}:
+            raise TypeError("a gate has other parts than these")
+        return cls(
+            name=stored["name"],
+            value=float("nan") if stored["value"] is None else stored["value"],
+            limit=stored["limit"],
+            at_least=stored.get("at_least", False),
+            basis=stored.get("basis", EXPECTED),
+            column=stored.get("column", ""),
+        )
 
 
 def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[Gate]:

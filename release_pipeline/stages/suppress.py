@@ -42,7 +42,7 @@ def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0) -> Suppre
     together with every cell blank if they are enough; who is left is dropped. A blank counts as a value of its own. The first
     `fixed` columns are never blank.
     """
-    records, columns = codes.shape
+    records, columns = len(codes), codes.shape[1]
     blank = np.zeros((records, columns), dtype=np.bool_)
     if columns == 0:
         return Suppression(blank, np.zeros(records, dtype=np.bool_))

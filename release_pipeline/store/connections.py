@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -35,16 +35,18 @@ from release_pipeline.store.folders import locked
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
 _NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large|max_temp_directory_size", re.IGNORECASE)
+_BLOCK_BYTES = 16 << 10  # of a new file: DuckDB takes blocks of 256 KiB, and every column of every small table at least one
 _OWN = (UnicodeDecodeError, RecursionError)  # of Python; the second of what is nested beyond measure
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "preserve_insertion_order": "true",
+    "default_block_size": str(_BLOCK_BYTES),  # a file that was made with others keeps them until it is written anew
 }
 
 
 @contextmanager
-def open_memory() -> Iterator[duckdb.DuckDBPyConnection]:
+def open_memory() -> Generator[duckdb.DuckDBPyConnection]:
     """A database in memory that never spills to disk."""
     connection = duckdb.connect(":memory:", config={**_CONFIG, "temp_directory": ""})
     try:
@@ -54,7 +56,7 @@ def open_memory() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def open_delivered(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_delivered(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
     """A DuckDB file that people deliver: read only, nothing spilled beside it."""
     with source_errors(path):
         connection = duckdb.connect(str(path), read_only=True, config={**_CONFIG, "temp_directory": ""})
@@ -66,7 +68,7 @@ def open_delivered(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS) -> Generator[duckdb.DuckDBPyConnection]:
     """The database at `path`; waits up to `wait` seconds while another process has it.
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
@@ -92,7 +94,7 @@ _umasked: list[int] = []  # the umask before, once for each open database of any
 
 
 @contextmanager
-def _private_umask() -> Iterator[None]:
+def _private_umask() -> Generator[None]:
     """What DuckDB writes meanwhile is for the owner alone. The umask is the process's: the last to leave restores it."""
     with _UMASK:
         _umasked.append(os.umask(0o077))
@@ -107,7 +109,7 @@ def _private_umask() -> Iterator[None]:
 
 
 @contextmanager
-def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     """All or nothing: rolled back when the block raises."""
     connection.begin()
     try:
@@ -120,7 +122,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 @contextmanager
-def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = StoreError, remedy: str = "") -> Iterator[None]:
+def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = StoreError, remedy: str = "") -> Generator[None]:
     """Turn exceptions of DuckDB and Arrow, which quote the data, into words of our own with at most a line number."""
     try:
         yield
@@ -136,7 +138,7 @@ def private_errors(path: Path | str, *, error: type[ReleasePipelineError] = Stor
 
 
 @contextmanager
-def source_errors(path: Path | str) -> Iterator[None]:
+def source_errors(path: Path | str) -> Generator[None]:
     """The same for a source that people deliver."""
     with private_errors(path, error=SourceError, remedy="Deliver it again, or repair it."):
         yield

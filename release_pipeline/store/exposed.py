@@ -1,14 +1,14 @@
-"""Who was in which charged release of a population: what the vault keeps beside the rooms, for reading."""
+"""Who was in which charged release of a population, or of all: what the vault keeps beside the rooms, for reading."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 
-from release_pipeline.store.connections import open_database
+from release_pipeline.store.connections import open_database, open_memory
 from release_pipeline.store.sql import statement
 
 
@@ -24,7 +24,7 @@ class Exposed:
 
 
 @contextmanager
-def open_exposed(vault: Path, population: str) -> Iterator[Exposed]:
+def open_exposed(vault: Path, population: str) -> Generator[Exposed]:
     """The exposure of a population, for reading; nobody where it has no vault yet."""
     file = vault / f"{population}.duckdb"
     if not file.exists():
@@ -32,3 +32,64 @@ def open_exposed(vault: Path, population: str) -> Iterator[Exposed]:
         return
     with open_database(file, read_only=True) as connection:
         yield Exposed(connection)
+
+
+class Everybody:
+    """Who was in which charged release of several populations, in memory: nothing of it is stored, nothing comes as a list."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, releases: Mapping[str, Mapping[str, bool]]) -> None:
+        self._connection = connection
+        self.releases = releases  # of each population, and whether it is kept who is in them
+
+    def count_in_policies(self) -> list[tuple[str, str, str, str, int]]:
+        """Population and policy, another population and policy, and how many people are in both."""
+        return self._connection.execute(statement("facts/count_in_policies")).fetchall()
+
+    def count_in_populations(self) -> list[tuple[str, str, int]]:
+        """Two populations, and how many people are in both."""
+        return self._connection.execute(statement("facts/count_in_populations")).fetchall()
+
+    def count_in_two(self, some: Iterable[str], others: Iterable[str]) -> int:
+        """How many people are in one of some populations and in one of others."""
+        values = {"some": sorted(some), "others": sorted(others)}
+        return self._connection.execute(statement("facts/count_in_two"), values).fetchall()[0][0]
+
+    def list_unknown(self) -> list[tuple[str, str]]:
+        """Populations and releases with people who can be found in no other population."""
+        return self._connection.execute(statement("facts/list_unknown")).fetchall()
+
+    def sum_worst(self, losses: Mapping[tuple[str, str], Mapping[str, int | None]]) -> dict[str, int | None]:
+        """The most of one person for each kind of loss, when these are the losses of (population, release)."""
+        self._connection.execute(statement("facts/create_losses"))
+        for (population, release), parts in losses.items():
+            for what, loss in parts.items():
+                values = {"population": population, "release": release, "what": what, "loss": loss}
+                self._connection.execute(statement("facts/insert_loss"), values)
+        found = self._connection.execute(statement("facts/select_worst")).fetchall()
+        return {what: None if worst is None else int(worst) for what, worst in found}
+
+
+@contextmanager
+def open_everybody(vault: Path, populations: Iterable[str]) -> Generator[Everybody]:
+    """The people of these populations."""
+    releases: dict[str, dict[str, bool]] = {}
+    with open_memory() as memory:
+        memory.execute(statement("facts/create_everybody"))
+        for population in populations:
+            file = vault / f"{population}.duckdb"
+            if file.exists():
+                with open_database(file, read_only=True) as connection:
+                    releases[population] = _copy_people(connection, memory, population)
+        yield Everybody(memory, releases)
+
+
+def _copy_people(source: duckdb.DuckDBPyConnection, memory: duckdb.DuckDBPyConnection, population: str) -> dict[str, bool]:
+    """Copy the people of one population, batch by batch; gives its releases, and whether it is kept who is in them."""
+    tables = {name for workspace, name in source.execute(statement("schema/list_tables")).fetchall() if workspace == "main"}
+    if "exposed" not in tables:
+        return {}
+    name = "read_people_of_releases" if "identities" in tables else "read_people_of_old_releases"
+    memory.register("people", source.sql(statement(f"facts/{name}"), params={"population": population}).to_arrow_reader())
+    memory.execute(statement("facts/insert_everybody"))
+    memory.unregister("people")
+    return dict(source.execute(statement("stages/list_charged")).fetchall())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def make_vault(vault: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Generator[None]:
     """No other thread or process is in here with the same folder; it is made if missing. The system unlocks what died.
 
     `waiting` is called once if somebody else is in there.

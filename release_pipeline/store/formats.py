@@ -71,18 +71,32 @@ def _name_columns(event: Content) -> Content:
     return {**event, "content": {**event["content"], "columns": list_columns(event["content"]["yaml"])}}
 
 
-SITE = Format("the registry of the site", (_name_columns,))  # an event is in the format that the last `format` event names
+def _add_kinds(event: Content) -> Content:
+    """From 2 to 3: events of kinds that no earlier version knows, about whose word counts and what a population carries, without
+    which it would read the chain wrongly. Those that there were stay as they are."""
+    return event
+
+
+SITE = Format("the registry of the site", (_name_columns, _add_kinds))  # an event is in that of the last `format` event
 POLICY = Format("the canonical form of a policy")
 NOTE = Format("the note of a stage")  # with it the tables of the stage
 EVIDENCE = Format("the evidence of a candidate")
 REFUSAL = Format("what stood behind a refusal")
 AUDITED = Format("what the audit of claims found")
-STATEMENT = Format("a signed statement")
+STATEMENT = Format("a signed statement", (lambda said: said,))  # the fields are the same; verify.py reads either signature
 TRUSTED = Format("the list of trusted keys")
+OFFICERS = Format("how officers followed each other")
+REVOKED = Format("the list of revoked keys")
+PROPOSAL = Format("a proposal of an officer or of recovery keys")
 CAPS = Format("the caps as they were approved")
 CARD = Format("the privacy card of a package")
 DOSSIER = Format("a dossier")
 HEAD = Format("the last event, as the vault knows it")
+WITNESSED = Format("the last event, as somebody outside keeps it")
+BACKUP = Format("a backup")
 SECRET = Format("the secret of a release or a series")
 SETTINGS = Format("site.yaml and populations.yaml")
-FORMATS = (SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, CAPS, CARD, DOSSIER, HEAD, SECRET, SETTINGS)
+FORMATS = (
+    *(SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, OFFICERS, REVOKED, PROPOSAL, CAPS, CARD, DOSSIER),
+    *(HEAD, WITNESSED, BACKUP, SECRET, SETTINGS),
+)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import duckdb
 
 from release_pipeline.errors import OverCap
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, list_losses
+from release_pipeline.policy.loss import LOSSES, Account, Loss, Place, list_losses
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
 from release_pipeline.store.sql import statement
 
@@ -19,7 +19,9 @@ RESERVED = "reserved"
 @dataclass(frozen=True, slots=True)
 class Charge:
     """What one release costs at most, whom, and the keyed hash of the records that it is for. `series`: the keyed hash of the
-    records that a series of random parts is taken from, where the release is one of them."""
+    records that a series of random parts is taken from, where the release is one of them. `cohort`: of those that share no
+    person, the one that was charged; `carries`: the populations whose charges counted with it. `unit` and `cap`: what its
+    population's cap was then."""
 
     id: ReleaseId
     population: str
@@ -29,6 +31,15 @@ class Charge:
     loss: Loss
     noted: str = ""
     series: str = ""
+    cohort: str = ""
+    carries: tuple[str, ...] = ()
+    unit: str = field(default="", compare=False)
+    cap: str = field(default="", compare=False)
+
+    @property
+    def place(self) -> Place:
+        """What it was charged to."""
+        return Place(self.population, self.cohort)
 
 
 def read_charge(event: Event) -> Charge | None:
@@ -47,6 +58,10 @@ def read_charge(event: Event) -> Charge | None:
         loss,
         event.noted,
         series,
+        payload.get("cohort", ""),
+        tuple(payload.get("carries", ())),
+        payload["unit"],
+        payload["cap"],
     )
 
 
@@ -89,14 +104,16 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
     `account` is the population's before this charge. Raises `OverCap` when it does not fit, and `RegistryChanged` when the row
     and the events do not agree on what is spent.
     """
-    cost, spent = account.of(charge.loss), account.total
+    spent, after = account.total, account.plus(charge.loss, cohort=charge.cohort).total
     if any(part is not None and part < 0 for part in (getattr(charge.loss, name) for name in LOSSES)):
         raise OverCap("a loss below nothing cannot be charged.", where=str(charge.id))
-    if cost is None or spent is None:
+    if after is None or spent is None:
         raise OverCap("a loss without bound fits under no cap.", where=str(charge.id))
     if any(known.id == charge.id for known in list_charges(registry)):
         raise RegistryChanged("this release is charged already; nothing is charged twice.", where=str(charge.id))
-    _update_budget(registry, charge, account, spent=spent, cost=cost)
+    if charge.carries != account.carries or charge.population != account.population:
+        raise RegistryChanged("the charge and the account are not of the same people.", where=str(charge.id))
+    _update_budget(registry, charge, account, spent=spent, cost=after - spent)
     content = {
         "population": charge.population,
         "policy_hash": charge.policy_hash,
@@ -106,24 +123,28 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
         | ({} if charge.loss.releases == 1 else {"releases": charge.loss.releases}),
         "unit": account.unit,
         "cap": account.limit,
-        "spent": account.words(spent + cost),
-    } | ({"series": charge.series} if charge.series else {})
+        "spent": account.words(after),
+    }
+    content |= {"series": charge.series} if charge.series else {}
+    content |= {"cohort": charge.cohort} if charge.cohort else {}
+    content |= {"carries": list(charge.carries)} if charge.carries else {}
     registry.add(RESERVED, charge.id, **content)
 
 
 def _update_budget(registry: Registry, charge: Charge, account: Account, *, spent: int, cost: int) -> None:
-    """Add to the row of the population's cap; begun anew from the events when the cap counts in another unit than before."""
+    """Add to the row of the population's cap; begun anew from the events when the cap counts in another unit than
+    before, or what other populations were charged counts with it."""
     whose = {"population": charge.population}
     rows = registry.connection.execute(statement("ledger/select_budget"), whose).fetchall()
-    if rows and rows[0][0] == account.unit and rows != [(account.unit, spent)]:
+    if rows and rows[0][0] == account.basis and rows != [(account.basis, spent)]:
         raise RegistryChanged(
             "the events and the row of the cap do not agree on what is spent: one of them was changed.",
             where=charge.population,
             remedy="Restore the registry as it was last.",
         )
-    if not rows or rows[0][0] != account.unit:
+    if not rows or rows[0][0] != account.basis:
         registry.connection.execute(statement("ledger/delete_budget"), whose)
-        begun = {**whose, "unit": account.unit, "spent": spent, "cap": max(account.most, spent)}  # the update sees a lower cap
+        begun = {**whose, "unit": account.basis, "spent": spent, "cap": max(account.most, spent)}  # the update sees a lower cap
         registry.connection.execute(statement("ledger/insert_budget"), begun)
     try:
         registry.connection.execute(statement("ledger/spend"), {**whose, "cost": cost, "cap": account.most})

@@ -137,10 +137,9 @@ class RawTable:
         """One categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
-    def people(self, column: str, key: bytes) -> pa.Table:
-        """Every person of this column once, as a keyed hash, in the order of the hashes."""
-        padded = key.ljust(_BLOCK, b"\0")
-        pads = {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
+    def people(self, column: str, key: bytes, *, everywhere: bytes) -> pa.Table:
+        """Every person of this column once, as hashes under both keys, in the order of the first."""
+        pads = _pad(key) | {f"everywhere_{name}": pad for name, pad in _pad(everywhere).items()}
         text = statement("stages/read_people", column=column, entry=self.entry(column))
         with source_errors(self._name):
             return self._connection.sql(text, params=pads).to_arrow_table()
@@ -183,6 +182,12 @@ class RawTable:
             labels = [str(item[0]) for item in result.description or ()]
             [row] = result.fetchall()
         return dict(zip(labels, (int(count) for count in row), strict=True))
+
+
+def _pad(key: bytes) -> dict[str, bytes]:
+    """The two pads of HMAC."""
+    padded = key.ljust(_BLOCK, b"\0")
+    return {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:

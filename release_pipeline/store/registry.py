@@ -11,8 +11,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,8 +22,10 @@ from typing import Any, Protocol, TypeAlias
 import duckdb
 
 from release_pipeline.errors import StoreError
+from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished, open_database, transaction
 from release_pipeline.store.formats import SITE
+from release_pipeline.store.frozen import parse_frozen
 from release_pipeline.store.sql import statement
 
 _TABLES = ("events", "head", "budgets")
@@ -65,7 +67,8 @@ class ReleaseId:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: what, when, to which release if to one, and what belongs to it."""
+    """One thing that happened: what, when, to which release if to one, and what belongs to it, which nobody changes: a process
+    reads an event once, for all who ask."""
 
     number: int
     kind: str
@@ -121,6 +124,7 @@ class Registry:
         self._events = events
         self._anchor = anchor
         self._tool = tool
+        self.added: list[Row] = []  # as the database has them
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -149,16 +153,18 @@ class Registry:
         body = canonical_json(
             {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
-        event = _read_event(number, body, json.loads(body), self.format)
-        values = {"number": number, "body": body, "hash": event.hash, "seal": self._anchor.seal(event.hash)}
+        event = _read_event(number, body, parse_frozen(body), self.format)
+        seal = self._anchor.seal(event.hash)
+        values = {"number": number, "body": body, "hash": event.hash, "seal": seal}
         self.connection.execute(statement("ledger/insert_event"), values)
+        self.added.append((number, body, event.hash, seal))
         self.connection.execute(statement("ledger/move_head"), {"number": number, "previous": number - 1, "hash": event.hash})
         self._events.append(event)
         return event
 
 
 @contextmanager
-def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None) -> Iterator[Registry]:
+def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False, tool: str | None = None) -> Generator[Registry]:
     """The registry at `path`, in one transaction; raises `RegistryChanged` unless it is, event by event, what was written, and
     `FormatNewer` when a later version wrote to it. With `tool`, what writes to it is noted with the format, where that is new.
 
@@ -171,8 +177,14 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
             _compare_head(path, [], known_head, records=records)
             yield Registry(None, [], anchor)
             return
-        with open_database(path, read_only=read_only) as connection:
-            begun = _check_tables(path, connection)
+        if read_only and _verified.path == path and _verified.is_all_of(path, _read_file(path), anchor):
+            _compare_head(path, _verified.events, known_head, records=records)
+            yield Registry(None, list(_verified.events), anchor)
+            return
+        with ExitStack() as after, open_database(path, read_only=read_only) as connection:
+            content = _read_file(path, until=after)
+            known_file = _verified.is_all_of(path, content, anchor)
+            begun = known_file or _check_tables(path, connection)
             if not (begun or read_only):
                 if anchor.read() is None and not anchor.has_records():
                     anchor.write(0, BEGIN)  # from now on a missing head is a sign that somebody took it away
@@ -181,7 +193,10 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
                         connection.execute(statement(f"ledger/create_{name}"))
                     connection.execute(statement("ledger/insert_head"))
             with transaction(connection):
-                events = _load_events(path, connection, anchor) if begun or not read_only else []
+                if known_file:
+                    events = list(_verified.events)
+                else:
+                    events = _load_events(path, connection, anchor, content) if begun or not read_only else []
                 _check_head(path, events, anchor)
                 registry = Registry(None if read_only else connection, events, anchor, tool)
                 known = len(events)
@@ -193,6 +208,8 @@ def open_registry(path: Path, *, anchor: RegistryAnchor, read_only: bool = False
                 raise StoreError("the database gave up what was to be written; nothing was.", where=str(path))
             if anchor.read() != head:  # as after an event, or when whoever wrote the last one was stopped before this
                 anchor.write(*head)  # still under the lock, so that it never goes back
+            if head[0] > known:
+                _keep_written(path, connection, registry, after)
 
 
 def canonical_json(content: Any) -> str:
@@ -201,7 +218,7 @@ def canonical_json(content: Any) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
-def _refuse_floats(content: Any) -> None:
+def _refuse_floats(content: Plain) -> None:
     if isinstance(content, float):
         raise TypeError("a float has no canonical text: write it as one")
     if isinstance(content, Mapping):
@@ -227,16 +244,26 @@ Row: TypeAlias = tuple[int, str, str, str]  # number, body, hash and seal of an 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """The rows of a registry that this process has verified, and the events that they are."""
+    """The rows of a registry that this process has verified, the events that they are, and the file that had just these."""
 
     path: Path
     rows: Sequence[Row] = ()
     events: Sequence[Event] = ()
+    content: bytes = b""
 
     def begins(self, path: Path, rows: Sequence[Row], anchor: RegistryAnchor) -> bool:
         """Whether these rows begin with the same ones, byte for byte, and the key of their seals is still the same."""
-        if self.path != path or not self.rows or rows[: len(self.rows)] != self.rows:
-            return False
+        return self.path == path and bool(self.rows) and rows[: len(self.rows)] == self.rows and self._has_key(anchor)
+
+    def is_all_of(self, path: Path, content: bytes, anchor: RegistryAnchor) -> bool:
+        """Whether this content of the file is, byte for byte, the one that these rows were read from: then there is nothing in it
+        that was not verified. A run asks often, and asking the database each time takes it seconds."""
+        same = self.path == path and bool(self.rows) and self.content == content != b"" and self._has_key(anchor)
+        if same:
+            SITE.check(_format_of(self.events), where=str(path))
+        return same
+
+    def _has_key(self, anchor: RegistryAnchor) -> bool:
         *_, digest, seal = self.rows[-1]
         return hmac.compare_digest(seal.encode(), anchor.seal(digest).encode())
 
@@ -244,17 +271,33 @@ class _Verified:
 _verified = _Verified(Path())  # of the registry that was opened last, under the lock of `open_registry`
 
 
-def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: RegistryAnchor) -> list[Event]:
-    """Every event, when all are as they were written. What this process has verified before is compared with what it read then,
-    row by row, and only what came after is verified: so nothing is taken from memory that the database does not say today."""
+def _keep(path: Path, rows: Sequence[Row], events: Sequence[Event], content: bytes) -> None:
+    """Keep what was verified, or written by ourselves after that; `content`: all of the file, read under its lock, or nothing
+    where it has a log beside it."""
     global _verified
+    _verified = _Verified(path, rows, tuple(events), content)
+
+
+def _keep_written(path: Path, connection: duckdb.DuckDBPyConnection, registry: Registry, after: ExitStack) -> None:
+    """Keep what was written, when it is read back as it was: then the next opening need not read it once more."""
+    known = {"known": len(registry.events) - len(registry.added)}
+    with suppress(duckdb.Error):  # what is committed is in the log, and stays
+        if connection.execute(statement("ledger/list_later_events"), known).fetchall() == registry.added:
+            connection.execute(statement("schema/checkpoint"))  # as closing would: so the file is what it stays
+            _keep(path, [*_verified.rows, *registry.added], registry.events, _read_file(path, until=after))
+
+
+def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: RegistryAnchor, content: bytes) -> list[Event]:
+    """Every event, when all are as they were written. What this process has verified before is compared with what it read then,
+    row by row or all of the file, and only what came after is verified: so nothing is taken from memory that the database does
+    not say today."""
     rows: list[Row] = connection.execute(statement("ledger/list_events")).fetchall()
     last = connection.execute(statement("ledger/select_head")).fetchall()
     events = list(_verified.events) if _verified.begins(path, rows, anchor) else []
     for place, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
         previous = events[-1].hash if events else BEGIN
         try:
-            payload = json.loads(body)
+            payload = parse_frozen(body)
             event = _read_event(place, body, payload, _format_of(events))
             right = (number, payload["number"], payload["previous"], digest) == (place, place, previous, event.hash)
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -268,8 +311,29 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
         events.append(event)
     if last != [(len(events), _last_hash(events))]:
         raise _changed(path, f"events after {len(events)} are missing, or were added by somebody else")
-    _verified = _Verified(path, rows, tuple(events))
+    _keep(path, rows, events, content)
     return events
+
+
+def _read_file(path: Path, *, until: ExitStack | None = None) -> bytes:
+    """All of a registry's file, or nothing if it has a log beside it or is not there. Closing a file frees every lock that this
+    process has on it, those of DuckDB too: where it has the database open, the file is closed after that (`until`)."""
+    if _has_log(path):
+        return b""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return b""
+    if until is None:
+        with file:
+            return file.read()
+    until.callback(file.close)
+    return file.read()
+
+
+def _has_log(path: Path) -> bool:
+    """Whether something is committed that is not in the file itself yet."""
+    return path.with_name(f"{path.name}.wal").exists()
 
 
 def _format_of(events: Sequence[Event]) -> int:
@@ -285,7 +349,7 @@ def _check_head(path: Path, events: list[Event], anchor: RegistryAnchor) -> None
     _compare_head(path, events, anchor.read(), records=anchor.has_records())
 
 
-def _compare_head(path: Path, events: list[Event], known: tuple[int, str] | None, *, records: bool) -> None:
+def _compare_head(path: Path, events: Sequence[Event], known: tuple[int, str] | None, *, records: bool) -> None:
     if known is None:
         if events or records:
             raise _changed(path, "the vault does not say which event was the last (registry.head), and there were some")

@@ -8,16 +8,16 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
 
-from release_pipeline.errors import SourceError
+from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.sections import Source
 from release_pipeline.store.connections import open_delivered, open_memory, source_errors
@@ -63,11 +63,12 @@ class FileSource:
     format: str
     header: tuple[str, ...]
     delimiter: str = ","
+    said: str = ""
 
     @property
     def name(self) -> str:
-        """The path."""
-        return str(self.path)
+        """The path; of one with ${NAME}, as it is declared."""
+        return self.said or str(self.path)
 
     @property
     def stamp(self) -> str:
@@ -76,7 +77,7 @@ class FileSource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
-        with source_errors(self.path):
+        with _as_declared(self.path, self.said), source_errors(self.path):
             _create_raw(self._scan(into), columns, release)
 
     def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
@@ -102,11 +103,12 @@ class DuckdbSource:
     path: Path
     table: str
     header: tuple[str, ...]
+    said: str = ""
 
     @property
     def name(self) -> str:
         """The path and the table."""
-        return f"{self.path} table {self.table}"
+        return f"{self.said or self.path} table {self.table}"
 
     @property
     def stamp(self) -> str:
@@ -115,7 +117,7 @@ class DuckdbSource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
-        with open_delivered(self.path) as connection:
+        with _as_declared(self.path, self.said), open_delivered(self.path) as connection:
             reader = connection.sql(_selection(self.table, columns, release)).to_arrow_reader()
             _create_raw(into.from_arrow(reader), columns, release)
 
@@ -159,8 +161,23 @@ def find_source(declared: Source, *, folder: Path, values: Mapping[str, str], ex
     """
     if declared.postgres is not None and declared.table is not None:
         return _find_postgres(expand(declared.postgres, values), declared.table)
-    path = folder / expand(declared.path or "", values)
-    return find_file(path, expected=expected) if declared.table is None else _find_duckdb(path, declared.table)
+    written = declared.path or ""
+    path = folder / expand(written, values)
+    said = written if "${" in written else ""
+    with _as_declared(path, said):
+        source = find_file(path, expected=expected) if declared.table is None else _find_duckdb(path, declared.table)
+    return replace(source, said=said)
+
+
+@contextmanager
+def _as_declared(path: Path, said: str) -> Generator[None]:
+    """Errors name a file as the policy does where ${NAME} stands in it: what the environment has may be a secret."""
+    try:
+        yield
+    except ReleasePipelineError as error:
+        if said:
+            error.where = error.where.replace(str(path), said)
+        raise
 
 
 def find_file(path: Path, *, expected: frozenset[str]) -> FileSource:
@@ -179,18 +196,18 @@ def find_file(path: Path, *, expected: frozenset[str]) -> FileSource:
 def expand(text: str, values: Mapping[str, str]) -> str:
     """`text` with every ${NAME} replaced; a name without a value means that the source is missing."""
 
-    def replace(match: re.Match[str]) -> str:
+    def look_up(match: re.Match[str]) -> str:
         if match[1] not in values:
             raise SourceError(
                 f"the source is missing: {match[1]} is not set.", remedy=f"Set the environment variable {match[1]}."
             )
         return values[match[1]]
 
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", replace, text)
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", look_up, text)
 
 
 @contextmanager
-def open_raw(source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None) -> Iterator[RawTable]:
+def open_raw(source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None) -> Generator[RawTable]:
     """Some columns of a source, loaded in memory and never spilled to disk; for `mask`, which keeps nothing."""
     with open_memory() as connection:
         yield load_raw(connection, source, columns, release=release)
@@ -252,7 +269,7 @@ def _create_raw(relation: duckdb.DuckDBPyRelation, columns: Columns, release: Re
 
 
 @contextmanager
-def _postgres(address: str, table: str) -> Iterator[Any]:
+def _postgres(address: str, table: str) -> Generator[Any]:
     """A cursor on the server. ADBC's exceptions may quote the address and cells: they end here."""
     try:
         from adbc_driver_manager import Error
@@ -295,7 +312,7 @@ def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
     candidates: list[tuple[str, tuple[str, ...]]] = []
     for delimiter in _DELIMITERS:
         try:
-            first = next(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), [])
+            first = next(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), list[str]())
         except csv.Error:
             continue
         candidates.append((delimiter, tuple(name.strip() for name in first)))

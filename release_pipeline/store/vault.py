@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -55,7 +55,7 @@ class ReleaseWorkspace:
         """The table `name`, or some of its columns, in the order in which it was written."""
         wanted = self.columns(name) if columns is None else columns
         missing = [column for column in wanted if (name, column) not in self._kept]
-        loaded = self._load(name, missing) if missing else {}
+        loaded = self._load(name, missing) if missing else dict[str, pa.ChunkedArray]()
         found = {column: loaded[column] if column in loaded else self._kept[name, column] for column in wanted}
         for read in (loaded, found):  # those that were asked for are the last ones used
             self._keep(name, read)
@@ -104,6 +104,8 @@ class ReleaseWorkspace:
         self._connection.execute(statement("stages/delete_exposed"), {"release": release})
         if people:
             self._connection.execute(statement("stages/insert_exposed"), {"release": release})
+            if "everywhere" in self.columns("people"):  # an earlier version kept the hash of the population alone
+                self._connection.execute(statement("stages/insert_identities"))
 
     def charged(self) -> dict[str, bool]:
         """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
@@ -112,6 +114,10 @@ class ReleaseWorkspace:
     def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
         return self._connection.execute(statement("stages/compare_people"), {"releases": list(releases)}).fetchall()
+
+    def count_shared(self, releases: Sequence[str]) -> int:
+        """How many people of this release (its table `people`) are in one of these as well."""
+        return self._connection.execute(statement("stages/count_shared"), {"releases": list(releases)}).fetchall()[0][0]
 
     def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
         """These columns of a table, and of a small one the others too."""
@@ -141,7 +147,7 @@ _ROOMS = RLock()
 
 
 @contextmanager
-def open_workspace(vault: Path, population: str, release: str) -> Iterator[ReleaseWorkspace]:
+def open_workspace(vault: Path, population: str, release: str) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
     One room at a time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours.
@@ -154,12 +160,41 @@ def open_workspace(vault: Path, population: str, release: str) -> Iterator[Relea
         connection.execute(statement("schema/create_notes"))
         connection.execute(statement("schema/create_charged"))
         connection.execute(statement("schema/create_exposed"))
+        connection.execute(statement("schema/create_identities"))
         with transaction(connection):
             yield ReleaseWorkspace(connection)
 
 
+class Rooms:
+    """The rooms of a population, for reading alone."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
+
+    def charged(self) -> dict[str, bool]:
+        """As a workspace has it; nothing where its table is missing."""
+        if ("main", "charged") not in self.tables:
+            return {}
+        return dict(self._connection.execute(statement("stages/list_charged")).fetchall())
+
+    def enter(self, room: str) -> ReleaseWorkspace | None:
+        """The workspace of a release, if it is there with its notes."""
+        if (room, "notes") not in self.tables:
+            return None
+        self._connection.execute(statement("schema/use_release_schema", workspace=room))
+        return ReleaseWorkspace(self._connection)
+
+
 @contextmanager
-def locked_vault(vault: Path, population: str) -> Iterator[None]:
+def open_rooms(vault: Path, population: str, *, wait: float) -> Generator[Rooms]:
+    """The rooms of a population, whose file is there; nobody writes to them meanwhile."""
+    with _ROOMS, open_database(vault / f"{population}.duckdb", read_only=True, wait=wait) as connection:
+        yield Rooms(connection)
+
+
+@contextmanager
+def locked_vault(vault: Path, population: str) -> Generator[None]:
     """Nobody is in a room of this population meanwhile."""
     make_vault(vault)
     with _ROOMS, open_database(vault / f"{population}.duckdb"):

@@ -1003,6 +1003,18 @@ def test_tombstone_of_another_release_is_found_out(corrected: Path, tmp_path: Pa
     assert not payload(found, ": RETRACTED: release")
 
 
+def test_the_reason_in_a_tombstone_stays_a_text(corrected: Path, tmp_path: Path, keys: Keys) -> None:
+    """Whatever it looks like: in the words for people it does nothing, and in the signed statement it is as it was given."""
+    out = copy_site(corrected, tmp_path / "site")
+    why = "<script>alert(1)</script> [here](javascript:x) ![](//e.example/p.png) `a` # one"
+    retract(out.site, RELEASE, key=keys["olga"], why=why)
+    folder = out.site.package(str(RELEASE))
+    words = (folder / "RETRACTED.md").read_text(encoding="utf-8")
+    assert not [trick for trick in ("<script", "](", "`", " # ") if trick in words.replace("\\](", "")]
+    assert "&lt;script&gt;alert(1)" in words
+    assert json.loads((folder / "RETRACTED.json").read_text(encoding="utf-8"))["statement"]["why"] == why
+
+
 @pytest.mark.parametrize("state", TOMBSTONES)
 def test_tombstone_that_was_taken_away_is_missed(corrected: Path, tmp_path: Path, keys: Keys, state: str) -> None:
     """By the site: the registry knows what became of the release; and the officer's rerun puts it back."""

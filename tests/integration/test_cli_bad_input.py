@@ -329,7 +329,6 @@ TABLES = [
     bad("nul", with_cell("income", f"{NUMBER}\0"), "the file is not text"),
     bad("nul-late", LATE + f"{WORD},{WORD} north,{NUMBER}\0,1,x\n".encode(), NOT_A_NUMBER),
     bad("parquet-named-csv", as_parquet(), "the file is not UTF-8 text"),
-    bad("wrong-ending", as_csv(), "the file is neither .csv nor .parquet", name="people.txt"),
 ]
 PARQUET = [
     bad_parquet("nan", as_parquet(income=numbers(float("nan"))), "column income: 1 record with NaN or an infinite number"),
@@ -384,11 +383,12 @@ MASK = "mask people.csv --policy people.yaml --unaccounted"
 WAVE = "mask waves.csv --policy waves.yaml --unaccounted -o out.csv"
 LONG = "x" * 300
 COMMANDS = [
-    ("input-missing", "mask nowhere.csv --policy people.yaml --unaccounted -o out.csv", 1, "there is no such file"),
-    ("input-directory", "mask folder --policy people.yaml --unaccounted -o out.csv", 1, "this is a directory, not a file"),
-    ("input-directory-named-csv", "mask folder.csv --policy people.yaml --unaccounted -o out.csv", 1, "this is a directory"),
-    ("input-behind-a-file", "mask people.csv/in.csv --policy people.yaml --unaccounted -o out.csv", 1, "people.csv/in.csv: "),
-    ("input-name-too-long", f"mask {LONG}.csv --policy people.yaml --unaccounted -o out.csv", 1, f"{LONG}.csv: "),
+    ("input-missing", "mask nowhere.csv --policy people.yaml --unaccounted -o out.csv", 2, "there is no such file"),
+    ("input-directory", "mask folder --policy people.yaml --unaccounted -o out.csv", 2, "this is a directory, not a file"),
+    ("input-directory-named-csv", "mask folder.csv --policy people.yaml --unaccounted -o out.csv", 2, "this is a directory"),
+    ("input-behind-a-file", "mask people.csv/in.csv --policy people.yaml --unaccounted -o out.csv", 2, "people.csv/in.csv: "),
+    ("input-name-too-long", f"mask {LONG}.csv --policy people.yaml --unaccounted -o out.csv", 2, f"{LONG}.csv: "),
+    ("input-wrong-ending", "mask people.yaml --policy people.yaml --unaccounted -o out.csv", 2, "neither .csv nor .parquet"),
     ("release-unknown", f"{WAVE} --release 7", 2, "policy people has no release 7. Name one with --release: 1, 2, 3"),
     ("release-not-named", WAVE, 2, "policy people has several releases. Name one with --release: 1, 2, 3"),
     ("release-of-once", f"{MASK} -o out.csv --release 1", 2, "policy people is released once; it has no release 1"),
@@ -426,7 +426,9 @@ COMMANDS = [
     ("check-policy-name-too-long", f"check {LONG}.yaml", 2, f"{LONG}.yaml: "),
     ("check-the-data", "check people.csv", 1, "a policy is a mapping"),
     ("check-the-parquet", "check people.parquet", 1, "this is not UTF-8 text"),
-    ("init-file-missing", "init people --from nowhere.csv", 1, "there is no such file"),
+    ("init-file-missing", "init people --from nowhere.csv", 2, "there is no such file"),
+    ("init-file-wrong-ending", "init people --from people.yaml", 2, "neither .csv nor .parquet"),
+    ("init-a-first-person", "init people --from first.csv", 1, "the first line may be a record and no header"),
     ("init-quote-of-header-ends-in-a-cell", "init people --from swallow.csv", 1, "swallow.csv: "),
     ("check-no-rows", "check people.yaml --rows 0", 2, "'0' is not a whole number above 0"),
     ("check-rows-in-words", "check people.yaml --rows many", 2, "'many' is not a whole number above 0"),
@@ -444,6 +446,7 @@ def test_commands_refuse_wrong_usage(run: Runner, command: str, code: int, phras
     run.write("gaps.csv", as_csv(["wave", *HEADER], [*waves, ["", *records()[0]], [" ", *records()[1]]]))
     run.write("waves.yaml", change(POLICY, *WAVES))
     run.write("swallow.csv", as_csv([*HEADER[:4], '"note'], [[*row[:4], f'{WORD}"'] for row in records()]))
+    run.write("first.csv", as_csv([WORD, "b"], [["a", "c"], ["d", "e"]]))
     run.write("taken.csv", "what was there\n")
     run.write("taken.json", "{}\n")
     run.write("folder/inner", "")
@@ -457,8 +460,8 @@ def test_commands_refuse_wrong_usage(run: Runner, command: str, code: int, phras
 @pytest.mark.parametrize(
     ("locked", "mode", "code", "phrase"),
     [
-        ("data/people.csv", 0o000, 1, "cannot be read"),
-        ("data", 0o000, 1, "data/people.csv: "),
+        ("data/people.csv", 0o000, 2, "cannot be read"),
+        ("data", 0o000, 2, "data/people.csv: "),
         ("policies/people.yaml", 0o000, 2, "the policy cannot be read"),
         ("policies", 0o000, 2, "the policy cannot be read"),
         ("releases", 0o500, 2, "its folder cannot be written to"),

@@ -91,6 +91,9 @@ def edit_vault(tiny: TinySite, text: str) -> None:
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     """A site where release 2 is charged and nothing has been done for release 1; to be copied."""
     tiny = make_site(tmp_path_factory.mktemp("untouched") / "site")
+    with tiny.site.open_registry():  # before the vault has anything, and then the vault before a charge: as a run does
+        pass
+    duckdb.connect(str(tiny.site.vault / "folk.duckdb")).close()
     reserve(tiny.site, Reservation(tiny.site.policy("people"), ReleaseId("people", "2"), 60, "source"), PLAIN)
     (tiny.site.vault / "secrets" / "people~2~r1").unlink()  # what is done to the secrets below is done to that of release 1
     return tiny

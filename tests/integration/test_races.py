@@ -179,11 +179,20 @@ def told_of_cap(words: str) -> bool:
     return "the ledger refuses: folk has 0 left of 4" in words and "take 2" in words and "populations.yaml" in words
 
 
+def make_charged(home: Path, **options: Any) -> TinySite:
+    """A site whose vault is there, as a run makes it before it charges."""
+    tiny = make_site(home, **options)
+    with tiny.site.open_registry():
+        pass
+    duckdb.connect(str(tiny.site.vault / "folk.duckdb")).close()
+    return tiny
+
+
 @pytest.fixture(scope="module")
 def half_spent(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     """A population with epsilon 2 of 4 left, for eight releases of a policy, or two of another, that take 2 each."""
     names = [str(name) for name in range(1, THREADS + 2)]
-    tiny = make_site(tmp_path_factory.mktemp("half") / "site", cap=CAP, releases=str(names).replace("'", '"'))
+    tiny = make_charged(tmp_path_factory.mktemp("half") / "site", cap=CAP, releases=str(names).replace("'", '"'))
     tiny.write_policy(policy="more", protect=MORE)
     reserve(tiny.site, reservation_of(tiny, "people", str(THREADS + 1)), PLAIN)
     return tiny
@@ -257,7 +266,7 @@ def test_eight_threads_get_one_secret_of_one_release(half_spent: TinySite, tmp_p
 def test_one_of_two_whole_releases_gets_the_last_epsilon(tmp_path: Path) -> None:
     """From the source on: one is a candidate, the other blocked by the cap, uncharged and without a secret."""
     for place in range(2):
-        tiny = make_site(tmp_path / str(place), cap=f"epsilon: 2, {IDP}")
+        tiny = make_charged(tmp_path / str(place), cap=f"epsilon: 2, {IDP}")
         tiny.write_policy(policy="more", protect=MORE)
         barrier = PROCESSES.Barrier(2)
         wanted = [("people", "1"), ("more", "1")] if place else [("people", "1"), ("people", "2")]
@@ -280,7 +289,7 @@ def test_release_that_is_started_twice_at_once_is_one_release(tmp_path: Path) ->
     """At a site where not even the vault exists: one charge, one secret, one set of bits; whoever came second has the same, or is
     told to begin again."""
     for place in range(3):
-        tiny = make_site(tmp_path / str(place))
+        tiny = make_charged(tmp_path / str(place))
         barrier = PROCESSES.Barrier(2)
         with (
             child(run_together, tiny.home, "people", "1", barrier) as one,
@@ -341,7 +350,7 @@ def one_comes_while_another_opens(file: Path, work: Callable[..., None], *argume
 @LINUX
 def test_event_that_is_added_while_another_opens_the_registry_is_seen(tmp_path: Path) -> None:
     """DuckDB reads the headers of a file before it locks it; what is written in between would not be there for it."""
-    tiny = make_site(tmp_path / "site")
+    tiny = make_charged(tmp_path / "site")
     with tiny.site.open_registry() as registry:
         registry.add("policy", policy="people")
     assert one_comes_while_another_opens(tiny.site.registry, add_one, [tiny.home], [tiny.home]) == ["noted"] * 2
@@ -351,7 +360,7 @@ def test_event_that_is_added_while_another_opens_the_registry_is_seen(tmp_path: 
 @LINUX
 def test_room_that_is_made_while_another_opens_the_vault_is_kept(tmp_path: Path) -> None:
     """The same in the vault, where nobody would have said that something is missing."""
-    tiny = make_site(tmp_path / "site")
+    tiny = make_charged(tmp_path / "site")
     names = [f"people/{number}/r1" for number in range(3)]
     with open_workspace(tiny.site.vault, "folk", names[0]) as workspace:
         workspace.write_checkpoint("stage", {"of": names[0]})
@@ -384,7 +393,7 @@ def test_database_is_not_closed_while_another_opens_it(tmp_path: Path) -> None:
 
 def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who opens it has this lock: or it would read the headers of the old file, and then lock the new one."""
-    tiny = make_site(tmp_path / "site")
+    tiny = make_charged(tmp_path / "site")
     for name in ("people/1/r1", "people/2/r1"):
         with open_workspace(tiny.site.vault, "folk", name) as workspace:
             workspace.write_checkpoint("stage", {"of": name})
@@ -412,7 +421,7 @@ def test_vault_is_not_replaced_while_another_opens_it(tmp_path: Path, monkeypatc
 
 def test_candidate_that_is_frozen_twice_at_once_is_whole(tmp_path: Path) -> None:
     """Neither of two processes that put the same folder in its place takes the other's away, and nothing is left beside it."""
-    tiny, rounds = make_site(tmp_path / "site"), 5
+    tiny, rounds = make_charged(tmp_path / "site"), 5
     bits = tiny.flow().run().facts["candidate_hash"]
     barrier = PROCESSES.Barrier(2)
     with (
@@ -490,7 +499,7 @@ def test_row_with_a_check_does_not_overspend_one_after_the_other(tmp_path: Path)
 @pytest.mark.parametrize("spent", [0, 1])
 def test_database_refuses_what_the_check_let_through(tmp_path: Path, spent: int) -> None:
     """Without the check in Python, the row of the cap refuses the charge, the first one or a later; no event stays of it."""
-    tiny = make_site(tmp_path / "site", cap=f"epsilon: {2 * spent or 1}, {IDP}")
+    tiny = make_charged(tmp_path / "site", cap=f"epsilon: {2 * spent or 1}, {IDP}")
     for release in range(spent):
         reserve(tiny.site, reservation_of(tiny, "people", str(release + 1)), PLAIN)
     with pytest.raises(OverCap, match="the database refused to go over the cap"):
@@ -501,7 +510,7 @@ def test_database_refuses_what_the_check_let_through(tmp_path: Path, spent: int)
 
 def test_account_that_forgets_a_charge_is_refused(tmp_path: Path) -> None:
     """Whoever counts too little as spent is refused by the row, which counted along; no event stays of it."""
-    tiny = make_site(tmp_path / "site", cap=CAP)
+    tiny = make_charged(tmp_path / "site", cap=CAP)
     for release in ("1", "2"):
         reserve(tiny.site, reservation_of(tiny, "people", release), PLAIN)
     policy = tiny.site.policy("people")
@@ -515,7 +524,7 @@ def test_account_that_forgets_a_charge_is_refused(tmp_path: Path) -> None:
 
 def test_two_transactions_of_the_registry_cannot_both_commit(tmp_path: Path) -> None:
     """Even with the lock of threads passed by (one thread opens it twice), the second event at the same place is refused."""
-    tiny = make_site(tmp_path / "site", cap=CAP)
+    tiny = make_charged(tmp_path / "site", cap=CAP)
     tiny.flow().check_may_begin()
 
     def nested() -> None:
@@ -532,7 +541,7 @@ def test_two_transactions_of_the_registry_cannot_both_commit(tmp_path: Path) -> 
 def test_cap_may_be_changed_and_changed_back(tmp_path: Path) -> None:
     """The officer counts in releases for a while and then in epsilon again: every charge counts in both, and nobody is told that
     the registry was tampered with."""
-    tiny = make_site(tmp_path / "site", cap=f"epsilon: 6, {IDP}", releases='["1", "2", "3", "4"]')
+    tiny = make_charged(tmp_path / "site", cap=f"epsilon: 6, {IDP}", releases='["1", "2", "3", "4"]')
     caps = [f"epsilon: 6, {IDP}", "releases: 3", f"epsilon: 6, {IDP}"]
     for place, cap in enumerate(caps, start=1):
         tiny.write_cap(cap)
@@ -546,7 +555,7 @@ def test_cap_may_be_changed_and_changed_back(tmp_path: Path) -> None:
 
 def test_cap_is_raised_and_lowered_by_its_file(tmp_path: Path) -> None:
     """Raised, there is room again; lowered below what is spent, the next is refused, and nothing of the past is."""
-    tiny = make_site(tmp_path / "site", cap=f"epsilon: 2, {IDP}", releases='["1", "2", "3"]')
+    tiny = make_charged(tmp_path / "site", cap=f"epsilon: 2, {IDP}", releases='["1", "2", "3"]')
     reserve(tiny.site, reservation_of(tiny, "people", "1"), PLAIN)
     tiny.write_cap(CAP)
     reserve(tiny.site, reservation_of(tiny, "people", "2"), PLAIN)
@@ -590,7 +599,7 @@ def end(reader: subprocess.Popen[str]) -> tuple[int, str]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
     """A site with a release that is a candidate."""
-    tiny = make_site(tmp_path_factory.mktemp("readers") / "site")
+    tiny = make_charged(tmp_path_factory.mktemp("readers") / "site")
     tiny.flow().run()
     return tiny
 
@@ -629,7 +638,7 @@ def test_readers_that_wait_too_long_say_so(finished: TinySite) -> None:
 
 def test_readers_during_runs_answer(tmp_path: Path) -> None:
     """While another process makes one release after the other, from the first on, every command answers."""
-    tiny = make_site(tmp_path / "site", rows=make_rows(2000))
+    tiny = make_charged(tmp_path / "site", rows=make_rows(2000))
     with child(run_over_and_over, tiny.home) as hears:
         for arguments in COMMANDS:
             code, words = end(start(tiny, arguments, wait=LONGEST))

@@ -311,6 +311,27 @@ def test_missing_name_means_a_missing_source(tmp_path: Path) -> None:
     assert tiny.charges() == []
 
 
+@pytest.mark.parametrize(("delivered", "table"), [(None, ""), ("", ""), ("a,b\n1", ""), ("no database", "t"), (None, "t")])
+def test_no_message_has_what_a_name_in_braces_stands_for(tmp_path: Path, delivered: str | None, table: str) -> None:
+    """The wrong variable may be named, whose value is an address with a password: the policy's own words stand there."""
+    value = f"{tmp_path}/s3cretword.csv"
+    if delivered is not None:
+        Path(value).write_text(delivered)
+    source = Source(path="${WHERE}", table=table or None)
+    try:
+        found = find_source(source, folder=tmp_path, values={"WHERE": value}, expected=frozenset())
+        Path(value).unlink()
+        with pytest.raises(SourceError) as refused, open_raw(found, {"a": "a"}):
+            pass
+        assert found.name == "${WHERE}"
+    except SourceError as error:
+        words = [str(error), repr(error.__cause__)]
+    else:
+        words = [str(refused.value), repr(refused.value.__cause__)]
+    assert words[0].startswith("${WHERE}: ")
+    assert "s3cretword" not in "".join(words)
+
+
 def test_paths_are_taken_from_the_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From whatever directory, the source of a site is found."""
     tiny = make_site(tmp_path / "site", rows=make_rows(30))

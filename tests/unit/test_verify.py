@@ -169,7 +169,7 @@ def test_only_points_of_the_curve_are_decoded() -> None:
     for y, point in found:
         x = point[0]
         assert (-x * x + y * y - 1 - verify.D * x * x * y * y) % PRIME == 0
-        assert verify._encode(point) == y.to_bytes(32, "little")
+        assert verify.encode_point(point) == y.to_bytes(32, "little")
     assert all(verify._decode((PRIME + y).to_bytes(32, "little")) is None for y in range(19))
 
 
@@ -652,7 +652,7 @@ def test_every_file_of_a_dossier(dossier: Files, name: str, tmp_path: Path) -> N
 )
 def test_files_that_do_not_belong_there(package: Files, dossier: Files, name: str, tmp_path: Path) -> None:
     """Each is named, in a package and in a dossier's parts."""
-    named = verify._printable(name)
+    named = verify.printable(name)
     assert any(named in words for words in judge({**package, name: b"x"}, tmp_path / "p"))
     for folder in ("", "package/", "candidate/"):
         assert any(named in words for words in judge({**dossier, folder + name: b"x"}, tmp_path / "d"))
@@ -1438,6 +1438,14 @@ def test_it_needs_python_3_9_and_nothing_else() -> None:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_it_runs_where_datetime_has_no_utc() -> None:
+    """As in Python 3.9, whose grammar alone would not tell."""
+    run_it = "import datetime, runpy, sys; del datetime.UTC; runpy.run_path(sys.argv[1])"
+    command = [sys.executable, "-I", "-S", "-c", run_it, str(Path(verify.__file__))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_reader_who_has_enough(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def _measure_grouping(people: People, found: Grouped) -> dict[str, float]:
         "penalty": float(penalty[kept].mean()),
         **{f"penalty_{name}": float(by_column[kept, place].mean()) for place, name in enumerate(QUASI)},
         "penalty_all": float(np.where(kept, penalty, 1.0).mean()),
-        "same": float(np.mean(diameters[group] == 0)),
+        "same": float((diameters[group] == 0).mean()),
         "mean_error": float((np.abs(means[group] - heights) / heights).mean()),
     }
 

@@ -61,7 +61,7 @@ class Cases:
 
     least: float = 1.0
     most: float = float("inf")
-    ratios: dict[str, np.ndarray] = field(default_factory=dict)
+    ratios: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     def add(self, name: str, ratios: np.ndarray) -> None:
         """The runs of one more setting."""

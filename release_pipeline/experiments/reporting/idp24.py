@@ -334,10 +334,7 @@ def _report_best(results: Results) -> str:
         [
             "table",
             "epsilon",
-            *(
-                f"{method} ({DEFINITIONS[find_claim(method, 'column').definition.key]})"
-                for method in results.values("error", "method")
-            ),
+            *(f"{method} ({_definition_of(method)})" for method in results.values("error", "method")),
         ],
         rows,
     )

@@ -204,7 +204,7 @@ def _find_least(results: Results, order: str, share: str, epsilon: str) -> tuple
     ks = _ks(results)
     by_k = np.stack([_of(results, "sse")(order, share, k, epsilon) for k in ks])
     means = by_k.mean(axis=1)
-    return np.array([ks[place] for place in by_k.argmin(axis=0)]), ks[int(means.argmin())], float(means.min())
+    return np.array([ks[int(place)] for place in by_k.argmin(axis=0)]), ks[int(means.argmin())], float(means.min())
 
 
 def _judge_minimum(results: Results) -> Finding:

@@ -101,7 +101,7 @@ class Picture:
         axes = figure.subplots(down, across, squeeze=False, sharey="row" if self.alike else False)
         places: list[Axes] = list(axes.flat)
         looks = _choose_looks(self.panels)
-        handles = {}
+        handles: dict[str, object] = {}
         for place, panel in zip(places, self.panels, strict=False):
             handles |= _draw_panel(place, panel, looks)
         for place in places[len(self.panels) :]:
@@ -147,15 +147,27 @@ def _draw_panel(place: Axes, panel: Panel, looks: dict[str, int]) -> dict[str, o
         if len(numbers) <= MAX_TICKS:
             place.set_xticks(numbers)
             place.set_xticks([], minor=True)
-        place.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
+        place.xaxis.set_major_formatter(_format_number)
     if panel.log_y:
         place.set_yscale("log")
     if panel.percent:
-        place.yaxis.set_major_formatter(lambda y, _: "none" if y <= 1.001 * unit * floor else f"{y:,.6g}%")
-        place.yaxis.set_minor_formatter(lambda *_: "")
+        place.yaxis.set_major_formatter(partial(_format_share, none=1.001 * unit * floor))
+        place.yaxis.set_minor_formatter(_format_nothing)
     if panel.bottom is not None:
         place.set_ylim(bottom=panel.bottom)
     return handles
+
+
+def _format_number(x: float, _: int | None) -> str:
+    return f"{x:g}"
+
+
+def _format_share(y: float, _: int | None, *, none: float) -> str:
+    return "none" if y <= none else f"{y:,.6g}%"
+
+
+def _format_nothing(_y: float, _: int | None) -> str:
+    return ""
 
 
 def _choose_looks(panels: Sequence[Panel]) -> dict[str, int]:

@@ -35,6 +35,7 @@ from release_pipeline.flow.status.ledger import ledger_to_json, read_ledgers
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust
+from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.formats import name_some
@@ -115,6 +116,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "populations.json": populations,
         KEYS: trust.text,
         KEYS_SIGNATURE: write_statement(trust.signed),
+        **({OFFICERS: trust.officers} if trust.officers else {}),
         "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
         **{f"policies/{noted.name}.{digest[:12]}.json": noted.text for digest, noted in policies.items()},
         "ledger.json": _json(ledger_to_json(ledger)),

@@ -13,6 +13,7 @@ from release_pipeline.flow.publication.published import SIGNATURE
 from release_pipeline.flow.sums import hash_of_file, read_sums, write_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
+from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.report.datapackage import render_datapackage, render_hierarchy
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
 from release_pipeline.report.view import PublicView
@@ -44,6 +45,7 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
         "datapackage.json": render_datapackage(view, known),
         KEYS: trust.text,
         KEYS_SIGNATURE: write_statement(trust.signed),
+        **({OFFICERS: trust.officers} if trust.officers else {}),
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

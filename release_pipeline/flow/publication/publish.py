@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.facts import note_facts, read_facts
@@ -29,6 +30,7 @@ from release_pipeline.flow.states import PUBLISHED, PUBLISHING, ReleaseStatus, c
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.tables import read_table
 from release_pipeline.flow.trust.approvals import find_approval, valid_approvers
+from release_pipeline.flow.trust.clocks import believed, is_ahead
 from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
@@ -37,7 +39,7 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.package import ON_GRID, check_released
 from release_pipeline.store.ledger import RESERVED, list_charges
-from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
+from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 
 def publish(site: Site, release: ReleaseId, *, key: PrivateKey, now: datetime | None = None, probe: Probe = PLAIN) -> Path:
@@ -150,6 +152,7 @@ def _check_publishable(site: Site, registry: Registry, trust: Trust, status: Rel
             where=str(status.id),
             remedy=f"They look at {site.candidate(str(status.id))} and run: release-pipeline approve {status.id} --key KEY.",
         )
+    check_accepted(registry.events)
     check_move(registry, status.id, PUBLISHING)
     found = list(_find_obstacles(site, registry, trust, status, now))
     if found:
@@ -188,7 +191,8 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: Releas
         yield f"{account.population} is over its cap: {account.spent} of {account.limit} ({account.unit})."
     if policy.publish.not_before is not None and now < policy.publish.not_before:
         yield f"It is under embargo until {policy.publish.not_before:%Y-%m-%d %H:%M} UTC."
-    if (registry.events[-1].moment - now).total_seconds() > CLOCK_SLACK:
+    seen = believed(registry.events)
+    if seen and is_ahead(seen[-1], now.timestamp()):
         yield "The clock is behind the registry's last event."
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.keys import write_statement
+from release_pipeline.flow.trust.office import OFFICERS
 
 SIGNATURE = "SHA256SUMS.sig"
 TOMBSTONES = {RETRACTED: "RETRACTED", SUPERSEDED: "SUPERSEDED"}  # a state, and the name of the files that tell of it
@@ -27,4 +28,4 @@ def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
 
 def tombstone_files() -> list[str]:
     """What may be in a package and not in its list of sums, for it came later."""
-    return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md")]
+    return [f"{name}.{ending}" for name in TOMBSTONES.values() for ending in ("json", "md", OFFICERS)]

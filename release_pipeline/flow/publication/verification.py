@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.cap import open_account
+from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import CARD
 from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
@@ -15,27 +16,44 @@ from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
-from release_pipeline.store.ledger import list_charges
+from release_pipeline.flow.trust.office import read_office
+from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoked_text
+from release_pipeline.flow.witness import Head
+from release_pipeline.policy import Policy
+from release_pipeline.store.connections import is_unfinished
+from release_pipeline.store.holdings import list_populations
+from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry
-from release_pipeline.verify import Finding, Verification, verify_events, verify_path
+from release_pipeline.store.vault import Rooms, open_rooms
+from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
 from release_pipeline.verify import examine as examine_path
+
+PATIENCE = 5.0  # seconds that a check waits for a vault that somebody is working with
 
 __all__ = ["examine", "find_officers", "verify", "write_events"]
 
 
-def verify(path: Path, officers: Collection[str] = ()) -> list[Finding]:
+def verify(path: Path, officers: Collection[str] = (), *, deep: bool = False) -> list[Finding]:
     """The findings about a package or dossier (a folder or a zip), or about a site: its folder, or its registry.duckdb."""
-    return examine(path, officers).findings
+    return examine(path, officers, deep=deep).findings
 
 
-def examine(path: Path, officers: Collection[str] = ()) -> Verification:
-    """Likewise, with what it is that was checked."""
+def examine(
+    path: Path, officers: Collection[str] = (), revocations: str = "", *, deep: bool = False, since: Head | None = None
+) -> Verification:
+    """Likewise, with what it is that was checked. `revocations`: a file or address of the list of revoked keys, for what is no
+    site: a site has its own. Of a site `deep` hashes every table of the vault again, and `since` is an event that somebody
+    outside has witnessed."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
         if site is None:
-            return examine_path(path, officers)
-        findings = list(_verify_site(site, officers))
+            if deep or since is not None:
+                raise WrongUsage("--deep and --since are about a site, and this is none.", where=str(path))
+            return examine_path(path, officers, revocations)
+        if revocations:
+            raise WrongUsage("a site knows what it revoked.", where=str(path), remedy="Leave --revocations out.")
+        findings = list(_verify_site(site, officers, deep=deep, since=since))
         return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
     except NotVerifiable as error:
         raise WrongUsage(error.what) from None
@@ -65,7 +83,7 @@ def write_events(events: Iterable[Event]) -> str:
     return "".join(json.dumps({"body": event.body, "hash": event.hash}) + "\n" for event in events)
 
 
-def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
+def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: Head | None) -> Iterator[Finding]:
     """The chain against the vault, what is signed in it, the sums, and every candidate and package against its event."""
     try:
         with site.open_registry(read_only=True) as registry:
@@ -73,16 +91,72 @@ def _verify_site(site: Site, officers: Collection[str]) -> Iterator[Finding]:
             yield Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")
             yield from verify_events(write_events(events).splitlines(), officers)
             yield from _verify_trust(site, registry, officers)
+            yield from _verify_revoked(site, events)
+            officers = _with_chain(officers, read_office(events))
             yield from _verify_sums(site, registry)
+            if since is not None:
+                yield _verify_witnessed(events, since)
+            hashes = {event.content["policy_hash"] for event in events if event.kind == RESERVED}
+            charged = {digest: policy_of(registry, digest) for digest in sorted(hashes)}
     except ReleasePipelineError as error:
         yield Finding("FAIL", error.in_full)
         return
     statuses = read_statuses(events)
+    for population in list_populations(events):
+        yield from _verify_vault(site, population, statuses.values(), charged, deep=deep)
     for _, status in sorted(statuses.items()):
         yield from _verify_folders(site, status, events, officers)
     out = [name for name, status in statuses.items() if status.package_hash is not None]
-    for path in _find_strangers(site.releases, {site.package(str(name)) for name in out}):
+    known = {site.package(str(name)) for name in out} | ({site.releases / REVOKED_FILE} if revoked_text(events) else set[Path]())
+    for path in _find_strangers(site.releases, known):
         yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
+
+
+def _verify_witnessed(events: Sequence[Event], since: Head) -> Finding:
+    if [event.hash for event in events[since.number - 1 : since.number]] == [since.hash]:
+        return Finding("ok", f"registry.duckdb: event {since.number} is the one that was witnessed")
+    words = f"event {since.number} is not the one that was witnessed: the registry was written anew, or an older copy put back"
+    return Finding("FAIL", f"registry.duckdb: {words}")
+
+
+def _verify_vault(
+    site: Site, population: str, statuses: Iterable[ReleaseStatus], charged: Mapping[str, Policy], *, deep: bool
+) -> Iterator[Finding]:
+    """The file of a population: that it is there, and has what the events say of each release that was not pruned."""
+    name = f"vault/{population}.duckdb"
+    if not (site.vault / f"{population}.duckdb").is_file() or is_unfinished(site.vault / f"{population}.duckdb"):
+        yield Finding("FAIL", f"{name}: it is missing, or cut short: restore it from a backup")
+        return
+    drawn = [status for status in statuses if status.drawn and status.charge and status.charge.population == population]
+    try:
+        with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
+            kept, faults = rooms.charged(), list[str]()
+            for status in drawn:
+                if str(status.id) not in kept:
+                    faults.append(f"{status.id}: who was in it is missing")
+                if not status.pruned:
+                    faults += [f"{status.id}: {fault}" for fault in _find_room_faults(site, rooms, status, charged, deep=deep)]
+    except StoreBusy:
+        yield Finding("note", f"{name}: another process is working with it, so its tables were not looked at")
+        return
+    except ReleasePipelineError as error:
+        yield Finding("FAIL", f"{name}: {error.what} Restore it from a backup.")
+        return
+    yield from (Finding("FAIL", f"{name}: {fault}") for fault in faults)
+    if not faults:
+        looked = "every table is what its sealed note says" if deep else "notes sealed by this site, and their tables there"
+        yield Finding("ok", f"{name}: {len(drawn)} releases; {looked}")
+
+
+def _find_room_faults(
+    site: Site, rooms: Rooms, status: ReleaseStatus, charged: Mapping[str, Policy], *, deep: bool
+) -> Iterator[str]:
+    workspace = rooms.enter(status.id.workspace)
+    if workspace is None:
+        yield "its tables are missing, and no event says that they were pruned"
+        return
+    checkpoints = ReleaseCheckpoints(site, charged[status.policy_hash], status.id)
+    yield from checkpoints.find_faults(workspace, str(status.drawn), deep=deep)
 
 
 def _find_strangers(folder: Path, packages: Collection[Path]) -> Iterator[Path]:
@@ -100,6 +174,25 @@ def _verify_trust(site: Site, registry: Registry, officers: Collection[str]) -> 
         yield Finding("FAIL" if officers else "note", "site.yaml: no privacy officer is named, so nothing can be published")
     else:
         yield Finding("ok", f"trusted-keys.yaml: {len(trust.members)} keys, the last list that {trust.officer.name} signed")
+
+
+def _with_chain(officers: Collection[str], office: Office | None) -> Collection[str]:
+    """With the officers who came before and after one of them: older packages name the one of their day."""
+    chain = office.chain if office is not None and not office.faults else ()
+    return {*officers, *chain} if set(chain) & set(officers) else officers
+
+
+def _verify_revoked(site: Site, events: Sequence[Event]) -> Iterator[Finding]:
+    """The list of revoked keys that the public gets must be the last."""
+    text, file = revoked_text(events), site.releases / REVOKED_FILE
+    if text is None:
+        return
+    try:
+        same = file.read_bytes() == text.encode()
+    except OSError:
+        same = False
+    words = "is the last list that was signed" if same else "is not there, or not the last list: the last `officer revoke` again"
+    yield Finding("ok" if same else "FAIL", f"releases/{REVOKED_FILE}: {words}")
 
 
 def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:

@@ -17,9 +17,11 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, RETRACTED, SUPERSEDED, move, read_statuses, status_of
 from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.keys import PrivateKey, write_statement
-from release_pipeline.flow.trust.members import need_trust
+from release_pipeline.flow.trust.members import TRUSTED, Trust, need_trust
+from release_pipeline.flow.trust.office import OFFICERS, write_officers
+from release_pipeline.report.escaping import escape_markdown, format_text
 from release_pipeline.store.folders import sync
-from release_pipeline.store.registry import Registry, ReleaseId
+from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 KINDS = {RETRACTED: "retract", SUPERSEDED: "supersede"}  # what is signed for each state
 
@@ -72,34 +74,46 @@ def _withdraw(
             signed = trust.sign(key, **about, why=why)
             if status.state != state:
                 move(registry, release, state, **payload, hash=status.package_hash, signed=signed)
-            signed = _find_signed(registry, release, state)
-            trust.check(signed, **about)
+            event = _find_event(registry, release, state)
+            signed, officers = event.content["signed"], _name_officers(registry, trust, release, event)
+            trust.check_event(event, **about)
         probe.reached(f"{state} is noted")
         folder = site.package(str(release))
         if not folder.is_dir():
             raise Blocked(
                 "its package is not there.", where=str(release), remedy=f"It was in {folder}; the registry has noted it."
             )
-        _bury(folder, state, signed, probe)
+        _bury(folder, state, signed, officers, probe)
     return folder
 
 
-def _find_signed(registry: Registry, release: ReleaseId, state: str) -> Any:
-    return next(event.content["signed"] for event in registry.events if (event.kind, event.release) == (state, release))
+def _find_event(registry: Registry, release: ReleaseId, state: str) -> Event:
+    return next(event for event in registry.events if (event.kind, event.release) == (state, release))
 
 
-def _bury(folder: Path, state: str, signed: Any, probe: Probe) -> None:
+def _name_officers(registry: Registry, trust: Trust, release: ReleaseId, event: Event) -> str:
+    """How the officer who signed an event followed the one whom the package names; empty where it is the same."""
+    published = next(each for each in registry.events if (each.kind, each.release) == (PUBLISHED, release))
+    officers = [each.content["officer"] for each in registry.events[: published.number] if each.kind == TRUSTED]
+    signer = event.content["signed"]["statement"]["signer"]
+    return write_officers(registry.events, trust.office, upto=signer) if officers[-1] != signer else ""
+
+
+def _bury(folder: Path, state: str, signed: Any, officers: str, probe: Probe) -> None:
     """The tombstone for machines, for people, and then the data away if it is a retraction."""
     name, payload = TOMBSTONES[state], signed["statement"]
     clear_partials(folder)
     write_text(folder / f"{name}.json", write_statement(signed), mode=PUBLIC)
+    if officers:
+        write_text(folder / f"{name}.{OFFICERS}", officers, mode=PUBLIC)
     probe.reached("the tombstone is signed")
     if state == RETRACTED:
         words = "The data were removed from this package. Do not use copies of them."
     else:
         words = f"Use the later release instead: ../{payload['why'].partition(':')[0].rpartition('/')[2]}/"
     title = f"# {payload['subject']} was {state}\n\n"
-    text = f"{title}On {payload['at']}, by {payload['name']}: {payload['why']}\n\n{words}\n\nSigned in {name}.json.\n"
+    why = escape_markdown(format_text(payload["why"]))  # whatever it says, it is shown and does nothing
+    text = f"{title}On {payload['at']}, by {payload['name']}: {why}\n\n{words}\n\nSigned in {name}.json.\n"
     write_text(folder / f"{name}.md", text, mode=PUBLIC)
     probe.reached("the tombstone is written")
     if state == RETRACTED:

@@ -9,6 +9,7 @@ from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.formulas import find_formulas
 from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.words import charge_words
@@ -139,6 +140,8 @@ def list_uses(policy: Policy) -> Iterator[str]:
         yield PUBLIC("use.missing")
     elif policy.suppress is not None:
         yield PUBLIC("use.blank")
+    if policy.publish.formulas is not None:
+        yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns)))
     if policy.releases != "once":
         yield PUBLIC("use.rows")
     if policy.publishes_parts:

@@ -16,7 +16,7 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
 from release_pipeline.policy.statements import state_claim
-from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.suppression import Suppress
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import show_figure
@@ -115,8 +115,15 @@ def _expected_of_data(evidence: Evidence) -> Iterator[GateView]:
 
 
 def _view_gate(gate: Gate) -> GateView:
-    content = {**gate.to_json(), "passed": gate.passed, "error_of": gate.column if gate.is_of_error else ""}
-    return GateView(**{name: value for name, value in content.items() if name != "column"})
+    return GateView(
+        name=gate.name,
+        value=gate.figure,
+        limit=gate.limit,
+        at_least=gate.at_least,
+        passed=gate.passed,
+        basis=gate.basis,
+        error_of=gate.column if gate.is_of_error else "",
+    )
 
 
 def _view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[NoiseColumnView]:
@@ -251,7 +258,7 @@ def _view_suppression(policy: Policy, evidence: Evidence, audit: AuditFigures) -
         rows_out=rows_out,
         cells=int(facts["cells_blanked"]),
         share=audit.share_suppressed if audit.share_suppressed is not None else (rows_in - rows_out) / rows_in,
-        limit=float(rule.at_most) if isinstance(rule, Suppress | SuppressClasses) else None,
+        limit=float(rule.at_most),
         reasons=tuple((words, count) for words, count in reasons if count),
     )
 

@@ -27,7 +27,7 @@ def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str,
     steps = [
         {"release": str(charge.id), "amount": account.of(charge.loss)}
         for charge in charges
-        if charge.population == policy.population
+        if charge.population in (policy.population, *account.carries)
     ]
     return {
         "predecessors": [

@@ -9,7 +9,9 @@ from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 from release_pipeline.flow.cap import NEEDS_RELEASES
-from release_pipeline.flow.exposure import Exposure, read_exposure
+from release_pipeline.flow.exposure import Exposure, Overlap, format_amount, read_exposure
+from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.series import find_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import read_statuses
@@ -17,11 +19,13 @@ from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_r
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Hash, Moment, to_json
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
-from release_pipeline.policy.populations import find_population, load_populations
+from release_pipeline.policy.populations import find_population
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
 from release_pipeline.store.registry import Event, ReleaseId
 
+DEFINITIONS: tuple[Literal["dp", "idp"], ...] = ("dp", "idp")
+SCOPES: tuple[Literal["centroid", "column", "table"], ...] = ("centroid", "column", "table")
 MOST_AHEAD = 5  # releases of an endless series that are shown
 
 
@@ -38,45 +42,52 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The account of one population, its charges, and what its policies plan. `endless`: the policies that never end."""
+    """The account of one population, its charges with those of the populations that it carries on, and what its policies plan.
+    `endless`: the policies that never end; `declared`: whether populations.yaml has it now; `heirs`: the populations that carry
+    it on, so that nothing is charged to it any more."""
 
     account: Account
     charges: tuple[Charge, ...]
     undrawn: frozenset[ReleaseId]
     planned: tuple[Planned, ...]
     endless: tuple[str, ...]
+    declared: bool = True
+    heirs: tuple[str, ...] = ()
 
     @property
     def reserved(self) -> int | None:
         """The part of what is spent whose noise is not drawn yet."""
-        return self.account.sum_of(charge.loss for charge in self.charges if charge.id in self.undrawn)
+        mine = [charge for charge in self.charges if charge.population == self.account.population]
+        return self.account.sum_of(charge.loss for charge in mine if charge.id in self.undrawn)
 
 
 def read_ledgers(site: Site, population: str | None = None, *, rows: int | None = None) -> list[Ledger]:
-    """The ledger of every declared population, or of one. `rows`: of a planned release (default: its min_rows)."""
-    populations = load_populations(site.populations_file)
-    if population is not None:
-        populations = {population: find_population(populations, population, file=site.populations_file)}
+    """The ledger of every population that is declared or was ever charged, or of one. `rows`: of a planned release (default: its
+    min_rows)."""
+    caps = read_caps(site)
     with site.open_registry(read_only=True) as registry:
         charges, events = list_charges(registry), registry.events
+    populations = list_populations(caps, charges)
+    if population is not None and population not in populations:
+        find_population(caps.declared, population, file=caps.file)
     statuses = read_statuses(events)
     policies, _ = site.read_policies()  # `status` tells what is wrong with the others
     ledgers: list[Ledger] = []
-    for name, declared in populations.items():
-        mine = tuple(charge for charge in charges if charge.population == name)
-        account = Account(name, declared, tuple(charge.loss for charge in mine))
-        planned, ahead = list[Planned](), list[Loss]()
+    for name in populations if population is None else [population]:
+        account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
+        mine = tuple(charge for charge in charges if charge.population in (name, *account.carries))
+        planned, ahead = list[Planned](), account
         for policy in policies:
             if policy.population == name:
                 releases = _ahead(policy, charges, events)
                 losses = _losses(policy, releases, charges, rows=rows)
                 for release, loss in zip(releases, losses, strict=True):
-                    ahead.append(loss)
+                    ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.split("/")[1]))
                     by_rows = depends_on_records(policy) and rows is None
-                    planned.append(Planned(release, account.of(loss), account.admits(*ahead), by_rows))
+                    planned.append(Planned(release, account.of(loss), ahead.admits() and not heirs, by_rows))
         undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
-        ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless))
+        ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs))
     return ledgers
 
 
@@ -87,10 +98,20 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
     reserved = f", of it {account.words(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
     yield f"  spent      {account.spent}{reserved}"
     yield f"  remaining  {account.left}"
+    if account.carries:
+        yield f"  carries    what its people were charged in {', '.join(account.carries)}"
+    if ledger.heirs:
+        yield f"  closed     carried on by {', '.join(ledger.heirs)}; nothing is charged to it any more"
+    elif not ledger.declared:
+        yield "  forgotten  not declared in populations.yaml any more, and carried on by none: every run is refused until it is"
+    if account.cap.cohorts is not None:
+        yield "  cohorts    disjoint: releases of other names are about other people, and what is spent is the most of one"
     width = max([7, *(len(str(charge.id)) for charge in ledger.charges), *(len(plan.release) for plan in ledger.planned)])
     for charge in ledger.charges:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
-        yield f"  {charge.id!s:<{width}}  {account.words(account.of(charge.loss)):>10}  {what} {charge.noted[:10]}"
+        where = f" in {charge.population}" * (charge.population != account.population)
+        where += f" of cohort {charge.cohort}" * bool(charge.cohort)
+        yield f"  {charge.id!s:<{width}}  {account.words(account.of(charge.loss)):>10}  {what} {charge.noted[:10]}{where}"
     for plan in ledger.planned:
         what = "planned" if plan.fits else "planned: will be refused"
         least = " at least, more with more rows" if plan.at_least else ""
@@ -122,8 +143,16 @@ class Headroom:
     @property
     def fitting(self) -> int:
         """How many of those that are ahead fit, one after the other."""
-        losses = self.losses or ()
-        return next((n for n in range(len(losses)) if not self.account.admits(*losses[: n + 1])), len(losses))
+        account = self.account
+        for fitting, (release, loss) in enumerate(zip(self.ahead, self.losses or (), strict=False)):
+            account = account.plus(loss, cohort=self.cohort_of(release))
+            if not account.admits():
+                return fitting
+        return len(self.losses or ())
+
+    def cohort_of(self, release: str) -> str:
+        """The cohort that a release (POLICY/PARTITION/rN) would be charged to; empty where releases add up."""
+        return self.account.cap.cohort_of(release.split("/")[1])
 
     @property
     def needs(self) -> str:
@@ -135,10 +164,13 @@ class Headroom:
 
 def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
     """The room that the ledger of its population has for a policy."""
-    [ledger] = read_ledgers(site, policy.population, rows=rows)
+    caps = read_caps(site)
+    find_population(caps.declared, policy.population, file=caps.file)
     with site.open_registry(read_only=True) as registry:
         charges = list_charges(registry)
         events = registry.events
+    check_lineage(caps, charges)
+    [ledger] = read_ledgers(site, policy.population, rows=rows)
     ahead = _ahead(policy, charges, events)
     unknown = rows is None and depends_on_records(policy)
     losses = None if unknown else tuple(_losses(policy, ahead, charges, rows=rows))
@@ -157,9 +189,9 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
     if not losses:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return
-    loss = losses[0]
-    verdict = "fits" if account.admits(loss) else "is refused"
-    yield f"{spent}; the next release {verdict}: {account.after(loss)} after it"
+    loss, cohort = losses[0], headroom.cohort_of(ahead[0])
+    verdict = "fits" if account.admits(loss, cohort=cohort) else "is refused"
+    yield f"{spent}; the next release {verdict}: {account.after(loss, cohort=cohort)} after it"
     if headroom.needs:
         yield headroom.needs
     if headroom.begun:
@@ -191,6 +223,10 @@ class ChargeView:
     state: Annotated[Literal["reserved", "spent"], "reserved until the noise is drawn"]
     drawn: Annotated[bool, "whether the noise is drawn"]
     charged: Annotated[Moment, "when"]
+    population: Annotated[str | None, "which one it was charged to, where that is one that this population carries on"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    cohort: Annotated[str | None, "of disjoint people, the one that it was charged to"] = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +262,40 @@ class LedgerView:
     planned: Annotated[tuple[PlannedView, ...], "what its policies plan; of a series without end the next few"]
     without_end: Annotated[tuple[str, ...], "the policies whose releases never end"]
     exposure: Annotated[tuple[ExposureView, ...] | None, "with --exposure; confidential"] = field(default=None, metadata=OPTIONAL)
+    is_declared: Annotated[bool, "whether populations.yaml has it now; if not, the cap is that of its last charge"] = True
+    carries: Annotated[tuple[str, ...], "the populations that its people were in before: what was charged there counts here"] = ()
+    carried_on_by: Annotated[tuple[str, ...], "the populations that its people are in now: nothing is charged here any more"] = ()
+    cohorts: Annotated[Literal["disjoint"] | None, "releases with other names are about other people: they do not add up"] = None
+
+
+@dataclass(frozen=True, slots=True)
+class InBothView:
+    """How many people are in two populations, or in two policies, exactly. Confidential."""
+
+    population: Annotated[str, "one population"]
+    policy: Annotated[str | None, "a policy of it; null where all of them are meant"]
+    other_population: Annotated[str, "the other population, or the same one"]
+    other_policy: Annotated[str | None, "a policy of that; null likewise"]
+    people: Annotated[int, "how many are in both"]
+
+
+@dataclass(frozen=True, slots=True)
+class WorstView:
+    """The most that one person was charged for in all, exactly. Confidential."""
+
+    definition: Annotated[Literal["dp", "idp"], "what epsilon is counted in"]
+    scope: Annotated[Literal["centroid", "column", "table"], "what it is counted for"]
+    amount: Annotated[Amount, "over all populations and policies"]
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapView:
+    """Who is in two populations or policies, in counts. Confidential."""
+
+    both: Annotated[tuple[InBothView, ...], "each two populations, then each two policies, that have people in common"]
+    worst: Annotated[tuple[WorstView, ...], "for each definition and scope"]
+    unknown: Annotated[tuple[str, ...], "charged releases whose people, or some of them, cannot be found in other populations"]
+    identifiers: Annotated[dict[str, tuple[str, ...]], "by person column: the populations. Across columns nobody is compared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +304,8 @@ class LedgerDocument:
 
     FORMAT: ClassVar[str] = "release-pipeline/ledger/1"
 
-    populations: Annotated[tuple[LedgerView, ...], "those that are declared, or the one that was named"]
+    populations: Annotated[tuple[LedgerView, ...], "those that are declared or were ever charged, or the one that was named"]
+    overlap: Annotated[OverlapView | None, "with --overlap; confidential"] = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +358,18 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
                 state="reserved" if charge.id in ledger.undrawn else "spent",
                 drawn=charge.id not in ledger.undrawn,
                 charged=charge.noted,
+                population=None if charge.population == account.population else charge.population,
+                cohort=charge.cohort or None,
             )
             for charge in ledger.charges
         ),
         planned=tuple(PlannedView(plan.release, account.words(plan.cost), plan.fits, plan.at_least) for plan in ledger.planned),
         without_end=ledger.endless,
         exposure=people,
+        is_declared=ledger.declared,
+        carries=account.carries,
+        carried_on_by=ledger.heirs,
+        cohorts=account.cap.cohorts,
     )
 
 
@@ -329,20 +406,33 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Any]:
     return to_json(view_ledger(ledger))
 
 
-def view_ledgers(site: Site, ledgers: Iterable[Ledger], *, exposure: bool) -> LedgerDocument:
+def view_ledgers(site: Site, ledgers: Iterable[Ledger], *, exposure: bool, overlap: Overlap | None = None) -> LedgerDocument:
     """Several, person by person too if that is asked for."""
     return LedgerDocument(
-        tuple(view_ledger(ledger, read_exposure(site, ledger.account) if exposure else None) for ledger in ledgers)
+        tuple(view_ledger(ledger, read_exposure(site, ledger.account) if exposure else None) for ledger in ledgers),
+        None if overlap is None else _view_overlap(overlap),
     )
+
+
+def _view_overlap(overlap: Overlap) -> OverlapView:
+    both = [InBothView(one, None, other, None, people) for one, other, people in overlap.populations]
+    both += [InBothView(one, policy, other, second, people) for one, policy, other, second, people in overlap.policies]
+    worst = [
+        WorstView(definition, scope, format_amount(overlap.worst[what]))
+        for definition in DEFINITIONS
+        for scope in SCOPES
+        if (what := f"{definition}_{scope}") in overlap.worst
+    ]
+    return OverlapView(tuple(both), tuple(worst), overlap.unknown, dict(overlap.identifiers))
 
 
 def view_headroom(headroom: Headroom) -> HeadroomView:
     """The room for a script."""
     account, first = headroom.account, None
     if headroom.losses:
-        loss = headroom.losses[0]
-        amount = account.words(account.of(loss))
-        first = NextView(headroom.ahead[0], amount, fits=account.admits(loss), after=account.after(loss))
+        loss, cohort = headroom.losses[0], headroom.cohort_of(headroom.ahead[0])
+        fits, after = account.admits(loss, cohort=cohort), account.after(loss, cohort=cohort)
+        first = NextView(headroom.ahead[0], account.words(account.of(loss)), fits=fits, after=after)
     return HeadroomView(
         population=account.population,
         unit=account.unit,

@@ -17,6 +17,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
+from release_pipeline.flow.trust.clocks import believed
 from release_pipeline.flow.upcoming import describe_due, next_releases
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import Upcoming
@@ -237,10 +238,13 @@ def _lines_of(
     begun = [known.release for known in statuses if known.policy == policy.policy]
     coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
     names = sorted({*begun, *coming}) if policy.every else policy.release_names
+    revisions: dict[str, list[ReleaseStatus]] = {}
+    for id, known in sorted(statuses.items()):
+        if id.policy == policy.policy:
+            revisions.setdefault(id.release, []).append(known)
     for name in names:
-        mine = [known for id, known in sorted(statuses.items()) if (id.policy, id.release) == (policy.policy, name)]
-        if mine:
-            yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in mine)
+        if name in revisions:
+            yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in revisions[name])
         elif policy.cron is not None:
             upcoming = coming[name]
             late = upcoming.is_late(now)
@@ -273,7 +277,7 @@ def _find_headroom(caps: Caps, policy: Policy, release: str, events: tuple[Event
         account = open_account(caps, policy, charges)
     except ReleasePipelineError:  # a population that is not declared: a run says so
         return None, None
-    return account, account.admits(*list_next_losses(charges, policy, [release]))
+    return account, account.admits(*list_next_losses(charges, policy, [release]), cohort=account.cap.cohort_of(release))
 
 
 def _say_refusal(account: Account) -> str:
@@ -326,6 +330,7 @@ def _find_unapproved(site: Site, registry: Registry, policies: list[Policy], cap
 
 def _find_broken_clock(events: tuple[Event, ...]) -> Iterator[str]:
     """Where the clock was set back between two events: nothing of a release depends on it, but its dates do."""
+    events = tuple(believed(events))
     for before, after in pairwise(events):
         if (before.moment - after.moment).total_seconds() > CLOCK_SLACK:
             yield f"the clock was set back: event {after.number} is dated {after.noted}, and the one before it {before.noted}."

@@ -1,21 +1,33 @@
-"""Approvals: of policies and populations by the officer, of candidates by reviewers. Signatures over hashes, noted as events."""
+"""Approvals: of policies and populations by the officer, of candidates by reviewers. Signatures over hashes, noted as events.
+
+A statement is signed here, with a key on this machine, or it was signed elsewhere and is imported: `Sign` is either, and what is
+checked and noted is the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import is_same_file
+from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.policies import Caps, find_unproved_claims, policy_of, read_caps, record_policy
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import APPROVED, REJECTED, ReleaseStatus, check_move, move, status_of
+from release_pipeline.flow.states import APPROVED, REJECTED, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.texts import check_line
-from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
-from release_pipeline.flow.trust.members import Trust, need_trust, read_trust
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_moment
+from release_pipeline.flow.trust.members import Member, Trust, need_trust, read_trust
 from release_pipeline.policy import Policy
-from release_pipeline.store.registry import Event, Registry, ReleaseId
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import CLOCK_SLACK, Event, Registry, ReleaseId
+
+Signed: TypeAlias = Mapping[str, Any]
+IMPORTED = ("policy", "populations", "approve", "reject")  # kinds of statements that are signed elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,57 +55,146 @@ def find_approvable(site: Site, path: Path) -> Path:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Who signs, and how they come to say just this: `of` gives the signed statement, or raises `NotSigned`."""
+
+    trust: Trust
+    signer: Member
+    of: Callable[[str, str, str], Signed]
+    imported: bool = False
+
+    def __post_init__(self) -> None:
+        self.trust.check_not_revoked(self.signer.key)
+
+    @classmethod
+    def here(cls, trust: Trust, key: PrivateKey, why: str = "") -> Sign:
+        """With a key on this machine."""
+
+        def sign(kind: str, subject: str, digest: str) -> Signed:
+            return trust.sign(key, kind=kind, subject=subject, digest=digest, why=check_line(why))
+
+        return cls(trust, trust.find(key.public), sign)
+
+    @classmethod
+    def elsewhere(cls, trust: Trust, signed: Signed) -> Sign:
+        """What was signed on another machine: it must say just what would be signed here now, and not from the future."""
+        said = signed["statement"]
+
+        def check(kind: str, subject: str, digest: str) -> Signed:
+            if (kind, subject) == (said["kind"], said["subject"]) and digest != said["hash"]:
+                raise NotSigned(
+                    f"what {said['name']} signed ({said['hash'][:12]}) is not what it is now ({digest[:12]}).",
+                    where=f"{kind} of {subject}",
+                    remedy="Find out who changed it, and when; then export it again.",
+                )
+            trust.check(signed, kind=kind, subject=subject, digest=digest)
+            return signed
+
+        member = trust.check(signed, kind=said["kind"], subject=said["subject"], digest=said["hash"])
+        if (read_moment(said["at"]) - datetime.now(UTC)).total_seconds() > CLOCK_SLACK:
+            raise NotSigned(
+                "it is signed in the future: a clock is wrong, here or there.", where=f"{said['kind']} of {said['subject']}"
+            )
+        check_line(said["why"], where="why")
+        return cls(trust, member, check, imported=True)
+
+
 def approve_policy(site: Site, name: str, *, key: PrivateKey) -> Decision:
     """The officer approves the policy as it is now."""
-    policy = site.policy(name)
     with site.open_registry() as registry:
-        trust = need_trust(site, registry)
-        if policy.steward not in {member.name for member in trust.members if member.role == "steward"}:
-            raise NotSigned(
-                f"its steward {policy.steward} is in no list of trusted keys as one, so nobody keeps them from reviewing.",
-                where=policy.policy,
-                remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
-            )
-        record_policy(site, registry, policy)
-        return _approve_file(registry, trust, key, what="policy", subject=policy.policy, digest=policy.canonical_hash())
+        return _approve_policy(site, registry, name, Sign.here(need_trust(site, registry), key))
 
 
 def approve_populations(site: Site, *, key: PrivateKey) -> Decision:
     """The officer approves populations.yaml as it is now."""
     with site.open_registry() as registry:
-        trust = need_trust(site, registry)
-        caps = read_caps(site)
-        payload = {"subject": "populations", "digest": caps.hash, "text": caps.text}
-        return _approve_file(registry, trust, key, what="populations", **payload)
+        return _approve_populations(site, registry, Sign.here(need_trust(site, registry), key))
 
 
 def approve_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str = "") -> Decision:
     """A reviewer approves the candidate as it is now. Once is enough of one person."""
     with site.open_registry() as registry:
-        trust, status, policy = _reviewed(site, registry, release, key, APPROVED)
-        digest, needed = str(status.candidate_hash), policy.review.reviewers
-        signed = trust.sign(key, kind="approve", subject=str(release), digest=digest, why=check_line(why))
-        name, before = signed["statement"]["name"], valid_approvers(registry, trust, status, policy.steward)
-        new = name not in before  # once more, after a key was replaced
-        if new:
-            payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
-            move(registry, release, APPROVED, **payload, signed=signed)
-        return Decision(str(release), digest, name, len(before) + new, needed, new)
+        return _approve_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why))
 
 
 def reject_candidate(site: Site, release: ReleaseId, *, key: PrivateKey, why: str) -> Decision:
     """A reviewer rejects the candidate, with the reason: it will never be published; a correction is the next revision."""
+    _check_reason(release, why)
+    with site.open_registry() as registry:
+        return _reject_candidate(site, registry, release, Sign.here(need_trust(site, registry), key, why), why)
+
+
+def import_statement(site: Site, signed: Signed) -> Decision:
+    """Note what somebody signed elsewhere, as if they had signed it here now: whoever imports can change none of it."""
+    said = signed["statement"]
+    kind, subject = said["kind"], said["subject"]
+    if kind not in IMPORTED:
+        raise NotSigned(f"a statement of the kind '{kind[:40]}' is not imported.", where=subject[:200])
+    with site.open_registry() as registry:
+        sign = Sign.elsewhere(need_trust(site, registry), signed)
+        if kind == "policy":
+            return _approve_policy(site, registry, subject, sign)
+        if kind == "populations":
+            return _approve_populations(site, registry, sign)
+        release = _find_release(registry, subject)
+        if kind == "approve":
+            return _approve_candidate(site, registry, release, sign)
+        _check_reason(release, said["why"])
+        return _reject_candidate(site, registry, release, sign, said["why"])
+
+
+def _find_release(registry: Registry, subject: str) -> ReleaseId:
+    for release in read_statuses(registry.events):
+        if str(release) == subject:
+            return release
+    raise NotSigned("the registry has no such release.", where=subject)
+
+
+def _approve_policy(site: Site, registry: Registry, name: str, sign: Sign) -> Decision:
+    policy = site.policy(name)
+    if policy.steward not in {member.name for member in sign.trust.members if member.role == "steward"}:
+        raise NotSigned(
+            f"its steward {policy.steward} is in no list of trusted keys as one, so nobody keeps them from reviewing.",
+            where=policy.policy,
+            remedy=f"release-pipeline trust {policy.steward} --role steward --public FILE.pub --key KEY",
+        )
+    signed = sign.of("policy", policy.policy, policy.canonical_hash())
+    record_policy(site, registry, policy)
+    return _approve_file(registry, sign, signed)
+
+
+def _approve_populations(site: Site, registry: Registry, sign: Sign) -> Decision:
+    caps = read_caps(site)
+    check_lineage(caps, list_charges(registry))
+    return _approve_file(registry, sign, sign.of("populations", "populations", caps.hash), text=caps.text)
+
+
+def _approve_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign) -> Decision:
+    status, policy = _reviewed(site, registry, release, sign, APPROVED)
+    digest, needed = str(status.candidate_hash), policy.review.reviewers
+    signed = sign.of("approve", str(release), digest)
+    name, before = sign.signer.name, valid_approvers(registry, sign.trust, status, policy.steward)
+    new = name not in before  # once more, after a key was replaced
+    if new:
+        payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "needed": needed}
+        move(registry, release, APPROVED, **payload, signed=signed)
+    return Decision(str(release), digest, name, len(before) + new, needed, new)
+
+
+def _check_reason(release: ReleaseId, why: str) -> None:
     if not why.strip():
         raise WrongUsage("a rejection needs its reason.", where=str(release), remedy="Add --why 'REASON'.")
-    with site.open_registry() as registry:
-        trust, status, _ = _reviewed(site, registry, release, key, REJECTED)
-        digest = str(status.candidate_hash)
-        signed = trust.sign(key, kind="reject", subject=str(release), digest=digest, why=check_line(why))
-        name = signed["statement"]["name"]
-        reason = f"rejected by {name}: {why.strip()}"
-        payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
-        move(registry, release, REJECTED, **payload, signed=signed)
-        return Decision(str(release), digest, name)
+
+
+def _reject_candidate(site: Site, registry: Registry, release: ReleaseId, sign: Sign, why: str) -> Decision:
+    status, _ = _reviewed(site, registry, release, sign, REJECTED)
+    digest, name = str(status.candidate_hash), sign.signer.name
+    signed = sign.of("reject", str(release), digest)
+    reason = f"rejected by {name}: {why.strip()}"
+    payload = {"what": "candidate", "subject": str(release), "hash": digest, "name": name, "reason": reason}
+    move(registry, release, REJECTED, **payload, signed=signed)
+    return Decision(str(release), digest, name)
 
 
 def check_may_run(site: Site, registry: Registry, policy: Policy, caps: Caps) -> None:
@@ -123,7 +224,7 @@ def find_approval(
         payload = event.content
         if event.kind == APPROVED and (payload["what"], payload["subject"]) == (what, subject):
             try:
-                trust.check(payload["signed"], kind=what, subject=subject, digest=payload["hash"])
+                trust.check_event(event, kind=what, subject=subject, digest=payload["hash"])
             except NotSigned:
                 continue
             return event if payload["hash"] == digest else None
@@ -137,28 +238,43 @@ def valid_approvers(registry: Registry, trust: Trust, status: ReleaseStatus, ste
         payload = event.content
         if event.kind == APPROVED and event.release == status.id and payload["hash"] == status.candidate_hash:
             try:
-                member = trust.check(payload["signed"], kind="approve", subject=str(status.id), digest=payload["hash"])
-            except NotSigned:  # by somebody who is off the list since
+                member = trust.check_event(event, kind="approve", subject=str(status.id), digest=payload["hash"])
+            except NotSigned:  # by somebody who is off the list since, or with a key that was revoked from before
                 continue
             found |= {member.name} - {steward}
     return sorted(found)
 
 
-def _approve_file(
-    registry: Registry, trust: Trust, key: PrivateKey, *, what: str, subject: str, digest: str, text: str = ""
-) -> Decision:
-    signed = trust.sign(key, kind=what, subject=subject, digest=digest)
-    name = signed["statement"]["name"]
-    if find_approval(registry, trust, what=what, subject=subject, digest=digest) is None:
-        registry.add(APPROVED, what=what, subject=subject, hash=digest, name=name, signed=signed, text=text)
-    return Decision(subject, digest, name)
+def _approve_file(registry: Registry, sign: Sign, signed: Signed, *, text: str = "") -> Decision:
+    said = signed["statement"]
+    what, subject, digest = said["kind"], said["subject"], said["hash"]
+    new = find_approval(registry, sign.trust, what=what, subject=subject, digest=digest) is None
+    if new:
+        if sign.imported:
+            _check_not_replayed(registry, signed)
+        registry.add(APPROVED, what=what, subject=subject, hash=digest, name=sign.signer.name, signed=signed, text=text)
+    return Decision(subject, digest, sign.signer.name, new=new)
 
 
-def _reviewed(
-    site: Site, registry: Registry, release: ReleaseId, key: PrivateKey, kind: str
-) -> tuple[Trust, ReleaseStatus, Policy]:
+def _check_not_replayed(registry: Registry, signed: Signed) -> None:
+    """An approval that another one came after counts no more: who kept it, and puts the old file back, cannot revive it."""
+    said, now = signed["statement"], datetime.now(UTC)
+    for event in registry.events:
+        payload = event.content
+        if event.kind == APPROVED and (payload["what"], payload["subject"]) == (said["kind"], said["subject"]):
+            earlier = payload["signed"]["statement"]
+            if (
+                earlier == said or read_moment(said["at"]) < read_moment(earlier["at"]) <= now
+            ):  # none is of a clock that was wrong
+                raise NotSigned(
+                    f"something else was approved after this was signed, in event {event.number} or since.",
+                    where=f"{said['kind']} of {said['subject']}",
+                    remedy="Export it again, and have it signed again.",
+                )
+
+
+def _reviewed(site: Site, registry: Registry, release: ReleaseId, sign: Sign, kind: str) -> tuple[ReleaseStatus, Policy]:
     """What a reviewer judges, when there is something whole to judge and they may."""
-    trust = need_trust(site, registry)
     status = status_of(registry, release)
     check_move(registry, release, kind)
     if status.replaced is not None:
@@ -172,7 +288,6 @@ def _reviewed(
     if kind == APPROVED and (unproved := list(find_unproved_claims(policy))):
         remedy = "Nothing was signed. Correct the policy, and make a revision."
         raise Blocked(" ".join(unproved), where=str(release), remedy=remedy)
-    member = trust.find(key.public)
-    if member.name == policy.steward:
-        raise NotSigned(f"{member.name} is the steward of the policy, and no steward reviews.", where=str(release))
-    return trust, status, policy
+    if sign.signer.name == policy.steward:
+        raise NotSigned(f"{sign.signer.name} is the steward of the policy, and no steward reviews.", where=str(release))
+    return status, policy

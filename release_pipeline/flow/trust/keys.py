@@ -1,6 +1,7 @@
 """Ed25519 keys of people, and what they sign: a statement that says what, about which hash, by whom and when.
 
-Private keys belong to people, not to the site: encrypted files, wherever they keep them.
+Private keys belong to people, not to the site: encrypted files or FIDO tokens, wherever they keep them. Signatures are those of
+SSH (`verify.SshSignature`), so that ssh-keygen makes and verifies them too; those of the first form go on verifying.
 """
 
 from __future__ import annotations
@@ -19,19 +20,38 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
     Encoding,
+    NoEncryption,
     PrivateFormat,
     PublicFormat,
     load_pem_private_key,
 )
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import check_output, write_text
+from release_pipeline.flow.files import PUBLIC, check_output, write_text
+from release_pipeline.flow.trust.pkcs8 import encrypt
+from release_pipeline.sign import signature_file
 from release_pipeline.store.registry import canonical_json
-from release_pipeline.verify import read_point
+from release_pipeline.verify import (
+    SSH_KEY,
+    SSH_MAGIC,
+    SSH_NAMESPACE,
+    SSH_TOKEN_KEY,
+    Fault,
+    Json,
+    SshSignature,
+    armor_ssh,
+    message_of,
+    pack_ssh,
+    read_json,
+    read_point,
+    read_ssh_key,
+    read_ssh_signature,
+)
 
-PREFIX = "ed25519:"
+PREFIX, TOKEN_PREFIX = "ed25519:", "sk-ed25519:"
+_LONGEST_STATEMENT = 2**16
+_RAW = 32  # bytes of the key itself; a token's application comes after them
 SHORTEST_PASSPHRASE = 8
 _CONTEXT = b"release-pipeline statement\n"
 _FIELDS = {"kind", "subject", "hash", "signer", "name", "at", "why"}
@@ -43,32 +63,72 @@ class NotSigned(ReleasePipelineError):
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A public key, as a text in lists and files."""
+    """A public key, as a text in lists and files: `ed25519:` and its bytes, or `sk-ed25519:` and those of a key in a FIDO token,
+    with the application that the token signs for after them."""
 
     text: str
 
     @classmethod
     def parse(cls, text: str, *, where: str = "") -> PublicKey:
-        """The key that `text` is, `ed25519:` and base64."""
+        """The key that `text` is, in base64 after what kind it is."""
         try:
-            raw = base64.b64decode(text.removeprefix(PREFIX), validate=True)
-        except binascii.Error:
-            raw = b""
-        if not text.startswith(PREFIX) or PREFIX + base64.b64encode(raw).decode() != text or read_point(raw) is None:
-            raise NotSigned(
-                "this is not a public key.", where=where, remedy="It looks like ed25519:... and is in the .pub file of `key new`."
-            )
-        return cls(text)
+            key = cls.of(base64.b64decode(text.partition(":")[2], validate=True))
+        except (binascii.Error, Fault):
+            key = None
+        if key is None or key.text != text:
+            raise _no_public_key(where)
+        return key
+
+    @classmethod
+    def of(cls, raw: bytes) -> PublicKey:
+        """The key of these bytes; `Fault` if they are none."""
+        kind, application = (SSH_TOKEN_KEY, [raw[_RAW:]]) if len(raw) > _RAW else (SSH_KEY, [])
+        read_ssh_key(pack_ssh(kind, raw[:_RAW], *application))
+        if read_point(raw[:_RAW]) is None:
+            raise Fault("there is no such key")
+        return cls((TOKEN_PREFIX if application else PREFIX) + base64.b64encode(raw).decode())
+
+    @classmethod
+    def parse_ssh(cls, text: str, *, where: str = "") -> PublicKey:
+        """The key in a line as OpenSSH writes it: its kind, base64, and perhaps a remark."""
+        kind, encoded, *_ = [*text.split(), "", ""]
+        try:
+            blob = base64.b64decode(encoded, validate=True)
+            if not blob.startswith(pack_ssh(kind.encode())):
+                raise Fault("it names another kind of key than it is")
+            return cls.of(read_ssh_key(blob))
+        except (binascii.Error, Fault):
+            raise _no_public_key(where) from None
 
     @property
     def raw(self) -> bytes:
-        """Its 32 bytes."""
-        return base64.b64decode(self.text.removeprefix(PREFIX))
+        """Its 32 bytes, and after them the application of a token."""
+        return base64.b64decode(self.text.partition(":")[2])
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of its bytes: short enough to compare over the telephone, group by group."""
         return hashlib.sha256(self.raw).hexdigest()
+
+    def name_for_ssh(self, name: str) -> str:
+        """It as the line of a person in a .pub file of OpenSSH."""
+        raw = self.raw
+        kind = SSH_TOKEN_KEY if len(raw) > _RAW else SSH_KEY
+        parts = (raw[:_RAW], raw[_RAW:]) if len(raw) > _RAW else (raw,)
+        return f"{kind.decode()} {base64.b64encode(pack_ssh(kind, *parts)).decode()} {name}"
+
+    def verify(self, statement: Any, signed: Mapping[str, Any]) -> None:
+        """Raise `InvalidSignature` unless this key signed the statement; `Fault` or `ValueError` where there is no signature."""
+        if "sshsig" in signed:
+            found = read_ssh_signature(signed["sshsig"])
+            signature, message = found.signature, found.tell_signed(message_of(statement))
+            if found.public != self.raw or set(signed) != {"statement", "sshsig"}:
+                raise InvalidSignature
+        else:
+            signature, message = base64.b64decode(signed["signature"], validate=True), _first_message(statement)
+            if len(self.raw) > _RAW:  # a token never signed in the first form
+                raise InvalidSignature
+        Ed25519PublicKey.from_public_bytes(self.raw[:_RAW]).verify(signature, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +154,14 @@ class PrivateKey:
             "at": at or datetime.now(UTC).isoformat(timespec="seconds"),
             "why": why,
         }
-        return {"statement": statement, "signature": base64.b64encode(self.key.sign(_message(statement))).decode()}
+        return {"statement": statement, "sshsig": self._sign_for_ssh(message_of(statement))}
+
+    def _sign_for_ssh(self, message: bytes) -> str:
+        """An SSH signature, as `ssh-keygen -Y sign` would make it."""
+        public, hash_name = self.public.raw, b"sha512"
+        signature = self.key.sign(SshSignature(public, hash_name, b"").tell_signed(message))
+        parts = (pack_ssh(SSH_KEY, public), SSH_NAMESPACE.encode(), b"", hash_name, pack_ssh(SSH_KEY, signature))
+        return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
 
 
 def write_statement(signed: Any) -> str:
@@ -105,11 +172,11 @@ def write_statement(signed: Any) -> str:
 def check_signature(signed: Any, key: PublicKey, *, kind: str, subject: str, digest: str) -> Mapping[str, Any]:
     """The statement, if `key` signed it, and it says just this; raises `NotSigned` in words."""
     try:
-        statement, signature = signed["statement"], base64.b64decode(signed["signature"], validate=True)
+        statement = signed["statement"]
         if set(statement) != _FIELDS or any(not isinstance(part, str) for part in statement.values()):
             raise ValueError
-        Ed25519PublicKey.from_public_bytes(key.raw).verify(signature, _message(statement))
-    except (KeyError, TypeError, ValueError, InvalidSignature):
+        key.verify(statement, signed)
+    except (KeyError, TypeError, ValueError, Fault, InvalidSignature):
         raise NotSigned("the signature does not hold.", where=f"{kind} of {subject}") from None
     said = (statement["kind"], statement["subject"], statement["hash"], statement["signer"])
     if said != (kind, subject, digest, key.fingerprint):
@@ -125,10 +192,9 @@ def make_key(file: Path, *, passphrase: str) -> PublicKey:
     check_output(file, endings=(".key",), overwrite=False, hint=False)
     check_output(public_file, endings=(".pub",), overwrite=False, hint=False)
     key = Ed25519PrivateKey.generate()
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(passphrase.encode()))
     public = PrivateKey(key).public
-    write_text(public_file, public.text + "\n")
-    write_text(file, pem.decode())
+    write_text(public_file, public.text + "\n", mode=PUBLIC)
+    write_text(file, encrypt(key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()), passphrase.encode()))
     return public
 
 
@@ -158,12 +224,47 @@ def read_key(file: Path, *, passphrase: str) -> PrivateKey:
 
 
 def read_public_key(file: Path) -> PublicKey:
-    """The public key in a `.pub` file."""
+    """The public key in a `.pub` file, ours or OpenSSH's."""
     try:
         text = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         raise WrongUsage("this public key cannot be read.", where=str(file)) from None
-    return PublicKey.parse(text, where=str(file))
+    return PublicKey.parse(text, where=str(file)) if ":" in text.split(" ")[0] else PublicKey.parse_ssh(text, where=str(file))
+
+
+def read_moment(text: str) -> datetime:
+    """A moment that somebody signed."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise NotSigned("the signed moment is none.") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def read_statement(file: Path) -> dict[str, Any]:
+    """A statement that `sign` wrote, or a person by ssh-keygen: the file is what is signed, and beside it is its signature."""
+    beside = signature_file(file)
+    try:
+        content, signature = _read_small(file), _read_small(beside).decode("ascii", "replace")
+        statement: Json = read_json(content)
+        known = (
+            isinstance(statement, dict)
+            and set(statement) == _FIELDS
+            and all(isinstance(part, str) for part in statement.values())
+        )
+        if not known or message_of(statement) != content:
+            raise Fault("it is not a statement")
+    except OSError:
+        what = "the statement, or its signature beside it, cannot be read."
+        raise WrongUsage(what, where=str(file), remedy=f"Both are needed: {file.name} and {beside.name}.") from None
+    except Fault:
+        raise NotSigned("this is not a statement as `sign` writes it, in one line.", where=str(file)) from None
+    return {"statement": statement, "sshsig": signature}
+
+
+def _read_small(file: Path) -> bytes:
+    with file.open("rb") as content:
+        return content.read(_LONGEST_STATEMENT)
 
 
 def check_person(name: str) -> str:
@@ -173,5 +274,11 @@ def check_person(name: str) -> str:
     return name
 
 
-def _message(statement: Mapping[str, Any]) -> bytes:
+def _first_message(statement: Mapping[str, Any]) -> bytes:
+    """What the first form of signatures is of."""
     return _CONTEXT + canonical_json(statement).encode()
+
+
+def _no_public_key(where: str) -> NotSigned:
+    remedy = "It looks like ed25519:..., in the .pub file of `key new`, or like ssh-ed25519 AAAA..., in that of OpenSSH."
+    return NotSigned("this is not a public key.", where=where, remedy=remedy)

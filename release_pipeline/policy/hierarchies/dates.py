@@ -45,6 +45,11 @@ class Dates(Frozen):
         return len(self.dates) + 1
 
     @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """None: its labels are made by rule."""
+        return ()
+
+    @property
     def words(self) -> str:
         """The hierarchy for a person."""
         return f"dates from {self.first} to {self.last}: {', then '.join(self.dates)}"

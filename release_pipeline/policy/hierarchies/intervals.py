@@ -58,6 +58,11 @@ class Intervals(Frozen):
         return 2 + len(self.intervals or ())
 
     @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """None: its labels are made by rule."""
+        return ()
+
+    @property
     def words(self) -> str:
         """The hierarchy for a person."""
         low, high = (decimal_text(bound) for bound in self.domain)

@@ -53,6 +53,11 @@ class Listed(Frozen):
         return tuple(row[0] for row in self.rows)
 
     @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """The texts that stand in it as the steward wrote them."""
+        return tuple(dict.fromkeys(label for row in self.rows for label in row))
+
+    @property
     def words(self) -> str:
         """The hierarchy for a person."""
         return f"{len(self.rows):,} values listed, in {self.levels} levels"

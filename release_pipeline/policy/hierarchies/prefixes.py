@@ -39,6 +39,11 @@ class Prefixes(Frozen):
         return f"{_CHARACTERS[self.of]}{{{self.prefixes[0]}}}"
 
     @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """None: its labels are made by rule."""
+        return ()
+
+    @property
     def words(self) -> str:
         """The hierarchy for a person."""
         kept = ", then ".join(str(count) for count in self.prefixes[1:])

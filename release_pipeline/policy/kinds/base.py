@@ -27,6 +27,7 @@ class ColumnKind(Frozen):
     """A column under `do`. `missing_form`: what `missing` may be beside fail."""
 
     missing_form: ClassVar[type[Frozen]] = MissingCategory
+    is_released: ClassVar[bool] = True
 
     @property
     def reading(self) -> Reading | None:
@@ -37,6 +38,11 @@ class ColumnKind(Frozen):
     def released_as(self) -> ReleasedAs:
         """The type of the released column."""
         return "text"
+
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """The texts that may be released as they are declared: categories and labels."""
+        return ()
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line; `mask` says how large the noise of a masked one is, where that is known;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.policy.kinds.base import ROLE, ColumnKind, Role
 
@@ -10,6 +10,7 @@ from release_pipeline.policy.kinds.base import ROLE, ColumnKind, Role
 class DropColumn(ColumnKind):
     """Read where a rule needs it (a person's identifier), never released."""
 
+    is_released: ClassVar[bool] = False
     do: Literal["drop"]
     role: Annotated[Role, ROLE]
 

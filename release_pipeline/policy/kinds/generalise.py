@@ -30,6 +30,12 @@ class GeneraliseColumn(ColumnKind):
         """How the source's column is read."""
         return self.hierarchy.reading(self.missing_entry)
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """The values and labels that a steward lists, and what stands for a missing one."""
+        missing = () if self.missing_entry is None else (self.missing_entry,)
+        return (*missing, *self.hierarchy.declared_texts)
+
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
         return "; ".join(part for part in (self.hierarchy.words, self.why) if part)

@@ -48,6 +48,11 @@ class KeepColumn(ColumnKind):
         """The type of the released column."""
         return "whole number" if self.integers else "text"
 
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """Its categories."""
+        return () if self.integers else tuple(str(value) for value in self.values)
+
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
         return f"released as it is: one of {len(self.values)} declared values; {self.why}"

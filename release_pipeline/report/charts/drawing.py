@@ -201,9 +201,11 @@ def cut_apart(names: Sequence[str], room: int) -> list[str]:
     ['a_rat…_name', 'income', 'a_rat…_tale']
     """
     shown = [cut(name, room) for name in names]
-    for shorten in (lambda _, name: _cut_middle(name, room), lambda i, name: cut(f"{i + 1} {name}", room)):
+    middles = [_cut_middle(name, room) for name in names]
+    numbered = [cut(f"{number} {name}", room) for number, name in enumerate(names, start=1)]
+    for shorter in (middles, numbered):
         alike = {words for words, count in Counter(shown).items() if count > 1}
-        shown = [shorten(i, name) if words in alike else words for i, (words, name) in enumerate(zip(shown, names, strict=True))]
+        shown = [other if words in alike else words for words, other in zip(shown, shorter, strict=True)]
     return shown
 
 

@@ -86,7 +86,7 @@ def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
     different = np.unique(sizes)
     if len(different) <= MOST_BARS:
         return [(int(size), int(size), int(np.count_nonzero(sizes == size))) for size in different]
-    edges = np.unique(np.round(np.geomspace(different[0], different[-1] + 1, MOST_BARS + 1)).astype(np.int64))
+    edges = np.unique(np.round(np.geomspace(float(different[0]), float(different[-1]) + 1, MOST_BARS + 1)).astype(np.int64))
     counts = np.histogram(sizes, bins=edges)[0]
     return [
         (int(low), int(high) - 1, int(count)) for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True) if count

@@ -292,7 +292,8 @@ def _renumber(table: pa.Table, rows: Ints) -> pa.Table:
 
 def _renumber_back(table: pa.Table, rows: Ints) -> pa.Table:
     """The other way round."""
-    return _put_records(table, np.searchsorted(rows, table.column(RECORD).to_numpy()))
+    records: Ints = table.column(RECORD).to_numpy()
+    return _put_records(table, np.searchsorted(rows, records))
 
 
 def _put_records(table: pa.Table, numbers: Ints) -> pa.Table:

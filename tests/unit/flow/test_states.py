@@ -45,6 +45,8 @@ CONTENT: dict[str, dict[str, Any]] = {
         "source": "keyed hash",
         "records": 60,
         "loss": {name: getattr(LOSS, name) for name in LOSSES},
+        "unit": "releases",
+        "cap": "3",
     },
     SECRET: {"check": "check value"},
     DRAWN: {"masked": "keyed hash of the masked table"},

@@ -482,7 +482,7 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
         ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),
         ("min_rows: 10", "min_rows: 10, max_rows: 1", "gates", "Did you mean 'min_rows'?"),
         ("reviewers: 2", "reviewers: 2, colour: 1", "review", "Known: reviewers."),
-        ("[parquet, csv]", "[parquet, csv], colour: 1", "publish", "Known: formats, not_before."),
+        ("[parquet, csv]", "[parquet, csv], colour: 1", "publish", "Known: formats, not_before, formulas."),
     ],
 )
 def test_unknown_keys_are_errors_everywhere(old: str, new: str, path: str, suggestion: str) -> None:
@@ -820,6 +820,20 @@ def test_extremes_are_errors_of_the_policy(old: str, new: str, message: str) -> 
     """Whatever stands in the file, there is a `PolicyInvalid` and no other exception."""
     text = change(POLICY, (", weights: {income: 2}", ""), (", expected_error: {income: 0.2}", ""), (old, new))
     assert message in problems_of(text)[0]
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? ", "[[],"])
+def test_what_is_nested_too_deeply_is_read_no_further(opening: str) -> None:
+    """It ends at the first level too many: what a level costs grows with how deep it is."""
+    document = read_yaml(opening * 10_000)
+    assert [what for _, what, _ in document.problems] == ["this is nested too deeply: more than 40 levels."]
+    assert document.place_of(()).column <= 41 * len(opening)
+
+
+def test_forty_levels_are_read() -> None:
+    """No more than that are refused."""
+    assert read_yaml("[" * 39 + "]" * 39).problems == []
+    assert read_yaml("".join(f"{' ' * i}a:\n" for i in range(38))).problems == []
 
 
 def test_columns_equal_after_normalisation_are_an_error() -> None:

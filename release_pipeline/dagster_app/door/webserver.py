@@ -1,0 +1,213 @@
+"""The process of `release-pipeline ui`: Dagster's application behind the door, its daemon and its code server.
+
+Dagster's application is called, not connected to: it has no port and no socket that another account of the machine could reach,
+and reads what the door has read. The daemon is a child with its own pipe for the end, as under `dagster dev`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import dagster as dg
+import uvicorn
+from dagster import __version__ as dagster_version
+from dagster._cli.proxy_server_manager import ProxyServerManager
+from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
+from dagster._core.workspace.load_target import WorkspaceFileTarget
+from dagster._serdes import serialize_value
+from dagster._utils.log import configure_loggers
+from dagster_shared.ipc import get_ipc_shutdown_pipe, open_ipc_subprocess, send_ipc_shutdown_message
+from dagster_webserver.app import create_app_from_workspace_process_context
+
+from release_pipeline.dagster_app.door.addresses import local_addresses
+from release_pipeline.dagster_app.door.entrance import LOGIN, Entrance
+from release_pipeline.dagster_app.door.forwarded import read_proxy
+from release_pipeline.dagster_app.door.guard import ROLE, Application, Door
+from release_pipeline.dagster_app.door.judge import LONGEST
+from release_pipeline.dagster_app.door.roles import Role
+from release_pipeline.dagster_app.door.sessions import Sessions
+
+_WORKSPACE = "workspace.yaml"
+_STATEMENT_MILLISECONDS, _RECYCLE_SECONDS = 15_000, 3600  # as dagster-webserver has them
+_WAIT_SECONDS = 60
+_CONNECTION_SECONDS = 5  # a page that stays open is no reason not to end
+_WORDS = {Role.OPERATE: "to operate", Role.VIEW: "to look only"}
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a door is opened."""
+
+    port: int
+    read_only: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    trusted_proxy: str | None = None
+
+    def command(self) -> list[str]:
+        """The program that opens it."""
+        return [sys.executable, "-m", __name__, json.dumps(asdict(self))]
+
+
+def main(argument: str) -> int:
+    """Serve until told to end; the exit code."""
+    said = json.loads(argument)
+    opening = Opening(**{**said, "allow_hosts": tuple(said["allow_hosts"])})
+    configure_loggers(log_level="INFO")
+    os.environ |= {
+        "DAGSTER_IS_DEV_CLI": "1",
+        "DAGSTER_verbose": "",
+    }  # code that does not load is told in a line, as under `dagster dev`
+    with contextlib.ExitStack() as stack:
+        ending = stack.enter_context(_told_to_end())
+        instance = stack.enter_context(dg.DagsterInstance.get())
+        instance.optimize_for_webserver(_STATEMENT_MILLISECONDS, _RECYCLE_SECONDS, -1)
+        workspace = Path(_WORKSPACE) if opening.read_only else stack.enter_context(_code_server(instance))
+        context = stack.enter_context(_Context(instance, WorkspaceFileTarget([str(workspace)]), version=dagster_version))
+        daemon = None if opening.read_only else stack.enter_context(_daemon(instance, workspace))
+        server = _build_server(opening, context)
+        ending.server = server
+        if daemon is not None:
+            threading.Thread(target=_end_with, args=(daemon, server), daemon=True).start()
+        server.run()
+        return 0 if ending.asked else 1
+
+
+class _Context(WorkspaceProcessContext):
+    """Dagster's own permissions follow the role too: its pages show what cannot be done, and it refuses what they send."""
+
+    def create_request_context(self, source: Any = None) -> WorkspaceRequestContext:
+        operates = source is not None and source.scope.get(ROLE) is Role.OPERATE
+        return WorkspaceRequestContext(
+            instance=self.instance,
+            current_workspace=self.get_current_workspace(),
+            process_context=self,
+            version=self.version,
+            source=source,
+            read_only=not operates,
+        )
+
+
+def _build_server(opening: Opening, context: WorkspaceProcessContext) -> _Server:
+    most = Role.VIEW if opening.read_only else Role.OPERATE
+    if opening.trusted_proxy is not None:
+        proxy = read_proxy(Path(opening.trusted_proxy))
+        door = Door({"": _dagster(context, "")}, way=proxy, addresses=proxy.addresses, most=most)
+        links = [f"https://{host}" for host in proxy.hosts]
+    else:
+        sessions = Sessions(tuple(role for role in Role if role is Role.VIEW or most is Role.OPERATE))
+        entrance, addresses = Entrance(sessions), local_addresses(opening.port, opening.allow_hosts)
+        places = {prefix: _dagster(context, prefix) for prefix in entrance.prefixes.values()}
+        door = Door(places, way=entrance, addresses=addresses, most=most)
+        links = [f"{_WORDS[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in sessions.tokens.items()]
+    config = uvicorn.Config(
+        door,
+        host="127.0.0.1",
+        port=opening.port,
+        http="h11",
+        ws_max_size=LONGEST,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CONNECTION_SECONDS,
+    )
+    return _Server(config, links)
+
+
+def _dagster(context: WorkspaceProcessContext, prefix: str) -> Application:
+    application: Any = create_app_from_workspace_process_context(context, prefix)
+    return application
+
+
+class _Server(uvicorn.Server):
+    """Says where it is once it answers, and leaves signals to the process."""
+
+    def __init__(self, config: uvicorn.Config, links: list[str]) -> None:
+        super().__init__(config)
+        self._links = links
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        print("\n".join([*self._links, "(stop with Ctrl-C; whoever has a link can use it until then)"]), flush=True)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@dataclass(slots=True)
+class _Ending:
+    asked: bool = False
+    server: _Server | None = None
+
+    def hear(self, _number: int, _frame: FrameType | None) -> None:
+        """A server finishes what it answers; before there is one, nothing is to be finished but what was started."""
+        self.asked = True
+        if self.server is None:
+            raise SystemExit(0)
+        self.server.should_exit = True
+
+
+@contextlib.contextmanager
+def _told_to_end() -> Iterator[_Ending]:
+    ending = _Ending()
+    before: dict[int, Callable[..., Any] | int | None] = {}
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before[number] = signal.signal(number, ending.hear)
+    try:
+        yield ending
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
+    """The code servers of the workspace, and a workspace of them: application and daemon have the same ones."""
+    with (
+        ProxyServerManager(instance, WorkspaceFileTarget([_WORKSPACE]), code_server_log_level="warning") as servers,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        workspace = Path(folder) / _WORKSPACE
+        workspace.write_text(json.dumps({"load_from": list(servers.get_code_server_specs())}), encoding="utf-8")  # JSON is YAML
+        yield workspace
+
+
+@contextlib.contextmanager
+def _daemon(instance: dg.DagsterInstance, workspace: Path) -> Iterator[subprocess.Popen[Any]]:
+    reads, writes = get_ipc_shutdown_pipe()
+    program = [sys.executable, "-m", "dagster._daemon", "run", "--log-level", "info", "--shutdown-pipe", str(reads)]
+    program += ["--instance-ref", serialize_value(instance.get_ref()), "--workspace", str(workspace)]
+    daemon = open_ipc_subprocess(program, pass_fds=[reads])
+    try:
+        yield daemon
+    finally:
+        send_ipc_shutdown_message(writes)
+        try:
+            daemon.wait(_WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            logging.getLogger("dagster").warning("The daemon did not end by itself and is killed.")
+            daemon.kill()
+
+
+def _end_with(daemon: subprocess.Popen[Any], server: _Server) -> None:
+    """Nobody sees that timetables stand still: without its daemon the UI ends."""
+    daemon.wait()
+    server.should_exit = True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

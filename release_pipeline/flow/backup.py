@@ -1,0 +1,151 @@
+"""A backup: one file with all that a site cannot do without, as it was at one moment, while runs go on.
+
+Every vault and the registry are held open for the time of the copy, so nothing is written to any of them meanwhile. Their files
+are closed only after the databases are: closing a file frees the locks that this process has on it, those of DuckDB too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.files import appearing, check_output
+from release_pipeline.flow.site import TOOL, Site
+from release_pipeline.flow.witness import Head
+from release_pipeline.store.connections import open_database
+from release_pipeline.store.folders import locked, make_folder, sync
+
+FORMAT, MANIFEST = "release-pipeline/backup/1", "manifest.json"
+_FILES = ("populations.yaml", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig", "registry.duckdb", "registry.duckdb.wal")
+_FOLDERS = ("policies", "vault", "releases")
+_PATIENCE = 600.0  # seconds to wait for a run that has a vault open
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What the manifest of a backup says: when it was made, the last event then, and the SHA-256 of every file."""
+
+    made: str
+    head: Head
+    files: Mapping[str, str]
+
+
+def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup:
+    """Write a backup of the site, whole or not at all. Confidential: it has the vault, its key, and the secrets of noise that is
+    not drawn yet."""
+    check_output(output, endings=(".tar",), overwrite=overwrite)
+    if not site.registry.exists():
+        raise WrongUsage("nothing has happened at this site that could be lost.", where=str(site.home))
+    with ExitStack() as files, ExitStack() as held:  # what is held is let go first
+        held.enter_context(site.publishing_alone())
+        for file in sorted(site.vault.glob("*.duckdb")):
+            held.enter_context(open_database(file, wait=_PATIENCE))
+        held.enter_context(locked(site.vault / "secrets"))
+        last = held.enter_context(site.open_registry()).events[-1]
+        made, head = datetime.now(UTC).isoformat(timespec="seconds"), Head(last.number, last.hash, last.noted)
+        with appearing(output) as partial, tarfile.open(partial, "w") as archive:
+            sums = {name: _add(archive, site.home / name, name, files) for name in _list_files(site.home)}
+            content = {"format": FORMAT, "made": made, "software": TOOL, "head": json.loads(head.text), "files": sums}
+            manifest = (json.dumps(content, indent=2) + "\n").encode()
+            info = tarfile.TarInfo(MANIFEST)
+            info.size, info.mode = len(manifest), 0o600
+            archive.addfile(info, io.BytesIO(manifest))
+    return Backup(made, head, sums)
+
+
+def read_backup(file: Path) -> Backup:
+    """The manifest, when every file in the backup is what it says, and nothing else is there."""
+    try:
+        with tarfile.open(file, "r:") as archive:
+            members = archive.getmembers()
+            *listed, last = members
+            manifest: Any = json.loads(_open(archive, last).read())
+            sums: dict[str, str] = manifest["files"]
+            head = Head(manifest["head"]["event"], manifest["head"]["hash"], manifest["head"]["noted"])
+            found = {member.name: _hash(_open(archive, member)) for member in listed}
+            plain = all(member.isreg() and _is_plain(member.name) for member in members)
+            if (last.name, manifest["format"]) != (MANIFEST, FORMAT) or not plain or len(found) != len(listed) or found != sums:
+                raise ValueError
+            return Backup(manifest["made"], head, sums)
+    except OSError as error:
+        raise WrongUsage(f"the backup cannot be read: {error.strerror or 'it is cut short'}.", where=str(file)) from None
+    except (tarfile.TarError, ValueError, KeyError, TypeError):
+        raise WrongUsage(
+            "this is no backup, or not whole: its files are not those of its manifest.",
+            where=str(file),
+            remedy="Take another one. Nothing was changed.",
+        ) from None
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """The files of a backup that was read, in a new folder."""
+    make_folder(folder, mode=0o755)
+    with tarfile.open(file, "r:") as archive:
+        for member in archive.getmembers()[:-1]:
+            target = folder / member.name
+            make_folder(target.parent, mode=0o700 if member.name.startswith("vault/") else 0o755)
+            with os.fdopen(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
+                content = _open(archive, member)
+                while piece := content.read(_PIECE):
+                    new.write(piece)
+            target.chmod(member.mode & 0o666)
+            sync(target)
+
+
+def _list_files(home: Path) -> Iterator[str]:
+    """The files that belong to a backup, by their names in the site; what somebody is just writing is hidden."""
+    yield from (name for name in _FILES if (home / name).is_file())
+    for folder in _FOLDERS:
+        for path in sorted((home / folder).rglob("*")):
+            name = path.relative_to(home)
+            hidden = any(part.startswith(".") and part != ".gitignore" for part in name.parts)
+            if path.is_file() and not path.is_symlink() and not hidden:
+                yield name.as_posix()
+
+
+def _add(archive: tarfile.TarFile, path: Path, name: str, files: ExitStack) -> str:
+    """Put a file into the archive, and give its hash."""
+    is_database = ".duckdb" in path.suffixes
+    with ExitStack() as now:
+        content = (files if is_database else now).enter_context(path.open("rb"))
+        return _copy(archive, content, name)
+
+
+def _copy(archive: tarfile.TarFile, content: IO[bytes], name: str) -> str:
+    status = os.fstat(content.fileno())
+    info = tarfile.TarInfo(name)
+    info.size, info.mode, info.mtime = status.st_size, status.st_mode & 0o666, int(status.st_mtime)
+    archive.addfile(info, content)
+    content.seek(0)
+    return _hash(content)
+
+
+def _hash(content: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while piece := content.read(_PIECE):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _open(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    content = archive.extractfile(member)
+    if content is None:
+        raise ValueError
+    return content
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name stays within the folder that it is unpacked into."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and path.as_posix() == name and "\\" not in name

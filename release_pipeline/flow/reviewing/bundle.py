@@ -1,0 +1,153 @@
+"""What somebody takes to a machine of their own to look at and sign: a zip with what is signed, and what one needs to judge it.
+
+Whoever signs does not believe the site: `sign.py` computes hash and changes from the canonical form, or the candidate's files.
+The rest (YAML, plan, difference and questions in words) is for reading. The same content gives the same bytes. It is
+confidential: a candidate's evidence describes the data.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from release_pipeline import sign
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.files import appearing, check_output
+from release_pipeline.flow.opening import find_release
+from release_pipeline.flow.policies import list_policies, policy_of, read_caps
+from release_pipeline.flow.reviewing.page import build_internal_view
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import APPROVED, PUBLISHED, check_move, read_statuses, status_of
+from release_pipeline.flow.status.check import Check, describe_check
+from release_pipeline.flow.sums import SUMS, is_whole, read_sums
+from release_pipeline.flow.trust.approvals import find_approvable
+from release_pipeline.flow.trust.members import KEYS, Trust, need_trust
+from release_pipeline.policy import Policy
+from release_pipeline.policy.canonical import read_canonical
+from release_pipeline.policy.diff import describe_diff
+from release_pipeline.policy.load import read_text
+from release_pipeline.policy.plan import make_plan
+from release_pipeline.store.registry import Registry, ReleaseId, canonical_json
+
+_MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in the zip
+_README = """\
+# {subject}: to be looked at, and signed, on a machine of your own
+
+    python sign.py THIS.zip --key YOUR.key        # or an OpenSSH key: id_ed25519, id_ed25519_sk, or the .pub of one in an agent
+
+sign.py is one file that needs Python alone; take it from where you trust it, for this zip could bring a wrong one. It computes
+the hash from what is in here, says what changed, asks, and writes a statement and its signature: send back both.
+
+What counts is {counts}. Everything else (plan.txt, difference.txt, questions.txt, a .yaml) is the site's word for it.
+The drafts (draft.*.json) are what is signed, but for name, key and moment, which whoever signs fills in. CONFIDENTIAL.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """What is to be signed: its kind, its name, the hash, and of a file the canonical form that this is of."""
+
+    what: str
+    subject: str
+    digest: str
+    text: str = ""
+    columns: tuple[str, ...] = ()
+
+
+def write_bundle(site: Site, target: str, output: Path) -> tuple[Path, str]:
+    """Write the bundle of a release, a policy file or populations.yaml; gives it, and the hash that is to be signed."""
+    check_output(output, endings=(".zip",), overwrite=False, hint=False)
+    if Path(target).suffix != ".yaml":
+        return _write_candidate(site, find_release(site, target), output)
+    file = find_approvable(site, Path(target))
+    if file == site.populations_file:
+        caps, plan = read_caps(site), {"populations.yaml": read_text(file)}
+        item = _Item("populations", "populations", caps.hash, caps.text)
+    else:
+        policy = site.policy(file.stem)
+        plan = {"policy.yaml": f"# A copy to read: what is signed is {sign.CANONICAL}.\n{read_text(file)}"}
+        plan["plan.txt"] = _lines(describe_check(Check(make_plan(policy), site.home)))
+        item = _Item("policy", policy.policy, policy.canonical_hash(), policy.canonical_json(), tuple(policy.columns))
+    with site.open_registry(read_only=True) as registry:
+        trust = need_trust(site, registry)
+        words = {**plan, **_describe_approved(registry, item), sign.CANONICAL: item.text}
+    _write(output, item, trust, words, {})
+    return output, item.digest
+
+
+def _write_candidate(site: Site, release: ReleaseId, output: Path) -> tuple[Path, str]:
+    with site.open_registry(read_only=True) as registry:
+        trust, status = need_trust(site, registry), status_of(registry, release)
+        check_move(registry, release, APPROVED)
+        folder, digest = site.candidate(str(release)), str(status.candidate_hash)
+        if not is_whole(folder, digest):
+            raise Blocked(
+                "the candidate's folder is not what was frozen.", where=str(release), remedy="See `verify` of the site."
+            )
+        policy = policy_of(registry, status.policy_hash)
+        words = _describe_published(registry, release, policy, status.policy_hash)
+    view = build_internal_view(policy, load_evidence(folder))
+    words["questions.txt"] = _lines(view.decide)
+    files = {f"{sign.CANDIDATE}/{name}": folder / name for name in (SUMS, *read_sums(folder, digest))}
+    _write(output, _Item("candidate", str(release), digest), trust, words, files)
+    return output, digest
+
+
+def _describe_approved(registry: Registry, item: _Item) -> dict[str, str]:
+    """What was approved last, with its signature, and what changes since in words."""
+    found = [event.content for event in registry.events if event.kind == APPROVED]
+    approved = [known for known in found if (known["what"], known["subject"]) == (item.what, item.subject)]
+    if not approved:
+        return {"difference.txt": "Nothing of it was approved before.\n"}
+    last = approved[-1]
+    if item.what == "populations":
+        was, changes = str(last["text"]), sign.list_changes(json.loads(last["text"]), json.loads(item.text))
+    else:
+        old = next(known for known in list_policies(registry.events) if known.hash == last["hash"])
+        was, changes = old.text, describe_diff(old.policy, read_canonical(json.loads(item.text), item.columns))
+    words = _lines(changes) or "No change since it was approved last.\n"
+    return {sign.BEFORE: was, sign.BEFORE_SIGNED: canonical_json(last["signed"]), "difference.txt": words}
+
+
+def _describe_published(registry: Registry, release: ReleaseId, policy: Policy, digest: str) -> dict[str, str]:
+    """The policy of the last release of the series that was published, and what changes since in words."""
+    statuses = read_statuses(registry.events)
+    published = [known for known in statuses.values() if known.package_hash is not None and known.id.policy == release.policy]
+    if not published:
+        return {"difference.txt": "Nothing of this series was published before.\n"}
+    last = max(published, key=lambda known: known.moments[PUBLISHED])
+    old = next(known for known in list_policies(registry.events) if known.hash == last.policy_hash)
+    words = _lines(describe_diff(old.policy, policy)) or f"{last.id} was published under the same policy ({digest[:12]}).\n"
+    return {sign.BEFORE: old.text, "difference.txt": words}
+
+
+def _write(output: Path, item: _Item, trust: Trust, words: Mapping[str, str], files: Mapping[str, Path]) -> None:
+    """The zip, whole or not at all, for its owner alone."""
+    counts = f"{sign.CANDIDATE}/{SUMS} with the files that it lists" if files else sign.CANONICAL
+    about = {"format": sign.FORMAT, "what": item.what, "subject": item.subject}
+    draft = {"subject": item.subject, "hash": item.digest, "signer": "", "name": "", "at": "", "why": ""}
+    texts = {
+        "README.txt": _README.format(subject=item.subject, counts=counts),
+        sign.ABOUT: canonical_json(about),
+        KEYS: trust.text,
+        **words,
+        **{f"draft.{kind}.json": canonical_json({"kind": kind, **draft}) for kind in sign.DRAFTS[item.what]},
+    }
+    with appearing(output) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name in sorted({*texts, *files}):
+            info = zipfile.ZipInfo(name, _MOMENT)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+            if name in texts:
+                archive.writestr(info, texts[name])
+                continue
+            with files[name].open("rb") as content, archive.open(info, "w", force_zip64=True) as packed:
+                shutil.copyfileobj(content, packed)
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,51 @@
+"""The last event of the registry, told to somebody outside: whoever keeps it sees later that the registry still has it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.site import Site
+
+FORMAT = "release-pipeline/head/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Number and hash of an event, and when it was noted."""
+
+    number: int
+    hash: str
+    noted: str = ""
+
+    @property
+    def text(self) -> str:
+        """It as a line of JSON."""
+        content = {"format": FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
+        return json.dumps(content) + "\n"
+
+
+def read_head(site: Site) -> Head:
+    """The last event of a site."""
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    if not events:
+        raise WrongUsage("nothing has happened at this site that could be witnessed.", where=str(site.home))
+    return Head(events[-1].number, events[-1].hash, events[-1].noted)
+
+
+def load_head(file: Path) -> Head:
+    """What `head export` wrote."""
+    try:
+        said: Any = json.loads(file.read_text(encoding="utf-8"))
+        number, digest, noted = said["event"], said["hash"], said["noted"]
+        right = said["format"] == FORMAT and type(number) is int and number > 0 and isinstance(digest, str)
+        head = Head(number, digest, noted)
+    except (OSError, ValueError, KeyError, TypeError):
+        right, head = False, Head(0, "")
+    if not right:
+        raise WrongUsage("this is not what `head export` writes.", where=str(file), remedy="Name the file that was kept.")
+    return head

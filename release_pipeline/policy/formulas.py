@@ -1,0 +1,51 @@
+"""Texts that a spreadsheet takes for a formula when it opens a CSV: it would compute them in place of showing them, and one that
+is made for it can send away what stands in other cells. What may be released is declared, so the rule is one of the policy: such
+a text stands in a CSV only where the steward says so, and then the card tells its readers. Nothing is put before it: every
+program that is no spreadsheet would read another value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds import ColumnKind
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.text import Problem
+
+_BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four full-width, which some spreadsheets take for the first
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|-+")  # computed it is itself; so are dashes
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may take the text for a formula.
+
+    >>> is_formula("=1+1"), is_formula("-8"), is_formula("+49 30"), is_formula("a=b"), is_formula("-")
+    (True, False, True, False, False)
+    """
+    text = text.lstrip(" ")
+    return text.startswith(_BEGINNINGS) and _NUMBER.fullmatch(text) is None
+
+
+def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
+    """The released columns whose name, or a declared text of which, is one, each with the first such text."""
+    released = {name: column for name, column in columns.items() if column.is_released}
+    found = {name: [text for text in (name, *column.declared_texts) if is_formula(text)] for name, column in released.items()}
+    return {name: texts[0] for name, texts in found.items() if texts}
+
+
+def check_formulas(parts: Parts) -> Iterator[Problem]:
+    """Such texts in a CSV only where the policy says so; and no such word where there is nothing that it could be about."""
+    if parts.publish is None or not parts.complete:
+        return
+    found = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}
+    if found and parts.publish.formulas is None:
+        name, text = next(iter(found.items()))
+        yield (
+            ("publish", "formulas"),
+            f"a spreadsheet takes '{text}' of {name} for a formula when it opens data.csv"
+            + (f"; so it is in {name_some(list(found)[1:])}." if len(found) > 1 else "."),
+            "Rename it in the source, release no CSV (formats: [parquet]), or write publish: {formulas: keep}: the card warns.",
+        )
+    elif parts.publish.formulas is not None and not found:
+        yield ("publish", "formulas"), "no text in data.csv could be taken for a formula.", "Remove formulas."

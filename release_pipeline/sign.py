@@ -1,0 +1,607 @@
+#!/usr/bin/env python3
+"""Sign what you were asked to review, on a machine of your own, offline: python sign.py BUNDLE.zip --key FILE
+
+BUNDLE.zip comes from `release-pipeline review export`. What it says of itself is not believed: the hash that is signed is
+computed from the content, and so is what changed. FILE is a key of `release-pipeline key new`, or one of OpenSSH (private, or the
+.pub of a key in an agent or a FIDO token: then ssh-keygen signs). It needs Python 3.9 or later and nothing else. Where it is
+installed, `python -m release_pipeline.sign --write-alone FILE.py` writes it and verify.py, whose curve and careful reading it
+uses, as one file. Take that from where you trust it, never with a bundle. The exit code is 0 when a statement was written, 1 when
+the bundle is wrong, 2 when nothing was signed for another reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import getpass
+import hashlib
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.verify import (
+    BASE,
+    KEYS,
+    MAY_SIGN,
+    MOST_TO_PARSE,
+    RELEASE,
+    SSH_KEY,
+    SSH_MAGIC,
+    SSH_NAMESPACE,
+    SUMS,
+    ZERO,
+    Fault,
+    Finding,
+    Json,
+    Key,
+    L,
+    SshSignature,
+    Tree,
+    WrongUsage,
+    add_points,
+    armor_ssh,
+    canonical_json,
+    encode_point,
+    get,
+    message_of,
+    open_tree,
+    pack_ssh,
+    printable,
+    read_keys,
+    read_ssh_key,
+    read_ssh_signature,
+    read_sums,
+    verify_signature,
+    verify_statement,
+)
+
+# --- A key of `key new`: PKCS #8 under a passphrase -----------------------------------------------------------------------------
+
+_SEQUENCE, _INTEGER, _OCTETS, _OBJECT = 0x30, 0x02, 0x04, 0x06
+_PBES2, _PBKDF2, _SCRYPT = "2a864886f70d01050d", "2a864886f70d01050c", "2b06010401da47040b"
+_AES_256_CBC, _HMAC_SHA256, _ED25519 = "60864801650304012a", "2a864886f70d0209", "2b6570"
+MOST_MEMORY = 2**28  # that scrypt may ask for
+_PEM = re.compile(r"-----BEGIN ENCRYPTED PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)-----END ENCRYPTED PRIVATE KEY-----\s*")
+NOT_A_KEY = "this is not a private key of `key new` or of OpenSSH"
+WRONG_PASSPHRASE = "the passphrase is not that of the key"  # noqa: S105  words
+
+
+def read_private_key(text: str, passphrase: str) -> bytes:
+    """The 32 secret bytes of an encrypted key; `WrongUsage` if it is none, or the passphrase is not its."""
+    found = _PEM.fullmatch(text)
+    try:
+        whole = base64.b64decode(found[1]) if found else b""
+        [[[scheme, [[derivation, parameters], [cipher, start]]], encrypted]] = _read_der(whole)
+        if (scheme, cipher, len(start)) != (_PBES2, _AES_256_CBC, 16):
+            raise ValueError
+        padded = _decrypt(_derive(derivation, parameters, passphrase.encode()), start, encrypted)
+    except (ValueError, TypeError):
+        raise WrongUsage(NOT_A_KEY) from None
+    try:
+        [[_, [kind], inner, *_]] = _read_der(padded[: -padded[-1]])
+        [secret] = _read_der(inner)
+        if kind != _ED25519 or len(secret) != 32 or set(padded[-padded[-1] :]) != {padded[-1]}:
+            raise ValueError
+    except (ValueError, TypeError, IndexError):
+        raise WrongUsage(WRONG_PASSPHRASE) from None
+    return secret
+
+
+def _read_der(content: bytes) -> list[Any]:
+    """What the encoding says: lists, numbers, bytes, and the names of objects in hex; `ValueError` where it is none."""
+    found: list[Any] = []
+    while content:
+        size, start = content[1] if len(content) > 1 else 0, 2
+        if size > 0x80:
+            start += size - 0x80
+            size = int.from_bytes(content[2:start], "big")
+        tag, body, content = content[0], content[start : start + size], content[start + size :]
+        if len(body) != size:
+            raise ValueError
+        found.append(
+            _read_der(body)
+            if tag == _SEQUENCE
+            else int.from_bytes(body, "big")
+            if tag == _INTEGER
+            else body.hex()
+            if tag == _OBJECT
+            else body
+        )
+    return found
+
+
+def _derive(derivation: str, parameters: list[Any], passphrase: bytes) -> bytes:
+    """The key of the cipher: by scrypt, or by PBKDF2 as `key new` wrote keys at first."""
+    if derivation == _SCRYPT:
+        salt, n, r, p = parameters[:4]
+        if 128 * r * (n + p + 2) > MOST_MEMORY:
+            raise ValueError
+        return hashlib.scrypt(passphrase, salt=salt, n=n, r=r, p=p, maxmem=MOST_MEMORY, dklen=32)
+    salt, rounds = parameters[:2]
+    if derivation != _PBKDF2 or parameters[-1][0] != _HMAC_SHA256 or rounds > 10**8:
+        raise ValueError
+    return hashlib.pbkdf2_hmac("sha256", passphrase, salt, rounds, 32)
+
+
+def _times(a: int, b: int) -> int:
+    """The product in the field of AES."""
+    product = 0
+    while b:
+        product ^= a if b & 1 else 0
+        a, b = (a << 1 ^ 0x11B if a & 0x80 else a << 1), b >> 1
+    return product
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other))  # noqa: B905  Python 3.9; what is longer is cut off on purpose
+
+
+def _make_box() -> bytes:
+    """The substitution of AES: the inverse in the field, and its bits mixed."""
+    box = bytearray(256)
+    for value in range(256):
+        inverse = next((other for other in range(256) if _times(value, other) == 1), 0)
+        doubled = inverse << 8 | inverse
+        box[value] = (inverse ^ doubled >> 7 ^ doubled >> 6 ^ doubled >> 5 ^ doubled >> 4) & 0xFF ^ 0x63
+    return bytes(box)
+
+
+def _expand(key: bytes, box: bytes) -> list[bytes]:
+    """The 15 round keys of AES-256."""
+    words, constant = [key[at : at + 4] for at in range(0, 32, 4)], 1
+    for number in range(8, 60):
+        word = words[-1]
+        if number % 8 == 0:
+            word = bytes(box[byte] for byte in word[1:] + word[:1])
+            word = bytes([word[0] ^ constant]) + word[1:]
+            constant = _times(constant, 2)
+        elif number % 8 == 4:
+            word = bytes(box[byte] for byte in word)
+        words.append(_xor(word, words[-8]))
+    return [b"".join(words[at : at + 4]) for at in range(0, 60, 4)]
+
+
+def _decrypt(key: bytes, start: bytes, encrypted: bytes) -> bytes:
+    """AES-256 in CBC mode, padding included. A few blocks on one's own machine: it need not be fast, nor take constant time."""
+    if not encrypted or len(encrypted) % 16 or len(encrypted) > 4096:
+        raise ValueError
+    box = _make_box()
+    back, rounds, plain = bytes(box.index(value) for value in range(256)), _expand(key, box), b""
+    products = {factor: bytes(_times(value, factor) for value in range(256)) for factor in (9, 11, 13, 14)}
+    for at in range(0, len(encrypted), 16):
+        block = _xor(encrypted[at : at + 16], rounds[14])
+        for number in range(13, -1, -1):
+            block = bytes(back[block[(place - 4 * (place % 4)) % 16]] for place in range(16))  # rows moved back, bytes put back
+            block = _xor(block, rounds[number])
+            if number:
+                columns = (block[place : place + 4] for place in range(0, 16, 4))
+                block = b"".join(_mix(column, products) for column in columns)
+        plain += _xor(block, start)
+        start = encrypted[at : at + 16]
+    return plain
+
+
+def _mix(column: bytes, products: dict[int, bytes]) -> bytes:
+    a, b, c, d = column
+    by9, by11, by13, by14 = (products[factor] for factor in (9, 11, 13, 14))
+    turns = ((a, b, c, d), (b, c, d, a), (c, d, a, b), (d, a, b, c))
+    return bytes(by14[w] ^ by11[x] ^ by13[y] ^ by9[z] for w, x, y, z in turns)
+
+
+# --- Signing --------------------------------------------------------------------------------------------------------------------
+
+
+def sign_ed25519(secret: bytes, message: bytes) -> bytes:
+    """The Ed25519 signature (RFC 8032). It does not take constant time: sign where nobody measures."""
+    scalar, prefix, public = _expand_secret(secret)
+    r = int.from_bytes(hashlib.sha512(prefix + message).digest(), "little") % L
+    nonce = encode_point(_multiply(r))
+    k = int.from_bytes(hashlib.sha512(nonce + public + message).digest(), "little")
+    return nonce + ((r + k * scalar) % L).to_bytes(32, "little")
+
+
+def public_of(secret: bytes) -> bytes:
+    """The public half of a secret key."""
+    return _expand_secret(secret)[2]
+
+
+def _expand_secret(secret: bytes) -> tuple[int, bytes, bytes]:
+    digest = hashlib.sha512(secret).digest()
+    scalar = int.from_bytes(digest[:32], "little") & (2**254 - 8) | 2**254
+    return scalar, digest[32:], encode_point(_multiply(scalar))
+
+
+def _multiply(number: int) -> Any:
+    result = ZERO
+    for bit in range(number.bit_length() - 1, -1, -1):
+        result = add_points(result, result)
+        result = add_points(result, BASE) if number >> bit & 1 else result
+    return result
+
+
+@dataclass(frozen=True)
+class Signer:
+    """A key, as lists of trusted keys have it, and how it signs: with its secret bytes, or by ssh-keygen with a file."""
+
+    public: bytes
+    secret: bytes = b""
+    file: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """As `key new` and `trust` print it."""
+        return hashlib.sha256(self.public).hexdigest()
+
+    def sign(self, statement: dict[str, str]) -> str:
+        """The SSH signature of a statement; `WrongUsage` where ssh-keygen makes none that holds."""
+        message = message_of(statement)
+        if self.secret:
+            made = SshSignature(self.public, b"sha512", b"")
+            signature = pack_ssh(SSH_KEY, sign_ed25519(self.secret, made.tell_signed(message)))
+            parts = (pack_ssh(SSH_KEY, self.public), SSH_NAMESPACE.encode(), b"", made.hash_name, signature)
+            return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
+        text = _run_ssh_keygen(self.file, message)
+        try:
+            found = read_ssh_signature(text)
+        except Fault as fault:
+            raise WrongUsage(f"what ssh-keygen signed cannot be used: {fault.what}") from None
+        if found.public != self.public or not verify_signature(self.public[:32], found.tell_signed(message), found.signature):
+            raise WrongUsage("what ssh-keygen signed does not hold, or is by another key")
+        return text
+
+
+def _run_ssh_keygen(file: str, message: bytes) -> str:
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise WrongUsage("this is a key of OpenSSH, and there is no ssh-keygen here to sign with it")
+    command = [program, "-Y", "sign", "-f", file, "-n", SSH_NAMESPACE]
+    done = subprocess.run(command, input=message, stdout=subprocess.PIPE, check=False)  # noqa: S603  asks at the terminal by itself
+    if done.returncode:
+        raise WrongUsage("ssh-keygen did not sign: its own words, above, say why")
+    return done.stdout.decode("ascii", "replace")
+
+
+def read_signer(file: Path, passphrase_file: Path | None) -> Signer:
+    """The key in a file: of `key new`, whose passphrase is read or asked for, or of OpenSSH."""
+    try:
+        text = file.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        raise WrongUsage(f"{file}: there is no such key, or it cannot be read") from None
+    if "ENCRYPTED PRIVATE KEY" in text:
+        secret = read_private_key(text, _read_passphrase(passphrase_file))
+        return Signer(public_of(secret), secret)
+    try:
+        return Signer(read_ssh_key(_find_ssh_public(text)), file=str(file.resolve()))
+    except (Fault, ValueError, IndexError):
+        raise WrongUsage(f"{file}: {NOT_A_KEY}, or not Ed25519") from None
+
+
+def _find_ssh_public(text: str) -> bytes:
+    """The public half in a file of OpenSSH, private (it stands before what is encrypted) or .pub."""
+    if not text.startswith("-----BEGIN OPENSSH PRIVATE KEY-----"):
+        return base64.b64decode(text.split()[1], validate=True)
+    content, parts = base64.b64decode("".join(text.split("-----")[2].split())), list[bytes]()
+    content = content.partition(b"openssh-key-v1\0")[2]
+    for place in range(5):  # cipher, derivation, its options, how many keys there are, the public one
+        size = 0 if place == 3 else int.from_bytes(content[:4], "big")
+        parts.append(content[4 : 4 + size])
+        content = content[4 + size :]
+    return parts[4]
+
+
+def _read_passphrase(file: Path | None) -> str:
+    try:
+        if file is not None:
+            return file.read_text(encoding="utf-8").rstrip("\r\n")
+        if sys.stdin.isatty():
+            return getpass.getpass("passphrase: ")
+    except (OSError, UnicodeDecodeError):
+        raise WrongUsage(f"{file}: there is no passphrase that can be read here") from None
+    raise WrongUsage("the key has a passphrase, and there is nobody to ask: name --passphrase-file FILE")
+
+
+# --- What is in a bundle --------------------------------------------------------------------------------------------------------
+
+ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED = "review.json", "canonical.json", "before.json", "before.signed.json"
+CANDIDATE, FORMAT = "candidate", "release-pipeline/review/1"
+REPORT, EVIDENCE = "report.html", "evidence.json"
+WORDS = ("plan.txt", "difference.txt", "questions.txt")  # the site's, which nothing vouches for
+REMARKS = (*WORDS, "policy.yaml", "populations.yaml", "README.txt")
+DRAFTS = {"policy": ("policy",), "populations": ("populations",), "candidate": ("approve", "reject")}
+MOST_LINES, MOST_BUNDLE = 400, 2**30
+_SUBJECT = {"policy": re.compile(r"[a-z][a-z0-9-]{0,62}"), "populations": re.compile("populations"), "candidate": RELEASE}
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What was found in a bundle, by its content: `digest` is computed, `now` and `before` are canonical forms as they lie there,
+    `files` those of a candidate with the hashes that its list has, and each was compared with it."""
+
+    what: str
+    subject: str
+    digest: str
+    now: Any
+    before: Any
+    signed_before: Any
+    keys: dict[str, Key]
+    files: dict[str, str]
+    words: dict[str, str]
+
+
+def read_bundle(tree: Tree) -> Bundle:
+    """What a bundle has; `Fault` unless everything in it belongs there and agrees."""
+    if tree.faults:
+        raise Fault(tree.faults[0])
+    if sum(tree.sizes.values()) > 64 * MOST_BUNDLE:
+        raise Fault("it is larger than any bundle")
+    about = tree.json(ABOUT)
+    if get(about, "format", str) != FORMAT:
+        raise Fault(f"its format is not {FORMAT}: take a later sign.py")
+    what = get(about, "what", str)
+    if what not in DRAFTS:
+        raise Fault("it is about nothing that is signed so")
+    subject, files = get(about, "subject", _SUBJECT[what]), dict[str, str]()
+    now: Json
+    if what == "candidate":
+        part = tree.under(CANDIDATE)
+        digest, files = part.digest(SUMS), _read_candidate(part)
+        evidence = part.json(EVIDENCE)
+        if get(evidence, "release", str) != subject:
+            raise Fault("the candidate in it is of another release than it says")
+        now = get(evidence, "policy", dict)
+    else:
+        digest, now = tree.digest(CANONICAL), tree.json(CANONICAL)
+        if not isinstance(now, dict) or (what == "policy" and now.get("policy") != subject):
+            raise Fault("the policy in it is another one than it says")
+    for kind in DRAFTS[what]:
+        draft = tree.json(f"draft.{kind}.json")
+        if [get(draft, name, str) for name in ("kind", "subject", "hash")] != [kind, subject, digest]:
+            raise Fault("a draft in it is of something else than its content")
+    known = {ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED, KEYS, *REMARKS, *(f"draft.{kind}.json" for kind in DRAFTS[what])}
+    known |= {f"{CANDIDATE}/{name}" for name in (SUMS, *files)}
+    if strange := sorted(set(tree.sizes) - known):
+        raise Fault(f"{strange[0][:200]}: it does not belong into a bundle")
+    words = {name: tree.read(name).decode("utf-8", "backslashreplace") for name in WORDS if name in tree.sizes}
+    before, signed = (tree.json(name) if name in tree.sizes else None for name in (BEFORE, BEFORE_SIGNED))
+    if signed is not None and get(get(signed, "statement", dict), "hash", str) != tree.digest(BEFORE):
+        raise Fault("what it says was approved before is not what that signature is of")
+    return Bundle(what, subject, digest, now, before, signed, read_keys(tree.json(KEYS)), files, words)
+
+
+def _read_candidate(part: Tree) -> dict[str, str]:
+    """The hashes by name; every file is there, and is what the list says."""
+    listed = read_sums(part)
+    for name, digest in listed.items():
+        if part.digest(name) != digest:
+            raise Fault(f"{CANDIDATE}/{name}: its content is not what {SUMS} says")
+    if set(part.sizes) != {SUMS, *listed} or REPORT not in listed:
+        raise Fault(f"the files of the candidate are not those of its {SUMS}")
+    return listed
+
+
+def list_changes(old: Json, new: Json, path: str = "") -> Iterator[str]:
+    """What differs between two canonical forms, path by path."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted({*old, *new}):
+            yield from list_changes(old.get(name), new.get(name), f"{path}.{name}" if path else name)
+    elif old != new or type(old) is not type(new):
+        yield f"{path}: {_shorten(old)} -> {_shorten(new)}"
+
+
+def _shorten(value: Any) -> str:
+    text = "nothing" if value is None else canonical_json(value)
+    return text if len(text) <= 200 else f"{text[:160]}... ({len(text):,} characters)"
+
+
+def describe_bundle(bundle: Bundle, signer: Signer) -> Iterator[str]:
+    """Everything that somebody must see before they sign it: first what the site says, then what was computed here."""
+    for name, text in bundle.words.items():
+        yield f"--- {name}: in the words of the site; nothing vouches for them ---"
+        yield from _indent(text.split("\n"))
+    yield "=== computed here, from what is signed ==="
+    if bundle.what == "candidate":
+        yield f"the candidate {bundle.subject}, {len(bundle.files)} files, each with the hash that the list has:"
+        yield from (f"  {digest}  {name}" for name, digest in sorted(bundle.files.items()))
+    else:
+        yield f"{'the policy ' if bundle.what == 'policy' else ''}{bundle.subject}, the whole of what counts:"
+        yield from _indent(json.dumps(bundle.now, indent=1, sort_keys=True).split("\n"))
+    yield from _describe_changes(bundle, signer)
+    yield f"hash  {bundle.digest}"
+
+
+def _describe_changes(bundle: Bundle, signer: Signer) -> Iterator[str]:
+    if bundle.before is None:
+        yield "nothing of it was approved or published before, says the site: there is nothing to compare it with"
+        return
+    yield f"compared with {_describe_before(bundle, signer)}:"
+    changes = list(list_changes(bundle.before, bundle.now))
+    yield from _indent(changes or ["no change"])
+
+
+def _describe_before(bundle: Bundle, signer: Signer) -> str:
+    """Who vouches that this is what was approved before: one's own signature, somebody's in the list, or nobody's."""
+    if bundle.what == "candidate":
+        return "the policy of the last release that was published, as the site gives it"
+    try:
+        statement = get(bundle.signed_before, "statement", dict)
+        mine = {"keys": {statement.get("name"): {"role": "officer", "key": _write_public(signer.public)}}}
+        if statement.get("signer") == signer.fingerprint:
+            found = verify_statement(bundle.signed_before, mine)
+        else:
+            keys = {key.name: {"role": key.role, "key": _write_public(key.public)} for key in bundle.keys.values()}
+            found = verify_statement(bundle.signed_before, {"keys": keys})
+        if (found.kind, found.subject) != (bundle.what, bundle.subject):
+            raise Fault("it is about something else")
+    except Fault:
+        return "what the site says was approved before, which NO signature vouches for"
+    who = "you signed" if found.signer == signer.fingerprint else f"{found.name} signed (by the list of keys in the bundle)"
+    return f"what {who} at {found.at}"
+
+
+def _write_public(public: bytes) -> str:
+    return f"{'sk-ed25519' if len(public) > 32 else 'ed25519'}:{base64.b64encode(public).decode()}"
+
+
+def _indent(lines: list[str]) -> Iterator[str]:
+    yield from (f"  {line}" for line in lines[:MOST_LINES])
+    if len(lines) > MOST_LINES:
+        yield f"  ... and {len(lines) - MOST_LINES} more lines: they are in the folder"
+
+
+def unpack(tree: Tree, folder: Path) -> int:
+    """Write what a person can look at into a new folder, for themselves alone; gives how many files are too large for that."""
+    left, skipped = MOST_BUNDLE, 0
+    for name, size in sorted(tree.sizes.items()):
+        if size > min(left, MOST_TO_PARSE) or shutil.disk_usage(folder).free < 2 * size + 2**26:
+            skipped += 1
+            continue
+        content, file = tree.read(name), folder / name
+        left -= size
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
+            new.write(content)
+    return skipped
+
+
+# --- The deed -------------------------------------------------------------------------------------------------------------------
+
+
+def make_statement(bundle: Bundle, signer: Signer, *, reject: bool, why: str) -> dict[str, str]:
+    """What is to be signed; `WrongUsage` where it would count nowhere."""
+    if reject and bundle.what != "candidate":
+        raise WrongUsage(f"a {bundle.what} is not rejected: do not sign it")
+    if reject and not why.strip():
+        raise WrongUsage("a rejection needs its reason: add --why 'REASON'")
+    if len(why) > 500 or not (why or " ").isprintable():
+        raise WrongUsage("--why: a reason is one line of at most 500 characters")
+    kind = "reject" if reject else DRAFTS[bundle.what][0]
+    me = next((key for key in bundle.keys.values() if key.public == signer.public), None)
+    if me is None or me.role not in MAY_SIGN[kind]:
+        found = "in no list of this site" if me is None else f"that of a {me.role}"
+        raise WrongUsage(
+            f"this needs the key of the {' or '.join(MAY_SIGN[kind])}, and yours ({signer.fingerprint[:16]}...) is {found}"
+        )
+    if bundle.what == "candidate" and bundle.now.get("steward") == me.name:
+        raise WrongUsage(f"{me.name} is the steward of the policy, and no steward reviews")
+    at = datetime.now(timezone.utc).isoformat(timespec="seconds")  # noqa: UP017  Python 3.9
+    parts = {"kind": kind, "subject": bundle.subject, "hash": bundle.digest, "signer": signer.fingerprint, "name": me.name}
+    return {**parts, "at": at, "why": why.strip()}
+
+
+def write_signed(statement: dict[str, str], signature: str, output: Path) -> None:
+    """The statement, and its signature beside it: two files, as ssh-keygen wants them. Neither replaces another."""
+    for file, content in ((output, message_of(statement)), (signature_file(output), signature.encode())):
+        try:
+            with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644), "wb") as new:
+                new.write(content)
+        except OSError as error:
+            raise WrongUsage(f"{file}: it cannot be written: {error.strerror}") from None
+
+
+def signature_file(statement: Path) -> Path:
+    """Where the signature of a statement lies."""
+    return statement.with_name(f"{statement.name}.sig")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of signing, for this file alone and for the command line of the whole."""
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE.zip", help="what `review export` wrote")
+    parser.add_argument(
+        "--key", type=Path, required=True, metavar="FILE", help="your key: .key, or of OpenSSH (private, or .pub)"
+    )
+    parser.add_argument("--passphrase-file", type=Path, metavar="FILE", help="where its passphrase is (default: you are asked)")
+    parser.add_argument("--reject", action="store_true", help="reject the candidate, in place of approving it")
+    parser.add_argument("--why", default="", help="a remark, or the reason of a rejection, signed with it")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="STATEMENT.json", help="where to write the statement (default: here)"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask: you have seen what is in the bundle")
+
+
+def sign_bundle(options: argparse.Namespace) -> None:
+    """Show a bundle, ask, and write a signed statement; `WrongUsage` or `Fault` in words when nothing was signed."""
+    signer = read_signer(options.key, options.passphrase_file)
+    with open_tree(options.bundle) as tree:
+        bundle = read_bundle(tree)
+        statement = make_statement(bundle, signer, reject=options.reject, why=options.why)
+        output = options.output or Path(f"{statement['kind']}-{bundle.digest[:8]}-{statement['name']}.json")
+        for file in (output, signature_file(output)):
+            if file.exists() or not file.parent.is_dir():
+                raise WrongUsage(f"{file}: {'it is there already' if file.exists() else 'its folder does not exist'}")
+        folder = Path(tempfile.mkdtemp(prefix="review-"))
+        skipped = unpack(tree, folder)
+    for line in describe_bundle(bundle, signer):
+        _show(line)
+    _show(
+        f"unpacked for you alone, confidential, yours to delete: {folder}" + (f" ({skipped} large files not)" if skipped else "")
+    )
+    if bundle.what == "candidate":
+        _show(f"the reviewers' page: {folder / CANDIDATE / REPORT}")
+    _show(
+        f"to be signed by {statement['name']}: {statement['kind']} of {bundle.subject}"
+        + (f", why: {statement['why']}" * bool(options.why))
+    )
+    if not options.yes:
+        _ask(bundle.digest)
+    write_signed(statement, signer.sign(statement), output)
+    _show(f"{output} and {signature_file(output)}: signed; send both back, to be imported with `review import`")
+
+
+def _ask(digest: str) -> None:
+    """Go on only for somebody who types the hash's beginning."""
+    if not sys.stdin.isatty():
+        raise WrongUsage("nothing was signed: there is nobody to ask. --yes says that you have seen it")
+    if input("type the first 8 characters of the hash to sign, anything else not to: ").strip() != digest[:8]:
+        raise WrongUsage("nothing was signed")
+
+
+def _show(line: str) -> None:
+    coding = sys.stdout.encoding or "ascii"
+    print(printable(line).encode(coding, "backslashreplace").decode(coding), flush=True)
+
+
+_IMPORTS = re.compile(r"^from release_pipeline.verify import \([^)]*\)\n", re.MULTILINE)
+
+
+def join_sources() -> str:
+    """This file and verify.py as one that runs alone. A test runs it, and that neither hides a name of the other."""
+    theirs, ours = (inspect.getsource(sys.modules[part.__module__]) for part in (Finding, Signer))
+    if theirs == ours:  # it is the one file
+        return ours
+    theirs = theirs.partition('\nif __name__ == "__main__":')[0].partition("from __future__")
+    head, _, rest = ours.partition("from __future__ import annotations\n")
+    return f"{head}{theirs[1]}{theirs[2]}\n{_IMPORTS.sub('', rest)}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Sign one bundle; give the exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="sign.py", description="Look at what you are asked to sign, offline, and sign it.")
+    add_arguments(parser)
+    parser.epilog = "--write-alone FILE.py, and nothing else, writes this program as one file."
+    try:
+        if given[:1] == ["--write-alone"] and len(given) == 2:
+            Path(given[1]).write_text(join_sources(), encoding="utf-8")
+        else:
+            sign_bundle(parser.parse_args(given))
+    except (WrongUsage, Fault) as error:
+        print(printable(error.what), file=sys.stderr)
+        return 2 if isinstance(error, WrongUsage) else 1
+    except KeyboardInterrupt:
+        print("stopped; nothing was signed", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""JSON that many share: who is handed it reads it, and changes a copy. It stays dicts and lists, as JSON has them everywhere."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from release_pipeline.policy.typed import Plain
+
+
+def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
+    raise TypeError("this is shared with everybody who reads it: change a copy")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that nobody changes."""
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+
+class FrozenList(list[Any]):
+    """A list that nobody changes."""
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+
+def parse_frozen(text: str) -> Any:
+    """The value of a JSON text, every object and array in it unchangeable."""
+    return _freeze(json.loads(text, object_pairs_hook=_freeze_object))
+
+
+def _freeze_object(pairs: list[tuple[str, Any]]) -> FrozenDict:
+    return FrozenDict((name, _freeze(value)) for name, value in pairs)
+
+
+def _freeze(value: Plain) -> Plain:
+    """Objects inside are frozen already, where they were parsed."""
+    return FrozenList(map(_freeze, value)) if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+INSERT INTO losses VALUES ($population, $release, $what, $loss);

@@ -1,0 +1,23 @@
+"""What is checked strictly, and that nothing hides from it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "release_pipeline"
+NOT_STRICT = {"cli", "dagster_app"}
+
+
+def test_every_folder_but_two_is_checked_strictly() -> None:
+    strict = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pyright"]["strict"])
+    folders = {file.relative_to(PACKAGE).parts[0] for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE}
+    assert strict == {f"release_pipeline/{name}" for name in {*folders, "*.py"} - NOT_STRICT}
+
+
+def test_no_line_turns_the_checker_off() -> None:
+    """A `pyright: ignore` names its rule; `type: ignore` silences all of them."""
+    silenced = re.compile(r"#\s*type:\s*ignore|#\s*pyright:(?!\s*ignore\[)")
+    assert [str(file) for file in PACKAGE.rglob("*.py") if silenced.search(file.read_text())] == []

@@ -1,0 +1,114 @@
+"""A backup while somebody works, and what a restore must be told: nothing is drawn twice, and nothing is spent unseen."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.cli.program import main
+from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.backup import read_backup, write_backup
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.restoring import accept, read_named, restore
+from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
+from release_pipeline.flow.witness import read_head
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.people import copy_site, review
+from tests.integration.publishing import failures_of, publish_release
+from tests.integration.sites import TinySite, make_rows
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def tiny(candidate: Path, tmp_path: Path) -> TinySite:
+    """A copy of a site with a candidate."""
+    return copy_site(candidate, tmp_path / "site")
+
+
+def test_two_releases_later_the_ledger_is_told(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    file = tmp_path / "site.tar"
+    write_backup(tiny.site, file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    review(tiny, keys, "ben", "cleo")
+    publish_release(tiny, keys, "2")
+    spent = tiny.charges()[-1].loss
+    (tiny.site.vault / "folk.duckdb").unlink()
+
+    done = restore(file, tiny.home)
+    assert done.all_known
+    assert [entry["release"] for entry in done.lost] == ["people/2/r1"]
+    assert done.aside is not None
+    assert (done.aside / "releases").is_dir()
+    with pytest.raises(Blocked, match="the officer has not entered"):
+        tiny.flow("2").run()
+    with pytest.raises(NotSigned, match="needs officer"):
+        accept(tiny.site, key=keys["ben"], named={})
+    assert len(tiny.charges()) == 1
+
+    [charge] = accept(tiny.site, key=keys["olga"], named={})
+    assert (charge.id, charge.loss) == (ReleaseId("people", "2"), spent)
+    assert [known.id.release for known in tiny.charges()] == ["1", "2"]
+    assert tiny.status("2").lost
+    assert main(["status", "--json", "--home", str(tiny.home)]) == 0
+    with pytest.raises(Blocked, match="it was lost"):
+        tiny.flow("2").run()
+    assert tiny.status("2").drawn is None
+    tiny.write_rows(make_rows())  # a source is in no backup
+    publish_release(tiny, keys, "1")  # its candidate was in the backup
+    assert failures_of(verify(tiny.home, deep=True)) == []
+
+
+def test_a_lost_registry_leaves_packages_and_a_witness(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    file = tmp_path / "site.tar"
+    write_backup(tiny.site, file)
+    publish_release(tiny, keys, "1")
+    publish_release(tiny, keys, "2")
+    witnessed, before = read_head(tiny.site), tiny.charges()
+    tiny.site.registry.write_bytes(b"nothing that could be read" * 1000)
+
+    done = restore(file, tiny.home, witnessed=witnessed)
+    assert not done.all_known
+    assert [entry["release"] for entry in done.lost] == ["people/1/r1", "people/2/r1"]
+    assert accept(tiny.site, key=keys["olga"], named={})[0].loss == before[-1].loss
+    for release in ("1", "2"):
+        with pytest.raises(Blocked, match="it was lost"):
+            tiny.flow(release).run()
+
+
+def test_what_nobody_can_find_the_officer_names(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    file, named = tmp_path / "site.tar", tmp_path / "charged.yaml"
+    write_backup(tiny.site, file)
+    tiny.flow("2").run()
+    charged = tiny.charges()[-1]
+    shutil.rmtree(tiny.home)
+    assert restore(file, tiny.home).lost == []
+    named.write_text(f"people/2/r1: {{records: {charged.records}}}\n")
+    [entered] = accept(tiny.site, key=keys["olga"], named=read_named(named))
+    assert (entered.id, entered.loss, entered.policy_hash) == (charged.id, charged.loss, charged.policy_hash)
+    assert failures_of(verify(tiny.home)) == []
+    named.write_text("people/2: {records: all}\n")
+    with pytest.raises(WrongUsage, match="which releases were charged"):
+        read_named(named)
+
+
+def test_a_backup_that_was_cut_or_changed_is_refused(tiny: TinySite, tmp_path: Path) -> None:
+    file, home = tmp_path / "site.tar", tmp_path / "new"
+    assert main(["backup", "-o", str(file), "--home", str(tiny.home)]) == 0
+    content = file.read_bytes()
+    with tarfile.open(file) as archive:
+        place = archive.getmember("vault/key").offset_data
+    for spoiled in (content[: len(content) // 2], content[:place] + b"\0" + content[place + 1 :], b""):
+        file.write_bytes(spoiled)
+        with pytest.raises(WrongUsage):
+            read_backup(file)
+        assert main(["restore", str(file), "--into", str(home)]) == 2
+        assert not home.exists()
+    file.write_bytes(content)
+    assert main(["restore", str(file), "--into", str(home)]) == 0
+    assert {path.stat().st_mode & 0o777 for path in (home / "vault").rglob("*.duckdb")} == {0o600}
+    assert (home / "vault").stat().st_mode & 0o777 == 0o700
+    assert main(["restore", str(file), "--accept", "--home", str(home)]) == 2

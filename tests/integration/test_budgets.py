@@ -1,0 +1,282 @@
+"""Budgets follow people, renamed, split, merged or in disjoint cohorts: no file that is written anew gives them a fresh cap."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.cli import main as command
+from release_pipeline.errors import Blocked, OverCap, PolicyInvalid, ReleasePipelineError
+from release_pipeline.flow.exposure import describe_overlap, read_overlap
+from release_pipeline.flow.lineage import check_lineage
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.status.check import check_policy
+from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
+from release_pipeline.policy.populations import load_populations
+from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.sites import Row, TinySite, make_rows, make_site
+
+IDP = "definition: idp, scope: column"
+ROOMY = f"cap: {{epsilon: 4, {IDP}}}"
+NO_GUARD = "{min_rows: 20, differencing_below: 0}"
+
+
+def declare(tiny: TinySite, text: str) -> None:
+    """Write populations.yaml."""
+    (tiny.home / "populations.yaml").write_text(text)
+
+
+def charge(tiny: TinySite, release: str, policy: str = "people") -> None:
+    """Bring a release as far as its charge and its clusters."""
+    flow = tiny.flow(release, policy)
+    flow.ingest()
+    assert not flow.validate().refusal
+    flow.microaggregate()
+
+
+def others(rows: list[Row], prefix: str) -> list[Row]:
+    """The records of other people."""
+    return [{**row, "person": f"{prefix}{row['person']}"} for row in rows]
+
+
+def spent(tiny: TinySite) -> dict[str, str]:
+    """What the ledger says is spent, by population."""
+    return {ledger.account.population: ledger.account.spent for ledger in read_ledgers(tiny.site)}
+
+
+@pytest.fixture(scope="module")
+def charged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose release 1 was charged 2 of 4 to folk; 2 of the release are others than 1."""
+    rows = [*make_rows(releases=["1"]), *others(make_rows(releases=["2"]), "q")]
+    tiny = make_site(tmp_path_factory.mktemp("budgets") / "site", rows=rows, gates=NO_GUARD)
+    declare(tiny, f"folk: {{{ROOMY}}}\n")
+    charge(tiny, "1")
+    return tiny.home
+
+
+@pytest.fixture
+def tiny(charged_once: Path, tmp_path: Path) -> TinySite:
+    """A copy of it."""
+    return TinySite(Path(shutil.copytree(charged_once, tmp_path / "site")))
+
+
+def test_a_renamed_population_has_no_fresh_cap(tiny: TinySite) -> None:
+    """The attack: another name in policy and populations.yaml. Whatever the file says, nothing is charged anew."""
+    tiny.write_policy(population="adults", gates=NO_GUARD)
+    declare(tiny, f"adults: {{{ROOMY}}}\n")
+    for attempt in (
+        lambda: tiny.flow("2").ingest(),
+        lambda: revise_release(tiny.site, "people", "1", why="renamed"),
+        lambda: check_policy(tiny.home / "policies" / "people.yaml", rows=None, home=None).headroom,
+    ):
+        with pytest.raises(PolicyInvalid, match=r"'folk' was charged and is not declared any more.*was: folk"):
+            attempt()
+    assert [ledger.account.spent for ledger in read_ledgers(tiny.site)] == ["0", "2"], "what was spent is hidden"
+    [lines] = ["\n".join(describe_ledger(ledger)) for ledger in read_ledgers(tiny.site, "folk")]
+    assert "forgotten" in lines
+    assert "cap 4 (epsilon, iDP, column)" in lines
+    declare(tiny, f"adults: {{{ROOMY}}}\nfolk: {{{ROOMY}}}\n")
+    with pytest.raises(Blocked, match=r"people/1/r1 was charged to the population 'folk', and a correction is about the same"):
+        revise_release(tiny.site, "people", "1", why="renamed")
+    assert len(tiny.charges()) == 1
+
+
+def test_a_signed_rename_carries_what_was_spent(tiny: TinySite) -> None:
+    """The revision and the next release count with what was charged before; the old name is closed; and it stays so when the
+    file says no more of it."""
+    tiny.write_policy(population="adults", gates=NO_GUARD)
+    declare(tiny, f"adults: {{{ROOMY}, was: folk}}\n")
+    revise_release(tiny.site, "people", "1", why="renamed")
+    charge(tiny, "1")
+    assert spent(tiny) == {"adults": "4", "folk": "2"}
+    with pytest.raises(OverCap, match=r"adults has 0 left of 4"):
+        tiny.flow("2").ingest()
+    assert [charge.carries for charge in tiny.charges()] == [(), ("folk",)]
+    declare(tiny, f"adults: {{{ROOMY}}}\nfolk: {{{ROOMY}}}\n")
+    with pytest.raises(PolicyInvalid, match="'adults' no longer carries what 'folk' was charged"):
+        tiny.flow("2").ingest()
+    tiny.write_policy(gates=NO_GUARD)
+    declare(tiny, f"adults: {{{ROOMY}, was: folk}}\nfolk: {{cap: {{epsilon: 99, {IDP}}}}}\n")
+    with pytest.raises(Blocked, match="'folk' is carried on by adults"):
+        tiny.flow("2").ingest()
+
+
+def test_a_split_carries_everything_into_each_and_other_units_count_anew(tiny: TinySite) -> None:
+    """Both have what the people were charged before; a cap in releases counts the releases."""
+    declare(tiny, f"men: {{{ROOMY}, was: folk}}\nwomen: {{cap: {{releases: 3}}, was: folk}}\n")
+    assert spent(tiny) == {"men": "2", "women": "1", "folk": "2"}
+    declare(tiny, f"men: {{{ROOMY}, was: folk}}\nwomen: {{{ROOMY}, was: folk}}\nall: {{{ROOMY}, from: [men, women]}}\n")
+    assert spent(tiny)["all"] == "2", "what both come from was charged once"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"folk: {{{ROOMY}, was: poeple}}\n", "'folk' comes from 'poeple', which is not declared and was never charged"),
+        (f"adults: {{{ROOMY}}}\n", "the population 'folk' was charged and is not declared any more"),
+    ],
+)
+def test_what_the_registry_knows_is_asked(tiny: TinySite, text: str, words: str) -> None:
+    """Unknown ancestors and forgotten populations."""
+    declare(tiny, text)
+    with pytest.raises(PolicyInvalid, match=words):
+        check_lineage(read_caps(tiny.site), tiny.charges())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: {cap: {releases: 1}, was: a}",
+        "a: {cap: {releases: 1}, was: b}\nb: {cap: {releases: 1}, was: a}",
+        "a: {cap: {releases: 1}, was: b, from: [b, c]}",
+        "a: {cap: {releases: 1}, from: [b]}",
+        "a: {cap: {releases: 1}, from: [b, b]}",
+        "a: {cap: {releases: 1}, was: b, disjoint: true}",
+        "a: {cap: {releases: 1}, from: [b, c], disjoint: false}",
+        "a: {cap: {releases: 1}, cohorts: mostly}",
+        "a: {cap: {releases: 1}, was: 7}",
+        "".join(f"a{n}: {{cap: {{releases: 1}}, from: [a{n + 1}, b{n + 1}], disjoint: true}}\n" for n in range(300)),
+    ],
+)
+def test_tangles_are_refused_when_the_file_is_read(tmp_path: Path, text: str) -> None:
+    """Circles, halves of a declaration, and lineages beyond reading; at once, however long they are."""
+    (tmp_path / "populations.yaml").write_text(text)
+    with pytest.raises(PolicyInvalid):
+        load_populations(tmp_path / "populations.yaml")
+
+
+# cohorts
+
+
+def test_cohorts_are_charged_in_parallel_when_nobody_is_in_two(tiny: TinySite) -> None:
+    """The most of one cohort is spent; what was charged before the declaration adds up with all of them."""
+    declare(tiny, f"folk: {{{ROOMY}, cohorts: disjoint}}\n")
+    charge(tiny, "2")
+    assert spent(tiny) == {"folk": "4"}, "release 1 was charged before anybody said so"
+    assert [charge.cohort for charge in tiny.charges()] == ["", "2"]
+
+
+@pytest.fixture
+def cohorts(tmp_path: Path) -> TinySite:
+    """A site of disjoint cohorts, of which 1 is charged."""
+    rows = [*make_rows(releases=["1"]), *others(make_rows(releases=["2"]), "q")]
+    tiny = make_site(tmp_path / "site", rows=rows, gates=NO_GUARD)
+    declare(tiny, f"folk: {{cap: {{epsilon: 3, {IDP}}}, cohorts: disjoint}}\n")
+    charge(tiny, "1")
+    return tiny
+
+
+def test_a_revision_adds_up_within_its_cohort(cohorts: TinySite) -> None:
+    """The same people again."""
+    charge(cohorts, "2")
+    assert spent(cohorts) == {"folk": "2"}
+    with pytest.raises(OverCap, match="folk has 1 left of 3"):
+        revise_release(cohorts.site, "people", "2", why="once more")
+
+
+def test_one_person_in_two_cohorts_is_found_before_anything_is_charged(cohorts: TinySite) -> None:
+    """In words that do not say how many: to the next ten."""
+    rows = others(make_rows(releases=["2"]), "q")
+    cohorts.write_rows([*make_rows(releases=["1"]), {**rows[0], "person": "P0000 "}, *rows[1:]])
+    with pytest.raises(Blocked, match=r"up to 10 of its people are in another cohort of 'folk'"):
+        charge(cohorts, "2")
+    assert len(cohorts.charges()) == 1
+
+
+def without_vault(tiny: TinySite) -> None:
+    """Somebody removed what the vault knows of people."""
+    (tiny.site.vault / "folk.duckdb").unlink()
+
+
+def without_persons(tiny: TinySite) -> None:
+    """The policy has no person column any more."""
+    tiny.write_policy(gates=NO_GUARD, person="each-row")
+
+
+def with_other_identifiers(tiny: TinySite) -> None:
+    """Persons are told apart by another column."""
+    rows = [{**row, "remark": row["person"]} for row in make_rows()]
+    tiny.write_rows(rows)
+    columns = "\n  person: {role: identifier, do: drop}\n  remark: {role: identifier, do: drop}"
+    columns += "\n  town: {role: quasi, do: keep, values: [north, south, east], why: needed}"
+    columns += "\n  sex: {role: quasi, do: keep, values: [0, 1], why: needed}"
+    columns += "\n  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}"
+    columns += "\n  rent: {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"
+    tiny.write_policy(gates=NO_GUARD, person="{column: remark}", columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (without_vault, "the vault of a population that was charged is missing"),
+        (without_persons, "without a person column nobody can tell"),
+        (with_other_identifiers, "told apart by 'person', and of this one by 'remark'"),
+    ],
+)
+def test_what_nobody_can_tell_is_refused(cohorts: TinySite, spoil: Callable[[TinySite], None], words: str) -> None:
+    """A lost vault, no persons, other identifiers: nothing is taken as disjoint."""
+    spoil(cohorts)
+    with pytest.raises(ReleasePipelineError, match=words):
+        charge(cohorts, "2")
+    assert len(cohorts.charges()) == 1
+
+
+# who is in two populations
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> TinySite:
+    """Two populations by two policies; 20 people of 60 are in both."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(releases=["1"]), gates=NO_GUARD)
+    tiny.write_policy(policy="health", population="sick", gates=NO_GUARD, source="{path: sick.csv, release_column: year}")
+    rows = make_rows(releases=["1"])
+    tiny.write_rows([*rows[:20], *others(rows[20:], "s")], name="sick.csv")
+    declare(tiny, f"folk: {{{ROOMY}}}\nsick: {{{ROOMY}}}\n")
+    charge(tiny, "1")
+    charge(tiny, "1", "health")
+    return tiny
+
+
+def test_overlap_counts_who_is_in_two(two: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
+    """By hand: 20 in both, of whom each was charged twice; the command says so, and that it is confidential."""
+    overlap = read_overlap(two.site)
+    assert overlap.populations == [("folk", "sick", 20)]
+    assert overlap.policies == [("folk", "people", "sick", "health", 20)]
+    assert overlap.worst["idp_column"] == 4 * 10**9
+    assert overlap.worst["dp_column"] is None
+    assert (overlap.unknown, dict(overlap.identifiers)) == ((), {"person": ("folk", "sick")})
+    assert command(["ledger", "--overlap", "--home", str(two.home)]) == 0
+    printed = capsys.readouterr().out
+    assert "\n".join(describe_overlap(overlap)) in printed
+    assert "folk and sick: 20 people in both" in printed
+    assert "confidential" in printed
+    assert command(["ledger", "--overlap", "--json", "--home", str(two.home)]) == 0
+    assert '"people": 20' in capsys.readouterr().out
+
+
+def test_a_disjoint_merge_is_believed_when_the_hashes_show_it(two: TinySite) -> None:
+    """20 people are in both: the merge is refused as disjoint, and adds up without the claim."""
+    two.write_policy(population="all", gates=NO_GUARD)
+    two.write_rows(others(make_rows(releases=["2"]), "n"))
+    declare(two, f"all: {{{ROOMY}, from: [folk, sick], disjoint: true}}\n")
+    assert spent(two)["all"] == "2"
+    with pytest.raises(Blocked, match="up to 20 people are in 'folk' and in 'sick'"):
+        charge(two, "2")
+    assert len(two.charges()) == 2
+    declare(two, f"all: {{{ROOMY}, from: [folk, sick]}}\n")
+    assert spent(two)["all"] == "4"
+    with pytest.raises(OverCap):
+        charge(two, "2")
+
+
+def test_charges_are_read_back_with_what_they_carried(tiny: TinySite) -> None:
+    """Events have no new key where nothing is new."""
+    [event] = [event for event in tiny.events() if event.kind == "reserved"]
+    assert not {"cohort", "carries"} & set(event.content)
+    with tiny.site.open_registry(read_only=True) as registry:
+        assert [charge.id for charge in list_charges(registry)] == [ReleaseId("people", "1")]

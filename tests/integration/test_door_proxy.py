@@ -1,0 +1,165 @@
+"""The door behind a reverse proxy, as a real server around an application that says what it was given."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from release_pipeline.dagster_app.door.forwarded import read_proxy
+from release_pipeline.dagster_app.door.guard import ROLE, Door
+from release_pipeline.dagster_app.door.roles import Role
+from release_pipeline.errors import WrongUsage
+from tests.guards import HANGING
+
+SHARED = "0123456789abcdef0123456789abcdef"
+FILE = """
+hosts: [ui.example.org]
+secret_file: proxy.secret
+secret_header: X-Door-Secret
+person_header: X-Forwarded-User
+groups_header: X-Forwarded-Groups
+view: [auditors]
+operate: [stewards, data-team]
+"""
+HOST = {"Host": "ui.example.org"}
+CAME = {**HOST, "X-Door-Secret": SHARED, "X-Forwarded-User": "eva"}
+MUTATION = "mutation { reloadWorkspace { __typename } }"
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """In the place of Dagster: the role, the headers and the body that it was given."""
+    body = (await receive()).get("body", b"") if scope["method"] == "POST" else b""
+    told = {"role": scope[ROLE].value, "headers": sorted(name.decode() for name, _ in scope["headers"]), "body": body.decode()}
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": json.dumps(told).encode()})
+
+
+def write_proxy(folder: Path, text: str = FILE, secret: str = SHARED, mode: int = 0o600) -> Path:
+    """The file of a trusted proxy, with its secret beside it."""
+    (folder / "proxy.secret").write_text(f"{secret}\n")
+    (folder / "proxy.secret").chmod(mode)
+    (folder / "proxy.yaml").write_text(text)
+    return folder / "proxy.yaml"
+
+
+@contextmanager
+def served(door: Door) -> Iterator[int]:
+    """The port of a real server."""
+    server = uvicorn.Server(uvicorn.Config(door, port=0, http="h11", lifespan="off", log_level="warning"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    end = time.monotonic() + HANGING
+    while not server.started:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(HANGING)
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A door that trusts the proxy."""
+    proxy = read_proxy(write_proxy(tmp_path_factory.mktemp("proxy")))
+    with served(Door({"": echo}, way=proxy, addresses=proxy.addresses, most=Role.OPERATE)) as port:
+        yield port
+
+
+def ask(port: int, headers: list[tuple[str, str]], body: bytes | None = None) -> tuple[int, dict[str, Any]]:
+    """One request with just these headers, which may stand twice."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=HANGING)) as connection:
+        connection.putrequest("GET" if body is None else "POST", "/overview" if body is None else "/graphql", skip_host=True)
+        for name, value in headers:
+            connection.putheader(name, value)
+        if body is not None:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def post(port: int, groups: str, origin: str = "https://ui.example.org") -> tuple[int, dict[str, Any]]:
+    """A mutation of somebody of these groups."""
+    headers = {**CAME, "X-Forwarded-Groups": groups, "Origin": origin, "Content-Type": "application/json"}
+    return ask(port, list(headers.items()), json.dumps({"query": MUTATION}).encode())
+
+
+@pytest.mark.parametrize(
+    ("groups", "role"),
+    [("auditors", "view"), ("x, data-team", "operate"), ("auditors,stewards", "operate"), ("x", None), ("", None)],
+)
+def test_groups_of_the_proxy_are_roles(port: int, groups: str, role: str | None) -> None:
+    """Who operates may look too; Dagster is given nothing of what says who it is."""
+    status, told = ask(port, [*CAME.items(), ("X-Forwarded-Groups", groups), ("Cookie", "a=b"), ("Authorization", "c")])
+    assert (status, told.get("role")) == ((200, role) if role else (403, None))
+    assert not {"x-door-secret", "x-forwarded-user", "x-forwarded-groups", "cookie", "authorization"} & set(
+        told.get("headers", ())
+    )
+
+
+def test_headers_of_anybody_else_are_worth_nothing(port: int) -> None:
+    """Without the secret, with another, with two of which one is right, or with two lists of groups; nor without a person."""
+    groups = ("X-Forwarded-Groups", "stewards")
+    forged = {**HOST, "X-Forwarded-User": "eva"}
+    for headers in (
+        [*forged.items(), groups],
+        [*forged.items(), groups, ("X-Door-Secret", "")],
+        [*forged.items(), groups, ("X-Door-Secret", SHARED[:-1])],
+        [*CAME.items(), groups, ("X-Door-Secret", "x")],
+        [*CAME.items(), groups, groups],
+        [*HOST.items(), groups, ("X-Door-Secret", SHARED)],
+        [("Host", "127.0.0.1"), *list(CAME.items())[1:], groups],
+    ):
+        status, told = ask(port, headers)
+        assert status in (400, 403), headers
+        assert SHARED not in json.dumps(told)
+
+
+def test_roles_and_origins_hold_behind_the_proxy_too(port: int) -> None:
+    """The proxy's cookie is sent whoever asks: the origin of a change must be the proxy's own, and by TLS."""
+    status, told = post(port, "stewards")
+    assert (status, json.loads(told["body"])["query"]) == (200, MUTATION)
+    assert post(port, "auditors")[0] == 403
+    assert [post(port, "stewards", origin)[0] for origin in ("https://evil.example", "http://ui.example.org", "null")] == [
+        403
+    ] * 3
+
+
+def test_read_only_makes_everybody_view(tmp_path: Path) -> None:
+    """Whatever groups somebody has."""
+    proxy = read_proxy(write_proxy(tmp_path))
+    with served(Door({"": echo}, way=proxy, addresses=proxy.addresses, most=Role.VIEW)) as port:
+        assert ask(port, [*CAME.items(), ("X-Forwarded-Groups", "stewards")])[1]["role"] == "view"
+        assert post(port, "stewards")[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"text": "hosts: [a]"}, "exactly these"),
+        ({"text": FILE + "more: 1"}, "exactly these"),
+        ({"text": FILE.replace("[auditors]", "auditors")}, "'view' is a list"),
+        ({"text": FILE.replace("[ui.example.org]", "[]")}, "a name in 'hosts'"),
+        ({"text": FILE.replace("X-Forwarded-User", "X-Door-Secret")}, "three different headers"),
+        ({"text": FILE.replace("X-Forwarded-User", "'x y'")}, "letters, digits and hyphens"),
+        ({"text": FILE.replace("proxy.secret", "none")}, "is missing"),
+        ({"secret": "short"}, "32 or more"),
+        ({"mode": 0o644}, "every account can read"),
+    ],
+)
+def test_what_a_proxy_is_said_to_be_must_be_whole(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
+    """What is missing or unsafe is told before anything starts, without the secret."""
+    with pytest.raises(WrongUsage, match=words) as refused:
+        read_proxy(write_proxy(tmp_path, **wrong))
+    assert SHARED not in str(refused.value)

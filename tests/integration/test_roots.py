@@ -1,0 +1,212 @@
+"""docs/roots.md, executed: an officer whose key is lost, stolen keys, an officer who leaves; and what that leaves of a site.
+
+The site that docs/publishing.md ends with is made in process; from there on every command is one of its own, as on the page.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.opening import open_release, revise_release
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.withdrawal import retract, supersede
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key, write_statement
+from release_pipeline.flow.trust.members import trust_key
+from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoke
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import verify_path
+from tests.integration.publishing import failures_of, read_folder, sums_of, words_of, write_folder
+from tests.integration.sites import ROOT
+
+pytestmark = pytest.mark.slow
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+REFUSED = re.compile(r"^! (.*)$", re.MULTILINE)
+ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
+FIRST = ReleaseId("visits", "once")
+SECOND, THIRD = FIRST.next, FIRST.next.next
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The folder in which the page was executed, and what its commands printed."""
+
+    folder: Path
+    done: subprocess.CompletedProcess[str]
+    officer: str
+
+    @property
+    def package(self) -> Path:
+        """The package that the page publishes, under the officer who came second."""
+        return self.folder / "office" / "releases" / str(THIRD)
+
+    @property
+    def revoked(self) -> Path:
+        """The public list of revoked keys."""
+        return self.folder / "office" / "releases" / REVOKED_FILE
+
+
+def read_blocks(name: str) -> list[str]:
+    return BLOCK.findall((ROOT / "docs" / name).read_text())
+
+
+def read_keys(folder: Path) -> dict[str, PrivateKey]:
+    return {name: read_key(folder / "keys" / f"{name}.key", passphrase=f"the passphrase of {name}") for name in ROLES}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What docs/publishing.md makes, up to the candidate of its correction, which nobody has reviewed; each key as a file."""
+    folder = tmp_path_factory.mktemp("office")
+    for part in ("keys", "office/policies", "office/data"):
+        (folder / part).mkdir(parents=True)
+    for name in ROLES:
+        (folder / "keys" / f"{name}.pass").write_text(f"the passphrase of {name}\n")
+        make_key(folder / "keys" / f"{name}.key", passphrase=f"the passphrase of {name}")
+    [files] = [block for block in read_blocks("publishing.md") if "visits.csv" in block]
+    writing = "".join(line for line in files.splitlines(keepends=True) if not line.startswith(("mkdir", "release-pipeline")))
+    subprocess.run(["bash", "-e", "-u"], input=writing, cwd=folder, text=True, check=True)
+    site, keys = Site(folder / "office", {}), read_keys(folder)
+    for name, role in ROLES.items():
+        trust_key(site, name, role, keys[name].public, key=keys["olga"])
+    approve_policy(site, "visits", key=keys["olga"])
+    approve_populations(site, key=keys["olga"])
+    open_release(site, "visits", "once").run()
+    publish_reviewed(site, keys, FIRST)
+    revise_release(site, "visits", "once", why="clinic west was incomplete")
+    open_release(site, "visits", "once").run()
+    return folder
+
+
+def publish_reviewed(site: Site, keys: Mapping[str, PrivateKey], release: ReleaseId) -> Path:
+    for name in ("ben", "cleo"):
+        approve_candidate(site, release, key=keys[name])
+    return publish(site, release, key=keys["robot"])
+
+
+@pytest.fixture(scope="module")
+def walked(office: Path, tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    """The page, from top to bottom in one shell, which stops at the first command that does not end as the page says."""
+    folder = tmp_path_factory.mktemp("walked") / "empty"
+    shutil.copytree(office, folder)
+    site, keys = Site(folder / "office", {}), read_keys(folder)
+    publish_reviewed(site, keys, SECOND)
+    supersede(site, FIRST, SECOND, key=keys["olga"])
+    retract(site, FIRST, key=keys["olga"], why="clinic west was incomplete")
+    officer = keys["olga"].public.fingerprint
+    begin = [
+        'as() { echo "--key keys/$1.key --passphrase-file keys/$1.pass"; }',
+        "export RELEASE_PIPELINE_HOME=$PWD/office",
+        f"officer={officer}",
+    ]
+    done = subprocess.run(
+        ["bash", "-e", "-u", "-o", "pipefail"],
+        # a shell does not stop at a command behind "!" that should fail and does not
+        input=REFUSED.sub(r'if \1; then echo "NOT REFUSED" >&2; exit 9; fi', "\n".join([*begin, *read_blocks("roots.md")])),
+        cwd=folder,
+        env=make_environment(folder.parent / "bin"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Walked(folder, done, officer)
+
+
+def make_environment(programs: Path) -> dict[str, str]:
+    """With `release-pipeline` as this checkout has it, and no site named."""
+    programs.mkdir()
+    program = programs / "release-pipeline"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m release_pipeline.cli "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment.pop("RELEASE_PIPELINE_HOME", None)
+    return environment
+
+
+def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
+    """Every command ends as the page says; what is refused is refused for what the page says."""
+    done = walked.done
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+    assert "NOT verified" not in done.stdout
+    refusals = ("1 of the recovery keys signed it, and 2 must", "not in the list of trusted keys", "this key was revoked")
+    assert [done.stderr.count(words) for words in refusals] == [1, 1, 1]
+    assert done.stdout.count("Verified: nothing failed.") == done.stdout.count("erified") > 3
+
+
+def test_only_packages_after_a_succession_tell_of_it(walked: Walked) -> None:
+    """Those before it keep their bytes."""
+    assert (walked.package / "officers.json").is_file()
+    assert not (walked.folder / "office" / "releases" / str(SECOND) / "officers.json").exists()
+
+
+def test_a_stranger_with_the_list_of_revoked_keys(walked: Walked, tmp_path: Path) -> None:
+    """What the service's key published before stands, under either officer; what the thief makes with it now does not, whatever
+    date they write; and without the list that cannot be told."""
+    for release in (SECOND, THIRD):
+        findings = verify_path(walked.folder / "office" / "releases" / str(release), walked.officer, str(walked.revoked))
+        assert failures_of(findings) == []
+        assert any("this was signed before, as the list says" in words for words in words_of(findings, "ok"))
+    files = read_folder(walked.package)
+    files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
+    files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
+    statement = json.loads(files["SHA256SUMS.sig"])["statement"]
+    about = {"kind": "package", "subject": str(THIRD), "digest": sha256(files["SHA256SUMS"]).hexdigest(), "name": "robot"}
+    signed = read_keys(walked.folder)["robot"].sign(**about, at=statement["at"])
+    files["SHA256SUMS.sig"] = write_statement(signed).encode()
+    forged = write_folder(files, tmp_path / str(THIRD))
+    assert failures_of(verify_path(forged, walked.officer)) == []
+    [words] = failures_of(verify_path(forged, walked.officer, str(walked.revoked)))
+    assert "dated back" in words
+    assert words.startswith("SHA256SUMS.sig: ")
+
+
+def test_a_later_officer_retracts_what_an_earlier_one_let_out(walked: Walked, tmp_path: Path) -> None:
+    """The tombstone brings the way from the package's officer to its signer; the site and a stranger find nothing else wrong."""
+    shutil.copytree(walked.folder / "office", tmp_path / "office")
+    site = Site(tmp_path / "office", {})
+    pia = read_key(walked.folder / "keys" / "pia.key", passphrase="the passphrase of pia")  # noqa: S106
+    folder = retract(site, SECOND, key=pia, why="wrong year")
+    assert (folder / "RETRACTED.officers.json").is_file()
+    [words] = failures_of(verify_path(folder, walked.officer))
+    assert "RETRACTED: release visits/once/r2 was retracted" in words
+    assert failures_of(verify(site.home)) == []
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["approved before", "approved since"])
+def test_approvals_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, before: bool) -> None:
+    """What the reviewer approved before the date counts, and is published. What was approved since does not, whoever did it:
+    nothing is published until somebody else has approved."""
+    shutil.copytree(office / "office", tmp_path / "office")
+    site, keys = Site(tmp_path / "office", {}), read_keys(office)
+    moment = datetime.now(UTC).replace(microsecond=0)
+    for name in ("ben", "cleo"):
+        approve_candidate(site, SECOND, key=keys[name])
+    if before:
+        time.sleep(1.1)  # moments are whole seconds
+        moment = datetime.now(UTC).replace(microsecond=0)
+    revoke(site, "ben", since=moment, why="stolen", key=keys["olga"])
+    if before:
+        publish(site, SECOND, key=keys["robot"])
+    else:
+        with pytest.raises(Blocked, match="1 of 2"):
+            publish(site, SECOND, key=keys["robot"])
+    findings = verify(site.home)
+    assert failures_of(findings) == []
+    assert any("counts no more" in words and "(approved)" in words for words in words_of(findings, "note")) is not before

@@ -1,0 +1,65 @@
+"""The skeleton of a policy, and that no person gets into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.errors import SourceError
+from release_pipeline.flow.init import draft_policy
+
+PEOPLE = "Anna,Lisbon,nurse\nBenedikt,Porto,clerk\nCarla,Lisbon,nurse\n"
+
+
+def draft(folder: Path, text: str, *, header: bool = False) -> str:
+    """The skeleton for a file of this text."""
+    file = folder / "people.csv"
+    file.write_text(text, encoding="utf-8")
+    return draft_policy("people", file, header=header)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PEOPLE,
+        "Anna,Lisbon\nBenedikt,Porto\n",  # nothing stands there twice
+        "Anna,Lisbon,\nBenedikt,Porto,3\n",
+        "Anna,Lisbon,NA\nBenedikt,Porto,3\nCarla,Faro,5\n",  # her number is missing, and the others' tell nothing
+        "Anna,1980-01-31\nBenedikt,1981-02-28\n",
+        "Anna,anna@example.org\nBenedikt,b@example.org\n",
+        "Anna,+351 210 000 000\nBenedikt,+351 220 000 000\n",
+        "Anna,Lisbon\n",
+    ],
+)
+def test_a_first_person_is_no_header(tmp_path: Path, text: str) -> None:
+    """Refused, and nothing that stands in the file is in the words."""
+    with pytest.raises(SourceError) as refused:
+        draft(tmp_path, text)
+    words = f"{refused.value} {refused.value.remedy}"
+    assert not [cell for line in text.split("\n") for cell in line.split(",") if len(cell) > 2 and cell in words]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,city,income\nAnna,Lisbon,10\nBenedikt,Porto,12\n",
+        "Name;City;Born\nAnna;Lisbon;1980-01-31\nBenedikt;Porto;NA\n",
+        "household income,region\n1 200,north\n900,south\n",
+    ],
+)
+def test_a_header_is_taken(tmp_path: Path, text: str) -> None:
+    """A column of numbers or dates under a word sets the first line off."""
+    drafted = draft(tmp_path, text)
+    assert text.replace(";", ",").split(",")[0] in drafted
+    assert "Anna" not in drafted
+
+
+def test_who_has_looked_may_say_so(tmp_path: Path) -> None:
+    """A file of texts alone cannot tell, and a person can."""
+    text = "name,city\nAnna,Lisbon\nBenedikt,Porto\n"
+    with pytest.raises(SourceError, match="sets it off"):
+        draft(tmp_path, text)
+    assert "  city: {role: , do: }" in draft(tmp_path, text, header=True)
+    with pytest.raises(SourceError, match="numbers, dates or addresses"):
+        draft(tmp_path, "3,city\n1,a\n", header=True)

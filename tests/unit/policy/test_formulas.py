@@ -1,0 +1,85 @@
+"""Texts that a spreadsheet takes for formulas."""
+
+from __future__ import annotations
+
+import pytest
+
+from release_pipeline.errors import PolicyInvalid
+from release_pipeline.flow.publication.wording import list_uses
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.formulas import find_formulas, is_formula
+
+POLICY = """\
+policy: people
+steward: ines
+population: people
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-um, epsilon: 1, k: 5}
+columns:
+  income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, missing: fail, why: w}
+  region: {role: quasi, do: keep, values: [VALUES], why: w}
+drop: []
+gates: {min_rows: 100}
+"""
+
+
+def read(values: str, publish: str = "") -> Policy:
+    """The policy with these values."""
+    return parse_policy(POLICY.replace("VALUES", values) + (f"publish: {publish}\n" if publish else ""), name="p.yaml")
+
+
+def faults_of(text: str) -> str:
+    """Everything that is wrong with a policy."""
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(text, name="p.yaml")
+    return " ".join(refused.value.problems)
+
+
+@pytest.mark.parametrize("text", ["=1", "+a", "-a", "@a", "\ta", "\ra", "  =1", "\uff1d1", "\uff0b1", "=", "-1+1", "+49 30"])
+def test_a_spreadsheet_takes_it_for_a_formula(text: str) -> None:
+    """By its first character, spaces aside."""
+    assert is_formula(text)
+
+
+@pytest.mark.parametrize("text", ["a=1", "-8", "+5", "-1.5e3", "-.5", "-", "--", "", "north-east", "'=1", "1-2"])
+def test_it_is_none(text: str) -> None:
+    """A number with its sign says the same computed; so does a dash."""
+    assert not is_formula(text)
+
+
+@pytest.mark.parametrize("values", ['north, "=cmd()"', '"@sum(A1)", north', 'north, "+49"x"'.replace('"x"', ' x"')])
+def test_it_needs_a_word_of_the_steward(values: str) -> None:
+    """Refused, with the ways out; with the word, or without a CSV, it is accepted."""
+    faults = faults_of(POLICY.replace("VALUES", values))
+    assert "for a formula when it opens data.csv" in faults
+    assert "publish: {formulas: keep}" in faults
+    kept = read(values, "{formulas: keep}")
+    assert list(find_formulas(kept.columns)) == ["region"]
+    assert any("Do not open data.csv by a click" in use and "region" in use for use in list_uses(kept))
+    assert read(values, "{formats: [parquet]}").publish.formulas is None
+
+
+def test_the_word_is_about_something() -> None:
+    """It is refused where it would say nothing."""
+    for publish, values in (("{formulas: keep}", "north, south"), ("{formats: [parquet], formulas: keep}", '"=1", south')):
+        faults = faults_of(POLICY.replace("VALUES", values) + f"publish: {publish}\n")
+        assert "no text in data.csv could be taken for a formula" in faults
+    assert not any("data.csv" in use for use in list_uses(read("north, south")))
+
+
+def test_labels_and_names_count() -> None:
+    """A column's name is a cell of the first line, and the labels of a hierarchy are released."""
+    assert find_formulas({"=a": read("north").columns["region"]}) == {"=a": "=a"}
+    text = POLICY.replace("{method: dp-um, epsilon: 1, k: 5}", "{method: k-epsilon, epsilon: 1, k: 5, grouping: ola}").replace(
+        "{role: quasi, do: keep, values: [VALUES], why: w}", '{role: quasi, do: generalise, hierarchy: {groups: {"=x": [a, b]}}}'
+    )
+    assert "takes '=x' of region for a formula" in faults_of(text)
+
+
+def test_what_is_never_released_is_not_asked() -> None:
+    """A column that is dropped is in no CSV."""
+    policy = read("north", "").columns
+    assert policy["region"].is_released
+    assert not parse_policy(POLICY.replace("VALUES", "north").replace("drop: []", "drop: ['=x']"), name="p.yaml").publish.formulas

@@ -1,0 +1,56 @@
+"""JSON that is shared: it reads as any, and nothing in it can be changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
+
+import pytest
+
+from release_pipeline.store.frozen import parse_frozen
+
+TEXT = '{"a":[1,[{"b":[]}],{"c":{}}],"a":[2,[{"b":[3]}],{"c":{"d":null}}],"word":"é"}'
+CHANGES = {  # what changes a dict or a list, by the library's own account
+    dict: {*dir(MutableMapping), "__ior__"} & set(dir(dict)) - set(dir(Mapping)),
+    list: {*dir(MutableSequence), "__imul__", "sort"} & set(dir(list)) - set(dir(Sequence)),
+}
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("clear", "popitem", "reverse", "sort", "update"), ()),
+    **dict.fromkeys(("__setitem__", "insert"), (0, 0)),
+    **dict.fromkeys(("__iadd__", "extend"), ([4],)),
+    "__ior__": ({"a": 0},),
+    "setdefault": ("new", 0),
+}
+
+
+def _parts(value: Any) -> list[Any]:
+    inside = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else None
+    return [] if inside is None else [value, *(part for one in inside for part in _parts(one))]
+
+
+def test_it_reads_as_json_does() -> None:
+    assert parse_frozen(TEXT) == json.loads(TEXT)
+    assert json.dumps(parse_frozen(TEXT)) == json.dumps(json.loads(TEXT))
+    assert parse_frozen("[[1], 2.5, null]") == [[1], 2.5, None]
+
+
+@pytest.mark.parametrize(("kind", "number"), [(dict, 4), (list, 3)])
+def test_nothing_in_it_can_be_changed(kind: type[Any], number: int) -> None:
+    whole = parse_frozen(TEXT)
+    parts = [part for part in _parts(whole) if isinstance(part, kind)]
+    assert len(parts) == number
+    assert {"dict": "update", "list": "append"}[kind.__name__] in CHANGES[kind]
+    for part in parts:
+        for name in CHANGES[kind]:
+            with pytest.raises(TypeError, match="change a copy"):
+                getattr(part, name)(*ARGUMENTS.get(name, (0,)))
+    assert whole == json.loads(TEXT)
+
+
+def test_a_copy_can_be_changed() -> None:
+    whole = parse_frozen(TEXT)
+    mine = {**whole, "a": [*whole["a"], 4]}
+    mine["word"] = "mine"
+    assert [*whole["a"], 4] == mine["a"]
+    assert whole == json.loads(TEXT)

@@ -1,0 +1,285 @@
+"""Signatures of SSH, keys at rest, and the one file that signs: against `cryptography`, openssl and ssh-keygen."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import hashlib
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+
+from release_pipeline import sign, verify
+from release_pipeline.flow.trust.keys import (
+    NotSigned,
+    PrivateKey,
+    PublicKey,
+    check_signature,
+    make_key,
+    read_key,
+    read_public_key,
+)
+from release_pipeline.verify import SSH_NAMESPACE, Fault, armor_ssh, message_of, pack_ssh, verify_statement
+
+SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC = SECRET.public_key().public_bytes_raw()
+PASSPHRASE = "correct horse battery"  # noqa: S105
+ABOUT = {"kind": "approve", "subject": "people/1/r1", "digest": "ab" * 32}
+APPLICATION = b"ssh:"
+NEEDS_SSH = pytest.mark.skipif(shutil.which("ssh-keygen") is None and not os.environ.get("CI"), reason="there is no ssh-keygen")
+
+
+def sign_as_token(
+    statement: dict[str, str], *, flags: int = 1, application: bytes = APPLICATION, hash_name: bytes = b"sha512"
+) -> str:
+    """What a FIDO token makes of a statement, in software: after PROTOCOL.u2f and PROTOCOL.sshsig of OpenSSH."""
+    hash_name, digest = b"sha512", hashlib.sha512(message_of(statement)).digest()
+    signed = b"SSHSIG" + pack_ssh(SSH_NAMESPACE.encode(), b"", hash_name, digest)
+    moment = bytes([flags]) + struct.pack(">I", 7)
+    kind = b"sk-ssh-ed25519@openssh.com"
+    raw = SECRET.sign(hashlib.sha256(application).digest() + moment + hashlib.sha256(signed).digest())
+    key, signature = pack_ssh(kind, PUBLIC, application), pack_ssh(kind, raw) + moment
+    return armor_ssh(b"SSHSIG\0\0\0\1" + pack_ssh(key, SSH_NAMESPACE.encode(), b"", hash_name, signature))
+
+
+def statement_of(key: PublicKey) -> dict[str, str]:
+    return {
+        "kind": "approve",
+        "subject": "people/1/r1",
+        "hash": "ab" * 32,
+        "signer": key.fingerprint,
+        "name": "ben",
+        "at": "2026-01-02T03:04:05+00:00",
+        "why": "",
+    }
+
+
+def list_keys(key: PublicKey) -> dict[str, object]:
+    officer = PrivateKey(Ed25519PrivateKey.from_private_bytes(bytes(32))).public
+    return {"keys": {"ben": {"role": "reviewer", "key": key.text}, "olga": {"role": "officer", "key": officer.text}}}
+
+
+def accepts(signed: object, key: PublicKey) -> bool:
+    """Whether the site and the verifier, who must agree, take it."""
+    try:
+        check_signature(signed, key, **ABOUT)
+        site = True
+    except NotSigned:
+        site = False
+    try:
+        verify_statement(signed, list_keys(key))
+        alone = True
+    except Fault:
+        alone = False
+    assert site == alone
+    return site
+
+
+def test_both_forms_of_a_signature_verify() -> None:
+    """What is signed now is SSH's; what was signed before goes on verifying; neither passes as the other."""
+    key = PrivateKey(SECRET)
+    signed = key.sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
+    assert set(signed) == {"statement", "sshsig"}
+    assert accepts(signed, key.public)
+    statement = signed["statement"]
+    text = json.dumps(statement, sort_keys=True, separators=(",", ":")).encode()
+    first = base64.b64encode(SECRET.sign(b"release-pipeline statement\n" + text)).decode()
+    assert accepts({"statement": statement, "signature": first}, key.public)
+    assert not accepts({"statement": statement, "signature": first, "sshsig": signed["sshsig"]}, key.public)
+    plain = base64.b64encode(SECRET.sign(text + b"\n")).decode()
+    assert not accepts({"statement": statement, "signature": plain}, key.public)
+
+
+@pytest.mark.parametrize("field", ["kind", "subject", "hash", "signer", "name", "at", "why"])
+def test_a_changed_field_voids_it(field: str) -> None:
+    """Whoever carries a statement can change none of it."""
+    signed = PrivateKey(SECRET).sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
+    changed = signed["statement"][field].replace("a", "b") or "so"
+    changed = changed if changed != signed["statement"][field] else changed[:-1] + "8"
+    assert not accepts({**signed, "statement": {**signed["statement"], field: changed}}, PrivateKey(SECRET).public)
+
+
+def _parts(**changed: bytes) -> str:
+    """A signature whose parts are right but for these."""
+    statement = statement_of(PrivateKey(SECRET).public)
+    parts = {"key": pack_ssh(b"ssh-ed25519", PUBLIC), "namespace": SSH_NAMESPACE.encode(), "reserved": b"", "hash": b"sha512"}
+    parts |= {name: part for name, part in changed.items() if name in parts}
+    digest = hashlib.new(parts["hash"].decode(), message_of(statement)).digest()
+    raw = SECRET.sign(b"SSHSIG" + pack_ssh(parts["namespace"], parts["reserved"], parts["hash"], digest))
+    signature = changed.get("signature", pack_ssh(b"ssh-ed25519", raw + changed.get("more", b"")))
+    blob = b"SSHSIG" + changed.get("version", b"\0\0\0\1") + pack_ssh(*parts.values(), signature) + changed.get("after", b"")
+    return armor_ssh(blob)
+
+
+@pytest.mark.parametrize(
+    ("changed", "passes"),
+    [
+        ({}, True),
+        ({"hash": b"sha256"}, True),
+        ({"hash": b"sha1"}, False),
+        ({"namespace": b"file"}, False),
+        ({"namespace": b"git"}, False),
+        ({"reserved": b"x"}, False),
+        ({"version": b"\0\0\0\2"}, False),
+        ({"after": b"\0"}, False),
+        ({"more": b"\0"}, False),
+        ({"signature": b""}, False),
+        ({"signature": b"\xff\xff\xff\xff"}, False),
+        ({"key": pack_ssh(b"ssh-ed25519", PUBLIC + b"\0")}, False),
+        ({"key": pack_ssh(b"ssh-rsa", PUBLIC)}, False),
+        ({"key": pack_ssh(b"sk-ssh-ed25519@openssh.com", PUBLIC, b"ssh:")}, False),
+    ],
+    ids=str,
+)
+def test_an_ssh_signature_has_one_form(changed: dict[str, bytes], passes: bool) -> None:
+    """Every part is looked at, though the signature over it is right."""
+    key = PrivateKey(SECRET).public
+    assert accepts({"statement": statement_of(key), "sshsig": _parts(**changed)}, key) == passes
+
+
+@pytest.mark.parametrize("change", ["\n", " ", "-----BEGIN SSH SIGNATURE-----\n"])
+def test_its_armor_too(change: str) -> None:
+    """Not a space more."""
+    key = PrivateKey(SECRET).public
+    for text in (_parts() + change, change + _parts(), _parts().replace("\n", "\r\n"), ""):
+        assert not accepts({"statement": statement_of(key), "sshsig": text}, key)
+
+
+def test_a_token_signs_with_presence_and_for_its_application() -> None:
+    """A software token after OpenSSH's protocol: touched it passes, untouched or for another application not."""
+    key = PublicKey.of(PUBLIC + APPLICATION)
+    assert key.text.startswith("sk-ed25519:")
+    assert PublicKey.parse(key.text) == key
+    statement = statement_of(key)
+    for flags, passes in ((1, True), (5, True), (0, False), (4, False), (0x41, False)):
+        assert accepts({"statement": statement, "sshsig": sign_as_token(statement, flags=flags)}, key) == passes
+    other = sign_as_token(statement, application=b"ssh:other")
+    assert not accepts({"statement": statement, "sshsig": other}, key)
+    bare = PublicKey.of(PUBLIC)
+    assert not accepts({"statement": statement_of(bare), "sshsig": sign_as_token(statement_of(bare))}, bare)
+    line = key.name_for_ssh("ben")
+    assert PublicKey.parse_ssh(line) == key
+    with pytest.raises(Fault):
+        PublicKey.of(PUBLIC + b"web:")
+
+
+def test_keys_of_openssh_are_trusted(tmp_path: Path) -> None:
+    """From a .pub line, and nothing that only looks like one."""
+    key = PublicKey.of(PUBLIC)
+    file = tmp_path / "ben.pub"
+    for text in (key.text, key.name_for_ssh("ben@home"), f"{key.name_for_ssh('ben')} of mine\n"):
+        file.write_text(text)
+        assert read_public_key(file) == key
+    for text in (
+        "",
+        "ssh-ed25519",
+        "ssh-ed25519 AAAA",
+        key.name_for_ssh("x").replace("ssh-ed25519 ", "ssh-rsa "),
+        "ed25519:AAAA",
+    ):
+        file.write_text(text)
+        with pytest.raises(NotSigned, match="not a public key"):
+            read_public_key(file)
+
+
+def test_a_key_at_rest_is_under_scrypt(tmp_path: Path) -> None:
+    """With these costs; `cryptography`, openssl and sign.py read it, and keys of before; a wrong passphrase opens none."""
+    file = tmp_path / "ben.key"
+    public = make_key(file, passphrase=PASSPHRASE)
+    assert (file.stat().st_mode & 0o777, file.with_suffix(".pub").stat().st_mode & 0o777) == (0o600, 0o644)
+    whole = sign._read_der(base64.b64decode("".join(file.read_text().split("-----")[2].split())))
+    derivation, (_, *costs) = whole[0][0][1][0]
+    assert (derivation, costs) == ("2b06010401da47040b", [2**14, 8, 8])
+    assert read_key(file, passphrase=PASSPHRASE).public == public
+    secret = sign.read_private_key(file.read_text(), PASSPHRASE)
+    assert sign.public_of(secret) == public.raw
+    openssl = shutil.which("openssl")
+    if openssl is not None:
+        command = [openssl, "pkey", "-in", str(file), "-passin", f"pass:{PASSPHRASE}", "-pubout", "-outform", "DER"]
+        assert subprocess.run(command, capture_output=True, check=True).stdout.endswith(public.raw)
+    with pytest.raises(verify.WrongUsage, match="passphrase"):
+        sign.read_private_key(file.read_text(), "another one")
+    before = SECRET.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(PASSPHRASE.encode()))
+    assert sign.read_private_key(before.decode(), PASSPHRASE) == bytes(range(32))
+    file.write_bytes(before)
+    assert read_key(file, passphrase=PASSPHRASE).public.raw == PUBLIC
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----"]
+)
+def test_what_is_no_key_is_refused_in_words(text: str) -> None:
+    """Without a traceback."""
+    with pytest.raises(verify.WrongUsage, match="not a private key"):
+        sign.read_private_key(text, PASSPHRASE)
+
+
+def test_curve_and_cipher_agree_with_cryptography() -> None:
+    """On fixed texts of several lengths."""
+    for number in range(6):
+        secret, key, start = (hashlib.sha512(bytes([number, part])).digest() for part in range(3))
+        theirs = Ed25519PrivateKey.from_private_bytes(secret[:32])
+        assert sign.sign_ed25519(secret[:32], start[: 9 * number]) == theirs.sign(start[: 9 * number])
+        assert sign.public_of(secret[:32]) == theirs.public_key().public_bytes_raw()
+        cipher = Cipher(algorithms.AES(key[:32]), modes.CBC(start[:16])).encryptor()
+        assert (
+            sign._decrypt(key[:32], start[:16], cipher.update(secret[: 16 + 16 * (number % 3)]))
+            == secret[: 16 + 16 * (number % 3)]
+        )
+
+
+@NEEDS_SSH
+def test_ssh_keygen_signs_and_verifies(tmp_path: Path) -> None:
+    """What it signs we take, by its private and public file; what we sign, it takes."""
+    file = tmp_path / "id"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
+    public = read_public_key(tmp_path / "id.pub")
+    signer = sign.read_signer(file, None)
+    assert signer.public == public.raw == sign.read_signer(tmp_path / "id.pub", None).public
+    statement = statement_of(public)
+    assert accepts({"statement": statement, "sshsig": signer.sign(statement)}, public)
+    ours = PrivateKey(SECRET)
+    signed = ours.sign(kind="approve", subject="people/1/r1", digest="ab" * 32, name="ben")
+    (tmp_path / "allowed").write_text(f'ben namespaces="{SSH_NAMESPACE}" {ours.public.name_for_ssh("ben")}\n')
+    (tmp_path / "ben.sig").write_text(signed["sshsig"])
+    command = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ben", "-n", SSH_NAMESPACE, "-s", "ben.sig"]
+    for message, code in ((message_of(signed["statement"]), 0), (message_of(statement), 255)):
+        assert subprocess.run(command, cwd=tmp_path, input=message, capture_output=True, check=False).returncode == code
+
+
+def test_the_one_file_runs_alone(tmp_path: Path) -> None:
+    """Joined from two: neither hides a name of the other, nothing of the package is imported, and it writes itself."""
+    alone = tmp_path / "sign.py"
+    assert sign.main(["--write-alone", str(alone)]) == 0
+    text = alone.read_text()
+    names = [_names(Path(str(part.__file__)).read_text()) for part in (sign, verify)]
+    assert names[0] & names[1] == {"main"}
+    modules = {
+        ((node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name).partition(".")[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert modules <= sys.stdlib_module_names
+    again = subprocess.run([sys.executable, "-I", "-S", str(alone), "--write-alone", str(tmp_path / "two.py")], check=False)
+    assert again.returncode == 0
+    assert (tmp_path / "two.py").read_text() == text
+
+
+def _names(text: str) -> set[str]:
+    """What a module defines at its top."""
+    found: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        found |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+    return found

@@ -1,0 +1,501 @@
+"""The verifier where the office changes hands and keys are revoked: packages and lists made here, for strangers who have no site.
+
+Statements are in the form that is signed today; nothing of the package but `verify` is used.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from release_pipeline import verify
+from release_pipeline.verify import armor_ssh, message_of, pack_ssh, verify_path
+from tests.unit.test_verify import RELEASE, TIME, USUAL, Files, World, canonical, digest, failures, public_text, put, raw, sums
+
+HOLDERS = ("vera", "wim", "xia")
+BEFORE, AFTER = "2026-11-19T00:00:00+00:00", "2026-11-21T00:00:00+00:00"  # of TIME, when everything is signed
+LIST = "revoked.json"
+
+
+class OfficeWorld(World):
+    """A site whose officers follow each other: `links` is how, as its packages tell it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in (*HOLDERS, "pia"):
+            self.secrets[name] = Ed25519PrivateKey.from_private_bytes(name.encode().ljust(32, b"."))
+        self.links: list[dict[str, Any]] = []
+        self.chain: list[str] = []
+
+    def fingerprint(self, name: str) -> str:
+        return digest(self.raw(name))
+
+    def raw(self, name: str) -> bytes:
+        return self.secrets[name].public_key().public_bytes_raw()
+
+    def entry(self, name: str, role: str) -> dict[str, str]:
+        return {"key": "ed25519:" + base64.b64encode(self.raw(name)).decode(), "role": role}
+
+    def keys(self) -> Any:
+        return {"keys": {name: self.entry(name, role) for name, role in self.people.items()}}
+
+    def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "") -> dict[str, Any]:
+        statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": TIME, "why": why}
+        statement["signer"] = self.fingerprint(name)
+        key, space = pack_ssh(b"ssh-ed25519", self.raw(name)), b"statement@release-pipeline"
+        signed = b"SSHSIG" + pack_ssh(space, b"", b"sha512", verify.hashlib.sha512(message_of(statement)).digest())
+        signature = pack_ssh(b"ssh-ed25519", self.secrets[name].sign(signed))
+        return {
+            "statement": statement,
+            "sshsig": armor_ssh(b"SSHSIG\0\0\0\1" + pack_ssh(key, space, b"", b"sha512", signature)),
+        }
+
+    def note(self, kind: str, release: str | None = RELEASE, **content: Any) -> None:
+        super().note(kind, release, **content)
+        if kind == "recovery" or (kind == "trusted" and (not self.links or "succession" in content)):
+            self.links.append({"kind": kind, "content": content})
+        if kind == "trusted" and (not self.chain or "succession" in content):
+            self.chain.append(content["officer"])
+
+    def key_files(self) -> Files:
+        way = {"officers.json": canonical({"officers": self.links}).encode()} if len(self.chain) > 1 else {}
+        return {**super().key_files(), **way}
+
+    def succeed(
+        self,
+        name: str,
+        *,
+        by: tuple[str, ...] = (),
+        kind: str = "succession",
+        accepted: str = "",
+        signed_for: Any = None,
+        **other: Any,
+    ) -> None:
+        """The office goes to `name`, signed over by the officer or who is named."""
+        before = self.officer()
+        del self.people[before]
+        self.people[name] = "officer"
+        last = json.loads(self.lines[-1])["hash"]
+        document = {"from": self.fingerprint(before), "registry": {"event": len(self.lines), "hash": last}, "revoked": []}
+        document |= other
+        keys = self.keys()["keys"]
+        hash = digest(canonical({**document, "keys": signed_for or keys}))
+        signed = [self.sign(each, kind, "officer", hash) for each in by or (before,)]
+        succession = {**document, "signed": signed, "accepted": self.sign(accepted or name, "accept-office", "officer", hash)}
+        listed = digest(canonical({"keys": keys}))
+        trusted = self.sign(name, "trusted-keys", "trusted-keys", listed)
+        self.note("trusted", None, hash=listed, officer=self.fingerprint(name), keys=keys, signed=trusted, succession=succession)
+
+    def name_recovery(self, *names: str, threshold: int = 2, number: int = 1, quorum: tuple[str, ...] = ()) -> None:
+        keys = {name: self.entry(name, "recovery") for name in names}
+        document = {"keys": keys, "number": number, "threshold": threshold}
+        hash = digest(canonical(document))
+        agreed = {"quorum": [self.sign(name, "recover", "recovery", hash) for name in quorum]} if quorum else {}
+        signed = self.sign(self.officer(), "recovery", "recovery", hash)
+        self.note("recovery", None, **document, signed=signed, **agreed)
+
+    def revoked(self, *entries: dict[str, Any], number: int = 1, by: str = "") -> bytes:
+        """The public list; noted in the chain too where `revoke` says so."""
+        document = {"format": "release-pipeline/revoked/1", "number": number, "officers": self.chain, "revoked": list(entries)}
+        signed = self.sign(by or self.officer(), "revoke", entries[-1]["key"], digest(canonical(document)))
+        return canonical({"document": document, "signed": signed, "officers": self.links}).encode()
+
+    def revoke(self, *entries: dict[str, Any], number: int = 1) -> bytes:
+        content = self.revoked(*entries, number=number)
+        whole = json.loads(content)
+        self.note("revoked", None, key=entries[-1]["key"], document=whole["document"], signed=whole["signed"])
+        return content
+
+    def entry_of(self, name: str, since: str, *stands: tuple[str, str, str]) -> dict[str, Any]:
+        key = self.fingerprint(name)
+        return {"key": key, "name": name, "from": since, "why": "stolen", "stands": [list(each) for each in stands]}
+
+
+OLGA = digest(raw("olga"))
+
+
+def usual_world(*after: str) -> OfficeWorld:
+    world = OfficeWorld()
+    world.do(*USUAL, *after)
+    return world
+
+
+def judge(files: Files, folder: Path, known: bytes, officer: str = OLGA) -> list[str]:
+    """The failures of a package, or a dossier, with a list of revoked keys."""
+    file = folder / LIST
+    file.write_bytes(known)
+    return failures(verify_path(put(files, folder / "p"), officer, str(file)))
+
+
+# --- The list of revoked keys ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("since", "stands", "words"),
+    [
+        (AFTER, True, ""),
+        (BEFORE, True, ""),  # the officer's word is what it names, and not the moment in the package
+        (AFTER, False, "it is dated back, or was never published"),
+        (BEFORE, False, f"it was signed at {TIME} with the key of robot"),
+        (TIME, False, f"it was signed at {TIME} with the key of robot"),
+    ],
+)
+def test_a_package_by_a_key_that_was_revoked(since: str, stands: bool, words: str, tmp_path: Path) -> None:
+    """What the list names stands; any other package by that key is refused, whatever moment it tells."""
+    world = usual_world()
+    named = [("package", RELEASE, world.package_hash)] if stands else []
+    found = judge(world.package, tmp_path, world.revoked(world.entry_of("robot", since, *named)))
+    if words:
+        assert [words in each and each.startswith("SHA256SUMS.sig: ") for each in found] == [True]
+    else:
+        assert found == []
+
+
+def test_what_stands_is_that_and_nothing_like_it(tmp_path: Path) -> None:
+    """Neither the same release with other content, nor the same hash of another release or kind."""
+    world = usual_world()
+    hash = world.package_hash
+    for other in (("package", RELEASE, digest("other")), ("package", "rand-hie/3/r1", hash), ("retract", RELEASE, hash)):
+        assert judge(world.package, tmp_path, world.revoked(world.entry_of("robot", AFTER, other)))
+
+
+def test_the_earlier_of_two_dates_counts(tmp_path: Path) -> None:
+    """A later entry with a later date, in which the package stands, does not bring it back."""
+    world = usual_world()
+    stands = ("package", RELEASE, world.package_hash)
+    entries = world.entry_of("robot", BEFORE), world.entry_of("robot", AFTER, stands)
+    assert judge(world.package, tmp_path, world.revoked(*entries))
+    assert judge(world.package, tmp_path, world.revoked(*reversed(entries)))
+
+
+def test_an_older_list(tmp_path: Path) -> None:
+    """A stranger is told its number, for it knows of no newer one; a dossier that tells of a newer one does."""
+    world = usual_world()
+    old = world.revoke(world.entry_of("dan", AFTER))
+    new = world.revoke(world.entry_of("dan", AFTER), world.entry_of("robot", AFTER), number=2)
+    assert judge(world.package, tmp_path, new)
+    assert judge(world.package, tmp_path, old) == []
+    assert any("list 1 of revoked keys" in str(each) for each in verify_path(tmp_path / "p", OLGA, str(tmp_path / LIST)))
+    stands = ("package", RELEASE, world.package_hash)
+    world = usual_world()
+    old = world.revoke(world.entry_of("dan", AFTER))
+    new = world.revoke(world.entry_of("dan", AFTER), world.entry_of("robot", AFTER, stands), number=2)
+    assert judge(world.dossier(), tmp_path, new) == []
+    [words] = judge(world.dossier(), tmp_path, old)
+    assert "list 1 of revoked keys is older than list 2" in words
+
+
+@pytest.mark.parametrize("officer", [OLGA, None])
+def test_a_list_by_somebody_else(officer: str | None, tmp_path: Path) -> None:
+    """By another office, or signed in the officer's name by who is not the officer; with a fingerprint to compare or without."""
+    world, other = usual_world(), OfficeWorld()
+    other.people = {"eve": "officer"}
+    other.do("trust")
+    file, folder = tmp_path / LIST, put(world.package, tmp_path / "p")
+    entry = world.entry_of("ben", AFTER)
+    for known, words in (
+        (other.revoked(entry), "of other officers"),
+        (world.revoked(entry, by="ben"), "which may not sign 'revoke'"),
+        (world.revoked(entry, by="eve"), "not in the list of trusted keys"),
+    ):
+        file.write_bytes(known)
+        assert any(words in each for each in failures(verify_path(folder, officer, str(file))))
+
+
+@pytest.mark.parametrize("part", ["number", "from", "stands", "signed", "format", "officers"])
+def test_a_list_that_was_changed(part: str, tmp_path: Path) -> None:
+    """Whatever of it was."""
+    world = usual_world()
+    whole = json.loads(world.revoked(world.entry_of("robot", AFTER)))
+    entry = whole["document"]["revoked"][0]
+    {
+        "number": lambda: whole["document"].update(number=7),
+        "from": lambda: entry.update({"from": "2036-01-01T00:00:00+00:00"}),
+        "stands": lambda: entry["stands"].append(["package", RELEASE, world.package_hash]),
+        "signed": lambda: whole.update(signed=world.sign("olga", "revoke", entry["key"], digest("other"))),
+        "format": lambda: whole["document"].update(format="release-pipeline/revoked/9"),
+        "officers": lambda: whole["document"].update(officers=[digest("other")]),
+    }[part]()
+    found = judge(world.package, tmp_path, canonical(whole).encode())
+    assert len(found) == 1
+    assert found[0].startswith(f"{tmp_path / LIST}: ")
+
+
+def test_a_list_that_cannot_be_had(tmp_path: Path) -> None:
+    """Too long by a byte, no file, a link, a pipe, another protocol: what was asked for was not done, so it is a failure."""
+    world = usual_world()
+    known = world.revoked(world.entry_of("dan", AFTER))
+    padding = b" " * (verify.MOST_JSON - len(known))
+    assert judge(world.package, tmp_path, known + padding) == []
+    assert any("too long" in words for words in judge(world.package, tmp_path, known + padding + b" "))
+    (tmp_path / LIST).write_bytes(known)
+    (tmp_path / "link").symlink_to(tmp_path / LIST)
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("nowhere", "link", "pipe", "p"):
+        assert any("no such file" in words for words in failures(verify_path(tmp_path / "p", OLGA, str(tmp_path / place))))
+    for place in (f"file://{tmp_path / LIST}", "ftp://127.0.0.1/revoked.json"):
+        assert any("no such file" in words for words in failures(verify_path(tmp_path / "p", OLGA, place)))
+
+
+@contextmanager
+def serving(content: bytes) -> Iterator[tuple[str, list[str]]]:
+    """A web server on this machine, its address, and what it was asked for."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            moved = self.path == "/moved"
+            self.send_response(302 if moved else 404 if self.path == "/away" else 200)
+            if moved:
+                self.send_header("Location", "/list")
+            self.end_headers()
+            try:
+                for _ in range(1000 if self.path == "/endless" else 1):
+                    self.wfile.write(b" " * 2**16 if self.path == "/endless" else content)
+            except OSError:  # nobody reads on
+                asked.append("closed")
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_list_by_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it has counts as a file's does; a redirection is not followed, nor is more read than a list can have, nor longer."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    world = usual_world()
+    folder = put(world.package, tmp_path / "p")
+    with serving(world.revoked(world.entry_of("robot", AFTER))) as (address, asked):
+        assert any("dated back" in words for words in failures(verify_path(folder, OLGA, f"{address}/list")))
+        for place in ("moved", "away"):
+            [words] = failures(verify_path(folder, OLGA, f"{address}/{place}"))
+            assert "the address gives nothing" in words
+        assert asked == ["/list", "/moved", "/away"]
+        [words] = failures(verify_path(folder, OLGA, f"{address}/endless"))
+        assert "too long" in words
+        with monkeypatch.context() as late:
+            clock = iter([0.0, 1000.0])
+            late.setattr(verify, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+            [words] = failures(verify_path(folder, OLGA, f"{address}/list"))
+            assert "it took longer than 30 s" in words
+    [words] = failures(verify_path(folder, OLGA, f"{address}/list"))  # nobody answers any more
+    assert "the address gives nothing" in words
+
+
+def test_without_being_asked_no_list_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verifying is offline."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(verify, "_fetch", refuse)
+    assert failures(verify_path(put(usual_world().package, tmp_path / "p"), OLGA)) == []
+
+
+# --- How the officers of a package followed each other --------------------------------------------------------------------------
+
+
+def made_under(*steps: Callable[[OfficeWorld], None]) -> OfficeWorld:
+    """A site where all this happened to the office, and then a package."""
+    world = OfficeWorld()
+    world.do("trust")
+    for step in steps:
+        step(world)
+    world.do("package")
+    return world
+
+
+def to_otto(world: OfficeWorld) -> None:
+    world.succeed("otto")
+
+
+def test_a_package_after_a_succession(tmp_path: Path) -> None:
+    """Known to who knows any of its officers, and to nobody else; without the file, to who knows the last."""
+    world = made_under(to_otto, lambda world: world.succeed("pia"))
+    folder = put(world.package, tmp_path / "p")
+    for name in ("olga", "otto", "pia"):
+        assert failures(verify_path(folder, world.fingerprint(name))) == []
+    assert any("not the one that was given" in words for words in failures(verify_path(folder, world.fingerprint("eve"))))
+    rest = {name: content for name, content in world.package.items() if not name.startswith(("officers", "SHA256SUMS"))}
+    rest["SHA256SUMS"] = sums(rest)
+    rest["SHA256SUMS.sig"] = json.dumps(world.sign("robot", "package", RELEASE, digest(rest["SHA256SUMS"]))).encode()
+    assert failures(verify_path(put(rest, folder), world.fingerprint("pia"))) == []
+    assert failures(verify_path(folder, OLGA))
+
+
+def test_a_package_after_a_recovery(tmp_path: Path) -> None:
+    """Two of three who were named in advance; also after others were named with their consent."""
+
+    def recover(world: OfficeWorld) -> None:
+        world.succeed("otto", by=("wim", "xia"), kind="recover")
+
+    def agree(world: OfficeWorld) -> None:
+        world.name_recovery("wim", "xia", "pia", number=2, quorum=("vera", "wim"))
+
+    for steps in ([recover], [agree, recover]):
+        world = made_under(lambda world: world.name_recovery(*HOLDERS), *steps)
+        assert failures(verify_path(put(world.package, tmp_path / "p"), OLGA)) == []
+
+
+def recovered(*by: str, kind: str = "recover") -> Callable[[], OfficeWorld]:
+    return lambda: made_under(lambda world: world.name_recovery(*HOLDERS), lambda world: world.succeed("eve", by=by, kind=kind))
+
+
+def succeeded(**how: Any) -> Callable[[], OfficeWorld]:
+    return lambda: made_under(lambda world: world.succeed("eve", **how))
+
+
+def with_a_gap() -> OfficeWorld:
+    world = made_under(to_otto, lambda world: world.succeed("pia"))
+    del world.links[1]
+    return world
+
+
+def with_two_successors() -> OfficeWorld:
+    one, other = made_under(to_otto), made_under(lambda world: world.succeed("eve"))
+    other.links.insert(1, one.links[1])
+    return other
+
+
+def named_by_a_thief() -> OfficeWorld:
+    return made_under(
+        lambda world: world.name_recovery(*HOLDERS),
+        lambda world: world.name_recovery("eve", threshold=1, number=2),
+        lambda world: world.succeed("pia", by=("eve",), kind="recover"),
+    )
+
+
+def begun_by_another() -> OfficeWorld:
+    world = made_under(lambda world: world.succeed("eve"))
+    del world.links[0]
+    return world
+
+
+def without_an_end() -> OfficeWorld:
+    world = made_under(lambda world: world.succeed("eve"))
+    world.links = made_under(to_otto).links
+    return world
+
+
+PATHS: dict[str, Callable[[], OfficeWorld]] = {
+    "signed over by a reviewer": succeeded(by=("ben",)),
+    "signed over by the new officer alone": succeeded(by=("eve",)),
+    "signed over by two": succeeded(by=("olga", "ben")),
+    "accepted by the old officer": succeeded(accepted="olga"),
+    "signed for another list": succeeded(signed_for={"otto": {"key": public_text("otto"), "role": "officer"}}),
+    "from another officer": succeeded(**{"from": digest("other")}),
+    "with a revocation, by the officer alone": succeeded(revoked=[{"key": digest(raw("ben")), "from": TIME}]),
+    "recovered where no recovery keys were named": succeeded(by=HOLDERS, kind="recover"),
+    "recovered by one of two": recovered("vera"),
+    "recovered by the same twice": recovered("vera", "vera"),
+    "recovered by one and a reviewer": recovered("vera", "ben"),
+    "recovered by a statement of another kind": recovered("vera", "wim", kind="succession"),
+    "recovery keys that a thief named later": named_by_a_thief,
+    "a succession that is left out": with_a_gap,
+    "two successors of one officer": with_two_successors,
+    "an officer who comes back": lambda: made_under(to_otto, lambda world: world.succeed("olga")),
+    "a way that begins with a succession": begun_by_another,
+    "the way to another officer": without_an_end,
+    "no way": lambda: made_under(lambda world: world.succeed("eve"), lambda world: world.links.clear()),
+}
+
+
+@pytest.mark.parametrize("attack", PATHS)
+def test_attacks_on_the_way_to_the_officer(attack: str, tmp_path: Path) -> None:
+    """Whoever knows olga is told that this package is not hers, nor of anybody who followed her; all else in it is as it
+    should be."""
+    world = PATHS[attack]()
+    world.do("package")
+    found = failures(verify_path(put(world.package, tmp_path / "p"), OLGA))
+    assert found
+    assert all(words.startswith(("officers.json: ", "trusted-keys.json: ")) for words in found)
+
+
+def test_the_way_is_among_the_listed_files(tmp_path: Path) -> None:
+    """Put beside a package, or changed in one, it is found as any file is."""
+    world = made_under(to_otto)
+    other = canonical({"officers": world.links[:1]}).encode()
+    assert any(
+        "officers.json" in words
+        for words in failures(verify_path(put({**world.package, "officers.json": other}, tmp_path / "p")))
+    )
+    plain = usual_world().package
+    assert failures(verify_path(put({**plain, "officers.json": other}, tmp_path / "p"), OLGA)) == [
+        "officers.json: SHA256SUMS does not list it"
+    ]
+
+
+@pytest.mark.parametrize("officers", [None, [], {}, [1], [{"kind": "trusted"}], [{"kind": "policy", "content": {}}], [[]] * 1001])
+def test_a_way_that_is_none(officers: Any, tmp_path: Path) -> None:
+    """There is a finding, and no traceback."""
+    world = made_under(to_otto)
+    files = {**world.package, "officers.json": canonical({"officers": officers}).encode()}
+    assert any(words.startswith("officers.json: ") for words in failures(verify_path(put(files, tmp_path / "p"), OLGA)))
+
+
+def test_a_list_of_revoked_keys_from_before_or_after_the_succession(tmp_path: Path) -> None:
+    """One that the officer before signed is told to be old; one by the officer after judges the package of the one before."""
+    world = usual_world()
+    first, old = world.package, world.revoked(world.entry_of("dan", AFTER))
+    stands = ("trusted-keys", "trusted-keys", digest(first["trusted-keys.json"]))
+    world.succeed("otto")
+    new = world.revoked(world.entry_of("robot", AFTER))
+    assert any("dated back" in words for words in judge(first, tmp_path, new))
+    assert judge(first, tmp_path, world.revoked(world.entry_of("olga", AFTER, stands))) == []
+    assert judge(first, tmp_path, world.revoked(world.entry_of("olga", AFTER)))
+    world.do("package")
+    assert judge(world.package, tmp_path, old) == []
+    assert any("get a newer one" in str(each) for each in verify_path(tmp_path / "p", OLGA, str(tmp_path / LIST)))
+
+
+# --- A tombstone by a later officer ---------------------------------------------------------------------------------------------
+
+
+def buried(world: OfficeWorld, name: str, links: list[Any]) -> Files:
+    """olga's package, superseded by `name`, with this way beside the tombstone."""
+    signed = world.sign(name, "supersede", RELEASE, world.package_hash, "rand-hie/2/r2")
+    way = {"SUPERSEDED.officers.json": canonical({"officers": links}).encode()} if links else {}
+    return {**world.package, "SUPERSEDED.json": json.dumps(signed).encode(), "SUPERSEDED.md": b"superseded\n", **way}
+
+
+def test_a_tombstone_by_a_later_officer(tmp_path: Path) -> None:
+    """It counts with the way from the package's officer to its signer; not by an officer before them, nor without the way, nor
+    with another's."""
+    world = usual_world()
+    world.succeed("otto")
+    files = buried(world, "otto", world.links)
+    for officers in ([OLGA], [OLGA, world.fingerprint("otto")]):
+        found = verify_path(put(files, tmp_path / "p"), officers)
+        assert failures(found) == []
+        assert any("SUPERSEDED" in str(each) and "by otto" in str(each) for each in found)
+    other = OfficeWorld()
+    other.people = {"eve": "officer"}
+    other.do("trust")
+    for forged, words in (
+        (buried(world, "otto", []), "not in the list of trusted keys"),
+        (buried(world, "olga", world.links), "not in the list of trusted keys"),
+        (buried(world, "otto", world.links[1:]), "another officer than the one before"),
+        (buried(world, "eve", other.links), "does not begin with the officer of the package"),
+        (buried(world, "eve", [*world.links[:1], *other.links]), "makes nobody officer"),
+    ):
+        found = failures(verify_path(put(forged, tmp_path / "p"), OLGA))
+        assert any(each.startswith("SUPERSEDED.json: ") and words in each for each in found)
