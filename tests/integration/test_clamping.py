@@ -87,8 +87,8 @@ def test_the_error_is_the_methods_whatever_was_clamped(way: str, tmp_path: Path)
     assert 0 <= expected < 0.7
     assert 0 <= actual < 0.9
     low, high = content["columns"]["income"].get("error_low"), content["columns"]["income"].get("error_high")
-    if low is not None:
-        assert low * 0.99 <= actual <= high * 1.01
+    if low is not None:  # 1 of 100 releases is outside of this range by design, none is so far outside
+        assert low * (low / high) <= actual <= high * (high / low)
     assert content["errors_against"] == content["audit"]["errors_against"]
     assert content["audit"]["sse_paper"] < 1e-3  # against the values as they came it is of the size of FAR
     assert content["audit"]["absolute_error"]["income"] < 300

@@ -136,7 +136,7 @@ def test_a_full_disk_is_told_where_and_the_same_command_goes_on(tmp_path: Path) 
     """No file may grow beyond a limit that the vault needs: the vault is named, nothing else is printed, the release is not
     blocked; without the limit the same command makes it, and charges it once."""
     tiny = make_site(tmp_path / "site", rows=make_rows(20_000, releases=["1"]))
-    done = command_limited(tiny.home, *RUN, file_bytes=1_000_000)
+    done = command_limited(tiny.home, *RUN, file_bytes=400_000)
     assert (done.returncode, FULL in done.stderr) == (1, True), done.stderr
     assert str(tiny.site.vault / "folk.duckdb") in done.stderr
     for bad in ("Traceback", "nternal error", "SQL:", "Exception"):
