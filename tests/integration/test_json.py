@@ -484,7 +484,7 @@ def test_the_verifier_alone_prints_the_same(published: Path, tmp_path: Path, wha
     [
         (["status", "--home", "{here}/nowhere"], "wrong-usage"),
         (["status", "--overwrite", "--home", "{site}"], "wrong-usage"),
-        (["ledger", "nobody", "--home", "{site}"], "policy-invalid"),
+        (["ledger", "nobody", "--home", "{site}"], "wrong-usage"),
         (["check", "{here}/gone.yaml"], "wrong-usage"),
         (["check"], "wrong-usage"),
         (["check", "{site}/policies/people.yaml", "--rows", "0"], "wrong-usage"),

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 from release_pipeline import sign, verify
+from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.trust.keys import (
     NotSigned,
     PrivateKey,
@@ -187,7 +188,7 @@ def test_keys_of_openssh_are_trusted(tmp_path: Path) -> None:
         "ed25519:AAAA",
     ):
         file.write_text(text)
-        with pytest.raises(NotSigned, match="not a public key"):
+        with pytest.raises(WrongUsage, match="not a public key"):
             read_public_key(file)
 
 

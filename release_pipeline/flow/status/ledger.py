@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
+from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.cap import NEEDS_RELEASES
 from release_pipeline.flow.exposure import Exposure, Overlap, format_amount, read_exposure
 from release_pipeline.flow.lineage import check_lineage, list_heirs, list_populations, open_population
@@ -69,7 +70,8 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
         charges, events = list_charges(registry), registry.events
     populations = list_populations(caps, charges)
     if population is not None and population not in populations:
-        find_population(caps.declared, population, file=caps.file)
+        known = ", ".join(populations) or "none"
+        raise WrongUsage(f"this site has no population '{population}'.", where=str(caps.file), remedy=f"There are: {known}.")
     statuses = read_statuses(events)
     policies, _ = site.read_policies()  # `status` tells what is wrong with the others
     ledgers: list[Ledger] = []

@@ -229,7 +229,11 @@ def read_public_key(file: Path) -> PublicKey:
         text = file.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         raise WrongUsage("this public key cannot be read.", where=str(file)) from None
-    return PublicKey.parse(text, where=str(file)) if ":" in text.split(" ")[0] else PublicKey.parse_ssh(text, where=str(file))
+    parse = PublicKey.parse if ":" in text.split(" ")[0] else PublicKey.parse_ssh
+    try:
+        return parse(text, where=str(file))
+    except NotSigned as error:  # a file that was named and is none, like one that is not there
+        raise WrongUsage(error.what, where=error.where, remedy=error.remedy) from None
 
 
 def read_moment(text: str) -> datetime:
