@@ -82,7 +82,28 @@ columns:
 {INCOME}suppress: {{grouping_at_most: 1%, confidence: 99%, confidence_at_most: 2%, at_most: 5%}}
 gates: {{relative_error: {{income: 3}}}}
 """
-POLICIES |= {"classes": CLASSES, "classes in another order": CLASSES.replace(TOWN + SEX, SEX + TOWN)}
+CUT = f"""{ONCE}
+protect: {{method: k-epsilon, grouping: mondrian, k: 3, epsilon: 1, partitions: 3}}
+columns:
+{TOWN}{SEX}\
+  age: {{role: quasi, do: generalise, hierarchy: {{domain: [0, 99], grid: 1, outside: clamp}}, why: known}}
+  id: {{role: quasi, do: drop}}
+{INCOME}suppress: {{confidence: 99%, confidence_at_most: 2%, at_most: 5%}}
+"""
+SEVERAL = f"""{HEAD}
+source: {{path: people.duckdb, table: people, release_column: wave}}
+person: {{column: person, records_per_release: 3}}
+releases: {{list: [a, b], cron: "0 6 1 * *"}}
+protect: {{method: dp-um, epsilon: 1, k: 5, clamp: no}}
+columns:
+  person: {{role: identifier, do: drop}}
+{INCOME}"""
+POLICIES |= {
+    "classes": CLASSES,
+    "classes in another order": CLASSES.replace(TOWN + SEX, SEX + TOWN),
+    "classes that are cut": CUT,
+    "several records of one person": SEVERAL,
+}
 
 
 def read(text: str) -> Policy:
@@ -105,6 +126,8 @@ GOLDEN = {
     "alike": "0eec9ed16786ba6955821fb3a44e5ae813e0e529c78faa55e3512f85c969a450",
     "classes": "c6671062630de1b9adea758a70648b9733aecdac0f4345fe3ac942f69e158f70",
     "classes in another order": "fab2d4a2f819e27a489c7a2e1573739570699db1e42e6e317a8aad2ff29be23d",
+    "classes that are cut": "58c671f953063612d483544784835ec841237c41bdd5e047b0e040c04bea2b2f",
+    "several records of one person": "c201c5e481238f855b168ebb7dca7b81063415df316cde4f6655bf6c794d1506",
     "adult-k-epsilon": "b7cff4fed8778b2c43a00f65a6425e6afde480ecf65c154157b963d91c3c3fc9",
     "census-once": "3ab5591af3be5a8630940d78d7a768658663e1552e0dfd3019f819bdc487c219",
     "census-together": "e778a852856806d3d053a681e4512b3dfaecd4f60e3cce723475101ed46f23d2",
