@@ -7,7 +7,7 @@ can run it unchanged. What a method is stands in `catalogue`: which sums it take
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
@@ -26,6 +26,7 @@ from release_pipeline.privacy.scales import PLAIN, ScaleRule
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
 
 SUM_LIMIT = 2**61
+_AT_ONCE = 1 << 15  # draws of simulated noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,17 +194,31 @@ def add_noise(
     on_grid: bool = True,
     secret: bytes,
     context: Sequence[Context],
-    simulation: int | None = None,
 ) -> FloatArray:
     """The second half: the released value of each cluster.
 
     One discrete Laplace draw per sum, the order restored if asked, moved into the domain and to the nearest point of the grid: a
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
-    leave them; with `on_grid=False` they are moved into the domain alone. Each `simulation` draws other, independent noise of the
-    same law: for what is expected without a look at the noise that is released.
+    leave them; with `on_grid=False` they are moved into the domain alone.
     """
-    purpose: tuple[Context, ...] = ("noise",) if simulation is None else ("simulated noise", simulation)
-    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, *purpose))
+    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, "noise"))
+    return _release(exact, noise, clamp=clamp, on_grid=on_grid)
+
+
+def simulate_noise(
+    exact: Statistics, rounds: int, *, clamp: bool = True, secret: bytes, context: Sequence[Context]
+) -> Iterator[FloatArray]:
+    """What `add_noise` would give with other, independent noise of the same law, so many times: for what is expected without a
+    look at the noise that is released. Many rounds are drawn at once, since a draw of few costs as much as one of thousands."""
+    stream = noise_stream(secret, *context, "simulated noise")
+    at_once = max(1, _AT_ONCE // max(1, len(exact.scale)))
+    for begun in range(0, rounds, at_once):
+        drawn = discrete_laplace(np.tile(exact.scale, min(at_once, rounds - begun)), stream)
+        for noise in drawn.reshape(-1, len(exact.scale)):
+            yield _release(exact, noise, clamp=clamp, on_grid=True)
+
+
+def _release(exact: Statistics, noise: IntArray, *, clamp: bool, on_grid: bool) -> FloatArray:
     sums = exact.statistic + noise
     if exact.consistency == "isotonic":
         released = isotonic_with_atoms(sums, exact.size, exact.atoms, scale=exact.public_scale)

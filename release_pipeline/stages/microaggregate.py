@@ -13,7 +13,7 @@ import numpy.typing as npt
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
-from release_pipeline.privacy.methods import Statistics, add_noise, compute_statistics
+from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import Clamping, measure_clamping
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
@@ -109,8 +109,8 @@ def expect_error(
         return ExpectedError(0.0, None, None)
     rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
     errors: list[float] = []
-    for number in range(rounds):
-        released = add_noise(exact, clamp=clamp, secret=secret, context=context, simulation=number) - centre
+    for simulated in simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context):
+        released = simulated - centre
         errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(released * released * exact.size)))
     found = np.array(errors) / squares
     return ExpectedError(float(np.mean(found)), *_predict_range(found))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.grid import Grid
-from release_pipeline.privacy.methods import Statistics, add_noise
+from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import BEYOND, ks_of_clusters, share_at
 
@@ -48,8 +48,7 @@ def expect_shape(
     original = share_at(ascending, points)
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
     distances, shares = list[float](), list[Numbers]()
-    for number in range(rounds):
-        released = add_noise(exact, clamp=clamp, secret=secret, context=context, simulation=number)
+    for released in simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context):
         distances.append(ks_of_clusters(ascending, released, exact.size))
         shares.append(np.array([float(np.sum(exact.size[released == point])) for point in points]) / len(numbers))
     differences = [float(np.max(np.abs(share - original))) for share in shares] if exact.atoms else []

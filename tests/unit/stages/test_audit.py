@@ -12,6 +12,8 @@ import pytest
 
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.sections import Gates
+from release_pipeline.privacy import methods
+from release_pipeline.privacy.methods import add_noise, simulate_noise
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.utility import column_error
 from release_pipeline.stages.gates import ALONE, Gate, judge_gates, judge_groups
@@ -152,6 +154,23 @@ def test_expected_error_does_not_look_at_the_noise_that_is_released() -> None:
     policy = policy_of("{method: dp-um, epsilon: 0.5, k: 10}")
     numbers = np.arange(0, 1000, 10, dtype=np.float64)
     exact = microaggregate(policy, "income", numbers, secret=SECRET, context=("x",))
-    own = column_error(numbers, mask(exact, secret=SECRET, context=("x", "income")))
+    released = mask(exact, secret=SECRET, context=("x", "income"))
+    own = column_error(numbers, released)
     assert expect_error(exact, numbers, secret=SECRET, context=("x", "income")).mean != own
     assert expect_error(exact, np.full(100, 5.0), secret=SECRET, context=("x", "income")) == ExpectedError(0.0, None, None)
+    simulated = [values.tolist() for values in simulate_noise(exact, ROUNDS, secret=SECRET, context=("x", "income"))]
+    assert add_noise(exact, secret=SECRET, context=("x", "income")).tolist() not in simulated
+    assert len({tuple(values) for values in simulated}) == ROUNDS
+
+
+def test_simulated_noise_is_the_same_however_much_is_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One round at a time, three, or all of them."""
+    exact = microaggregate(
+        policy_of("{method: dp-um, epsilon: 0.5, k: 10}"), "income", np.arange(0.0, 1000.0), secret=SECRET, context=()
+    )
+    found: list[list[list[float]]] = []
+    for at_once in (1, 3 * len(exact.scale), 1 << 20):
+        monkeypatch.setattr(methods, "_AT_ONCE", at_once)
+        found.append([values.tolist() for values in simulate_noise(exact, 7, secret=SECRET, context=("x",))])
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) == 7
