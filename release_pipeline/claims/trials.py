@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
-from release_pipeline.stages.strategies import RECORD, Series, find_strategy
+from release_pipeline.stages.strategies import RECORD, Series, Strategy, find_strategy
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -100,6 +100,7 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
     values = [{name: np.full((draws, rows), np.nan) for name in names} for _ in tables]
     order = [np.full((draws, rows), -1, dtype=np.int64) for _ in tables]
     made: list[Tables] = []
+    strategy = find_strategy(policy)
     every = 1 if policy.parts > 1 else GROUPED_ANEW
     for number in range(draws):
         if number % every == 0:
@@ -108,7 +109,7 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
             if policy.definition == "idp":
                 made[1:] = [_fix_scales(made[0], its) for its in made[1:]]
         for side, table in enumerate(tables):
-            released = _mask(policy, table, made[side], _secret(purpose, "noise", side, number))
+            released = _mask(strategy, table, made[side], _secret(purpose, "noise", side, number))
             own = released.column(RECORD).to_numpy()
             order[side][number, : len(own)] = own
             for name in names:
@@ -122,8 +123,8 @@ def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
     return dict(done.tables)
 
 
-def _mask(policy: Policy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
-    strategy, read = find_strategy(policy), _reader(table, made)
+def _mask(strategy: Strategy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
+    read = _reader(table, made)
     return strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=_say_nothing)).table
 
 

@@ -39,10 +39,10 @@ def list_methods(family: Family | None = None) -> tuple[str, ...]:
 
 def find_method(name: str, *, family: Family | None = None) -> MethodSpec:
     """The method of this name, of that family where one is named."""
-    names = list_methods(family)
-    if name not in names:
-        raise InvalidArgument(f"the method is none of {', '.join(names)}.", where="method")
-    return METHODS[name]
+    spec = METHODS.get(name)
+    if spec is None or family not in (None, spec.family):
+        raise InvalidArgument(f"the method is none of {', '.join(list_methods(family))}.", where="method")
+    return spec
 
 
 def find_definition(key: str) -> Definition:
