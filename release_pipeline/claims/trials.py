@@ -22,9 +22,7 @@ from release_pipeline.stages.strategies import RECORD, Series, Strategy, find_st
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Tables = dict[str, pa.Table]
-GROUPED_ANEW = (
-    25  # draws between two groupings: only the order of ties is drawn anew, and sums do not depend on it. Parts do matter
-)
+GROUPED_ANEW = 25  # draws between two groupings: only the order of ties is drawn anew, and sums do not depend on it. Parts matter
 ROOT = bytes(SECRET_BYTES)  # of made-up secrets: every run of an audit draws the same
 
 
@@ -74,7 +72,7 @@ def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str)
     found: list[tuple[pa.Table, Tables]] = []
     for number in range(draws):
         made = _group(policy, table, _secret(purpose, "grouping", number))
-        found.append((_mask(policy, table, made, _secret(purpose, "noise", number)), made))
+        found.append((_mask(find_strategy(policy), table, made, _secret(purpose, "noise", number)), made))
     return found
 
 

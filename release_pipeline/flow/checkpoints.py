@@ -13,9 +13,11 @@ from typing import Any, NoReturn, TypeVar
 from release_pipeline.errors import Blocked, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
+from release_pipeline.flow.people_seal import list_sealed, people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
 from release_pipeline.flow.states import list_statuses
+from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.noise import Context
 from release_pipeline.store import formats
@@ -82,6 +84,18 @@ class ReleaseCheckpoints(ReleaseRecord):
             if mine and status.drawn is not None and str(name) not in kept:
                 file = self.site.vault / f"{self.policy.population}.duckdb"
                 raise VaultDamaged(f"the vault does not know of {name}, whose noise was drawn.", where=str(file), remedy=RESTORE)
+
+    def _expose(self, workspace: ReleaseWorkspace) -> None:
+        """Keep who is in the release beside the rooms, under the seal of what was kept so before."""
+        kept = read_people_sums(self.site, self.policy.population, workspace.people_note())
+        with self.site.open_registry(read_only=True) as registry:
+            sealed = list_sealed(registry.events, self.policy.population)
+        if kept is None and sealed:
+            file = self.site.vault / f"{self.policy.population}.duckdb"
+            raise VaultDamaged("the note of who was in which release is missing in the vault.", where=str(file), remedy=RESTORE)
+        people, key = isinstance(self.policy.person, Person), people_sums_key(self.site)
+        sums = workspace.expose(str(self.id), people=people, key=key, kept=kept)
+        workspace.write_people_note(seal_people_sums(self.site, self.policy.population, sums))
 
     def find_faults(self, workspace: ReleaseWorkspace, drawn: str, *, deep: bool) -> Iterator[str]:
         """What of a drawn release is not in the vault as its sealed checkpoints say; `deep`: every table is hashed again, too."""

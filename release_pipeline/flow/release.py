@@ -226,7 +226,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             made = strategy.group(workspace.read, secret=secret, context=self._context, progress=self.progress)
             for name, table in made.tables.items():
                 workspace.write(name, table)
-            workspace.expose(str(self.id), people=isinstance(policy.person, Person))
+            self._expose(workspace)
             evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
             stored = self._write_checkpoint(workspace, Microaggregated, version, list(made.tables), **payload)

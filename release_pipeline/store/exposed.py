@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
 from release_pipeline.store.connections import open_database, open_memory
 from release_pipeline.store.sql import statement
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums of keyed hashes over the rows that are kept of people beside the rooms, table by table. Nobody without the key can
+    change, add or remove a row and keep its sum; the sum after a release follows from that before it."""
+
+    exposed: int
+    identities: int
+    charged: int
+
+    @classmethod
+    def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
+        """Those of everything that is there."""
+        return cls(**{table: sum_rows(connection, f"sum_{table}", key) for table in ("exposed", "identities", "charged")})
+
+
+def sum_rows(connection: duckdb.DuckDBPyConnection, name: str, key: bytes, **values: str) -> int:
+    """What the statement of that name, a sum of keyed hashes, gives."""
+    return int(connection.execute(statement(f"stages/{name}"), {"key": key, **values}).fetchall()[0][0])
 
 
 class Exposed:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import open_database, replace_database, transaction
+from release_pipeline.store.exposed import Sums, sum_rows
 from release_pipeline.store.folders import make_vault, sync
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
@@ -83,29 +84,43 @@ class ReleaseWorkspace:
 
     def checkpoint(self, stage: str) -> dict[str, Any] | None:
         """What a stage said of itself, or None if it has not run or was forgotten."""
-        found = self._connection.execute(statement("stages/select_note"), {"stage": stage}).fetchall()
-        return json.loads(found[0][0]) if found else None
+        return _read_note(self._connection.execute(statement("stages/select_note"), {"stage": stage}))
 
     def write_checkpoint(self, stage: str, checkpoint: Mapping[str, Any]) -> None:
         """Replace the note of a stage."""
         self.forget([stage])
-        text = json.dumps(checkpoint, sort_keys=True, separators=(",", ":"))
-        self._connection.execute(statement("stages/insert_note"), {"stage": stage, "note": text})
+        self._connection.execute(statement("stages/insert_note"), {"stage": stage, "note": _write_note(checkpoint)})
 
     def forget(self, stages: Sequence[str]) -> None:
         """Remove the notes of some stages: what they made counts no more."""
         for stage in stages:
             self._connection.execute(statement("stages/delete_note"), {"stage": stage})
 
-    def expose(self, release: str, *, people: bool) -> None:
-        """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them."""
+    def expose(self, release: str, *, people: bool, key: bytes, kept: Sums | None) -> Sums:
+        """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them. Gives
+        the sums after it, from those that were `kept`; without any, of everything that is there."""
+        known = Sums.of(self._connection, key) if kept is None else kept
+        exposed = known.exposed - sum_rows(self._connection, "sum_exposed_in", key, release=release)
+        identities = known.identities
         self._connection.execute(statement("stages/delete_charged"), {"release": release})
         self._connection.execute(statement("stages/insert_charged"), {"release": release, "people": people})
         self._connection.execute(statement("stages/delete_exposed"), {"release": release})
         if people:
             self._connection.execute(statement("stages/insert_exposed"), {"release": release})
             if "everywhere" in self.columns("people"):  # an earlier version kept the hash of the population alone
+                identities += sum_rows(self._connection, "sum_new_identities", key)
                 self._connection.execute(statement("stages/insert_identities"))
+        exposed += sum_rows(self._connection, "sum_exposed_in", key, release=release)
+        return Sums(exposed, identities, sum_rows(self._connection, "sum_charged", key))
+
+    def people_note(self) -> dict[str, Any] | None:
+        """What was written of the people beside the rooms, if it was."""
+        return _read_note(self._connection.execute(statement("stages/select_people_note")))
+
+    def write_people_note(self, note: Mapping[str, Any]) -> None:
+        """Replace it."""
+        self._connection.execute(statement("stages/delete_people_notes"))
+        self._connection.execute(statement("stages/insert_people_note"), {"note": _write_note(note)})
 
     def charged(self) -> dict[str, bool]:
         """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
@@ -143,6 +158,15 @@ class ReleaseWorkspace:
             del self._kept[key]
 
 
+def _read_note(found: duckdb.DuckDBPyConnection) -> dict[str, Any] | None:
+    row = found.fetchone()
+    return None if row is None else json.loads(row[0])
+
+
+def _write_note(note: Mapping[str, Any]) -> str:
+    return json.dumps(note, sort_keys=True, separators=(",", ":"))
+
+
 _ROOMS = RLock()
 
 
@@ -161,6 +185,7 @@ def open_workspace(vault: Path, population: str, release: str) -> Generator[Rele
         connection.execute(statement("schema/create_charged"))
         connection.execute(statement("schema/create_exposed"))
         connection.execute(statement("schema/create_identities"))
+        connection.execute(statement("schema/create_people_notes"))
         with transaction(connection):
             yield ReleaseWorkspace(connection)
 
@@ -177,6 +202,18 @@ class Rooms:
         if ("main", "charged") not in self.tables:
             return {}
         return dict(self._connection.execute(statement("stages/list_charged")).fetchall())
+
+    def people_note(self) -> dict[str, Any] | None:
+        """As a workspace has it; none where its table is missing."""
+        if ("main", "people_notes") not in self.tables:
+            return None
+        return _read_note(self._connection.execute(statement("stages/select_people_note")))
+
+    def sum_people(self, key: bytes) -> Sums | None:
+        """Over all that is kept of people beside the rooms; none where one of the tables is missing."""
+        if not {("main", table) for table in ("exposed", "identities", "charged")} <= self.tables:
+            return None
+        return Sums.of(self._connection, key)
 
     def enter(self, room: str) -> ReleaseWorkspace | None:
         """The workspace of a release, if it is there with its notes."""

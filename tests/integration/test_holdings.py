@@ -10,8 +10,11 @@ import duckdb
 import pytest
 
 from release_pipeline.cli.program import main
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.people_seal import find_people_faults
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.store.holdings import VaultDamaged
+from release_pipeline.store.vault import open_rooms, prune_workspaces
 from tests.integration.people import copy_site
 from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite
@@ -75,6 +78,48 @@ def test_a_changed_table_is_found_by_deep_alone(tiny: TinySite, table: str) -> N
     assert failures_of(verify(tiny.home)) == []
     [words] = failures_of(verify(tiny.home, deep=True))
     assert words == f"vault/folk.duckdb: {ROOM}: the table {table} in the vault is not what was written"
+
+
+CHANGES = {
+    "a person less": "DELETE FROM exposed WHERE rowid = 0",
+    "a person more": "INSERT INTO exposed VALUES ('people/1/r1', unhex('00112233445566778899aabbccddeeff'))",
+    "a person in another release": "UPDATE exposed SET release = 'people/9/r1' WHERE rowid = 0",
+    "somebody else elsewhere": "UPDATE identities SET everywhere = unhex('00112233445566778899aabbccddeeff') WHERE rowid = 0",
+    "nobody elsewhere": "DELETE FROM identities",
+    "nobody kept": "UPDATE charged SET people = false",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_who_was_in_a_release_is_under_a_seal(tiny: TinySite, change: str) -> None:
+    """Whoever has the file and not the key cannot change who was exposed unseen."""
+    with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
+        vault.execute(change)
+    assert failures_of(verify(tiny.home, deep=True)) == ["vault/folk.duckdb: who was in which release is not what was written"]
+
+
+def test_the_seal_follows_every_release_and_outlives_its_room(tiny: TinySite) -> None:
+    """A second release and its revision leave it whole, and so does pruning; without it, or with another, nothing goes on."""
+    tiny.flow("2").run()
+    revise_release(tiny.site, "people", "2", why="once more")
+    tiny.flow("2").run()
+    assert failures_of(verify(tiny.home, deep=True)) == []
+    revise_release(tiny.site, "people", "2", why="and again")
+    file = tiny.site.vault / "folk.duckdb"
+    assert len(prune_workspaces(file, lambda rooms: rooms)) == 3
+    with open_rooms(tiny.site.vault, "folk", wait=0) as rooms:
+        assert list(find_people_faults(tiny.site, "folk", rooms, tiny.events(), deep=True)) == []
+    with duckdb.connect(str(file)) as vault:
+        vault.execute('UPDATE people_notes SET note = replace(note, \'"charged":"\', \'"charged":"1\')')
+    words = "the note of who was in which release is not what was written"
+    assert f"vault/folk.duckdb: {words}" in failures_of(verify(tiny.home))
+    with pytest.raises(VaultDamaged, match=words):
+        tiny.flow("2").run()
+    with duckdb.connect(str(file)) as vault:
+        vault.execute("DELETE FROM people_notes")
+    assert "vault/folk.duckdb: the note of who was in which release is missing" in failures_of(verify(tiny.home))
+    with pytest.raises(VaultDamaged, match="is missing in the vault"):
+        tiny.flow("2").run()
 
 
 def test_a_whole_site_passes_deep(tiny: TinySite) -> None:

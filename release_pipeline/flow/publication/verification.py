@@ -9,6 +9,7 @@ from pathlib import Path
 from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
+from release_pipeline.flow.people_seal import find_people_faults
 from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import CARD
 from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
@@ -103,7 +104,7 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
         return
     statuses = read_statuses(events)
     for population in list_populations(events):
-        yield from _verify_vault(site, population, statuses.values(), charged, deep=deep)
+        yield from _verify_vault(site, population, events, charged, deep=deep)
     for _, status in sorted(statuses.items()):
         yield from _verify_folders(site, status, events, officers)
     out = [name for name, status in statuses.items() if status.package_hash is not None]
@@ -120,17 +121,18 @@ def _verify_witnessed(events: Sequence[Event], since: Head) -> Finding:
 
 
 def _verify_vault(
-    site: Site, population: str, statuses: Iterable[ReleaseStatus], charged: Mapping[str, Policy], *, deep: bool
+    site: Site, population: str, events: Sequence[Event], charged: Mapping[str, Policy], *, deep: bool
 ) -> Iterator[Finding]:
     """The file of a population: that it is there, and has what the events say of each release that was not pruned."""
     name = f"vault/{population}.duckdb"
     if not (site.vault / f"{population}.duckdb").is_file() or is_unfinished(site.vault / f"{population}.duckdb"):
         yield Finding("FAIL", f"{name}: it is missing, or cut short: restore it from a backup")
         return
+    statuses = read_statuses(events).values()
     drawn = [status for status in statuses if status.drawn and status.charge and status.charge.population == population]
     try:
         with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
-            kept, faults = rooms.charged(), list[str]()
+            kept, faults = rooms.charged(), list(find_people_faults(site, population, rooms, events, deep=deep))
             for status in drawn:
                 if str(status.id) not in kept:
                     faults.append(f"{status.id}: who was in it is missing")

@@ -1,0 +1,1 @@
+DELETE FROM main.people_notes;

@@ -1,0 +1,1 @@
+INSERT INTO main.people_notes VALUES ($note);

@@ -1,0 +1,1 @@
+SELECT note FROM main.people_notes;
