@@ -25,12 +25,16 @@ class Sums:
     @classmethod
     def of(cls, connection: duckdb.DuckDBPyConnection, key: bytes) -> Sums:
         """Those of everything that is there."""
-        return cls(**{table: sum_rows(connection, f"sum_{table}", key) for table in ("exposed", "identities", "charged")})
+        return cls(
+            exposed=sum_rows(connection, "stages/sum_exposed", key),
+            identities=sum_rows(connection, "stages/sum_identities", key),
+            charged=sum_rows(connection, "stages/sum_charged", key),
+        )
 
 
 def sum_rows(connection: duckdb.DuckDBPyConnection, name: str, key: bytes, **values: str) -> int:
     """What the statement of that name, a sum of keyed hashes, gives."""
-    return int(connection.execute(statement(f"stages/{name}"), {"key": key, **values}).fetchall()[0][0])
+    return int(connection.execute(statement(name), {"key": key, **values}).fetchall()[0][0])
 
 
 class Exposed:

@@ -100,7 +100,7 @@ class ReleaseWorkspace:
         """Keep that this release is charged, and who is in it (its table `people`), beside the rooms: that outlives them. Gives
         the sums after it, from those that were `kept`; without any, of everything that is there."""
         known = Sums.of(self._connection, key) if kept is None else kept
-        exposed = known.exposed - sum_rows(self._connection, "sum_exposed_in", key, release=release)
+        exposed = known.exposed - sum_rows(self._connection, "stages/sum_exposed_in", key, release=release)
         identities = known.identities
         self._connection.execute(statement("stages/delete_charged"), {"release": release})
         self._connection.execute(statement("stages/insert_charged"), {"release": release, "people": people})
@@ -108,10 +108,10 @@ class ReleaseWorkspace:
         if people:
             self._connection.execute(statement("stages/insert_exposed"), {"release": release})
             if "everywhere" in self.columns("people"):  # an earlier version kept the hash of the population alone
-                identities += sum_rows(self._connection, "sum_new_identities", key)
+                identities += sum_rows(self._connection, "stages/sum_new_identities", key)
                 self._connection.execute(statement("stages/insert_identities"))
-        exposed += sum_rows(self._connection, "sum_exposed_in", key, release=release)
-        return Sums(exposed, identities, sum_rows(self._connection, "sum_charged", key))
+        exposed += sum_rows(self._connection, "stages/sum_exposed_in", key, release=release)
+        return Sums(exposed, identities, sum_rows(self._connection, "stages/sum_charged", key))
 
     def people_note(self) -> dict[str, Any] | None:
         """What was written of the people beside the rooms, if it was."""
