@@ -16,7 +16,7 @@ SOURCES = sorted((ROOT / "release_pipeline").rglob("*.py"))
 STATEMENTS = sorted((ROOT / "sql").rglob("*.sql"))
 SQL_TEXT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|WITH)\s")
 VERBS = {"use", "drop", "delete", "count", "create", "read", "insert", "select", "update", "find", "list", "compare"}
-VERBS |= {"move", "spend", "attach", "detach", "copy", "checkpoint"}
+VERBS |= {"move", "spend", "attach", "detach", "copy", "checkpoint", "sum"}
 
 
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.name)
