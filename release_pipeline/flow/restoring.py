@@ -10,7 +10,6 @@ the same bits.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -52,7 +51,7 @@ from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.folders import sync
 from release_pipeline.store.ledger import RESERVED, Charge, add_charge, list_charges
-from release_pipeline.store.registry import Event, Registry, ReleaseId, canonical_json
+from release_pipeline.store.registry import Event, Registry, ReleaseId, hash_of_json
 
 _RELEASE = re.compile(r"([a-z][a-z0-9-]*)/([A-Za-z0-9][A-Za-z0-9._-]*)/r([1-9][0-9]{0,5})")
 _OUT = (PUBLISHING, PUBLISHED, REJECTED, RETRACTED, SUPERSEDED)  # after one of these a release is judged, or seen by others
@@ -126,7 +125,7 @@ def accept(site: Site, *, key: PrivateKey, named: Mapping[ReleaseId, Mapping[str
         ]
         lost = [str(name) for name in sorted(entries)]
         document = {"event": waiting.number, "hash": waiting.hash, "charged": charged, "lost": lost}
-        digest = hashlib.sha256(canonical_json(document).encode()).hexdigest()
+        digest = hash_of_json(document)
         signed = trust.sign(key, kind=RESTORED, subject=str(waiting.number), digest=digest)
         registry.add(RESTORED, document=document, signed=signed)
         for charge in charges:
@@ -217,7 +216,7 @@ def _note(
         cards = [card for survivor in survivors for card in survivor.cards]
         lost = _find_lost(registry, chain[backup.head.number :], cards)
         _note_policies(site, registry, chain, lost, survivors)
-        last = Head(chain[-1].number, chain[-1].hash, chain[-1].noted) if chain else backup.head
+        last = Head.of(chain[-1]) if chain else backup.head
         all_known = bool(chain)
         if witnessed is not None and witnessed.number > last.number:
             last, all_known = witnessed, False

@@ -9,6 +9,7 @@ from typing import Any
 
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
+from release_pipeline.store.registry import Event
 
 FORMAT = "release-pipeline/head/1"
 
@@ -20,6 +21,11 @@ class Head:
     number: int
     hash: str
     noted: str = ""
+
+    @classmethod
+    def of(cls, event: Event) -> Head:
+        """That an event was the last."""
+        return cls(event.number, event.hash, event.noted)
 
     @property
     def text(self) -> str:
@@ -34,7 +40,7 @@ def read_head(site: Site) -> Head:
         events = registry.events
     if not events:
         raise WrongUsage("nothing has happened at this site that could be witnessed.", where=str(site.home))
-    return Head(events[-1].number, events[-1].hash, events[-1].noted)
+    return Head.of(events[-1])
 
 
 def load_head(file: Path) -> Head:

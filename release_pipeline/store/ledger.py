@@ -14,6 +14,7 @@ from release_pipeline.store.registry import Event, Registry, RegistryChanged, Re
 from release_pipeline.store.sql import statement
 
 RESERVED = "reserved"
+LOST = "lost"  # of a release after a restore: more of it happened than the registry has
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ def read_charge(event: Event) -> Charge | None:
 def charges_of(events: Iterable[Event]) -> list[Charge]:
     """The charges among some events, in their order."""
     return [charge for event in events if (charge := read_charge(event)) is not None]
+
+
+def find_entered(events: Iterable[Event]) -> dict[ReleaseId, str]:
+    """The releases whose charges the officer entered after a restore, and when: they happened, and nobody has their noise."""
+    return {event.release: event.noted for event in events if event.kind == LOST and event.release and event.content["entered"]}
 
 
 def list_charges(registry: Registry, population: str | None = None) -> list[Charge]:
