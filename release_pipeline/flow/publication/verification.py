@@ -43,14 +43,14 @@ def examine(
     path: Path, officers: Collection[str] = (), revocations: str = "", *, deep: bool = False, since: Head | None = None
 ) -> Verification:
     """Likewise, with what it is that was checked. `revocations`: a file or address of the list of revoked keys, for what is no
-    site: a site has its own. Of a site `deep` hashes every table of the vault again, and `since` is an event that somebody
-    outside has witnessed."""
+    site: a site has its own. Of a site `deep` hashes every table of the vault again. `since` is an event that somebody
+    outside has witnessed, which a site or a dossier must have."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
         if site is None:
-            if deep or since is not None:
-                raise WrongUsage("--deep and --since are about a site, and this is none.", where=str(path))
-            return examine_path(path, officers, revocations)
+            if deep:
+                raise WrongUsage("--deep is about a site, and this is none.", where=str(path))
+            return examine_path(path, officers, revocations, None if since is None else (since.number, since.hash, since.noted))
         if revocations:
             raise WrongUsage("a site knows what it revoked.", where=str(path), remedy="Leave --revocations out.")
         findings = list(_verify_site(site, officers, deep=deep, since=since))
