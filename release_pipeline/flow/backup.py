@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import appearing, check_output
 from release_pipeline.flow.site import TOOL, Site
 from release_pipeline.flow.sums import hash_of_content
@@ -118,7 +118,11 @@ def _add(archive: tarfile.TarFile, path: Path, name: str, files: ExitStack) -> s
     """Put a file into the archive, and give its hash."""
     is_database = ".duckdb" in path.suffixes
     with ExitStack() as now:
-        content = (files if is_database else now).enter_context(path.open("rb"))
+        try:
+            content = (files if is_database else now).enter_context(path.open("rb"))
+        except FileNotFoundError:
+            what = "this was removed while it was to be copied."
+            raise ReleasePipelineError(what, where=str(path), remedy="Take the backup again.") from None
         return _copy(archive, content, name)
 
 

@@ -24,6 +24,7 @@ from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry
+from release_pipeline.store.swap import find_left, is_stopped
 from release_pipeline.store.vault import Rooms, open_rooms
 from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
@@ -75,6 +76,8 @@ def find_officers(path: Path, given: Collection[str]) -> Collection[str]:
 def _find_site(path: Path) -> Site | None:
     """The site that a path names, if it is one; in a package, a registry is somebody's trick."""
     home = path.parent if path.name == "registry.duckdb" else path
+    if is_stopped(home):
+        return find_site(home)  # which says so
     return find_site(home) if (home / "registry.duckdb").exists() and not (home / SUMS).exists() else None
 
 
@@ -101,6 +104,9 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
     except ReleasePipelineError as error:
         yield Finding("FAIL", error.in_full)
         return
+    if (left := find_left(site.home)).exists():
+        words = "left of a restore that was stopped, and as confidential as the vault: the same `restore` again clears it away"
+        yield Finding("note", f"{left.name}: {words}")
     statuses = read_statuses(events)
     for population in list_populations(events):
         yield from _verify_vault(site, population, statuses.values(), charged, deep=deep)
@@ -204,6 +210,7 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
         last = next(charge for charge in reversed(charges) if charge.population == name)
         account = open_account(caps, policy_of(registry, last.policy_hash), charges)
         words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
+        words += ": over the cap, so nothing more is charged" * (not account.admits())
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
 
 
