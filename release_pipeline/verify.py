@@ -1464,7 +1464,7 @@ def read_head(content: bytes) -> Head:
     said = read_json(content)
     if get(said, "format", str) != HEAD_FORMAT or get(said, "event", int) < 1:
         raise Fault("it is not what `head export` writes")
-    return said["event"], get(said, "hash", _HEX), get(said, "noted", str)
+    return said["event"], get(said, "hash", str), get(said, "noted", str)
 
 
 def _find_known(events: list[Event]) -> _Known:

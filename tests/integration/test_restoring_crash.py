@@ -29,19 +29,20 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.keys import PrivateKey, read_key
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.store.swap import find_left
-from tests.integration.people import PASSPHRASE, copy_site
+from tests.integration.people import PASSPHRASE, RELEASE, copy_site
 from tests.integration.processes import LONGEST, child, hear
-from tests.integration.publishing import failures_of, publish_release
+from tests.integration.publishing import failures_of
 from tests.integration.sites import TinySite, make_rows
 
 pytestmark = pytest.mark.slow
 CHANGES = ("os.rename", "shutil.rmtree")
-LOST = ReleaseId("people", "2")
+LOST, NAMED = RELEASE, ReleaseId("people", "2")
+GONE = -1  # in the place of a number: when nothing is in the place of the site
 CHARGED, CLUSTERED, DRAWN = "the loss is charged", "the clusters are committed", "the masked table is committed"
 DONE = "done"
 
 
-def kill_before(place: int, work: Callable[[], object], lines: Connection) -> None:
+def kill_before(place: int, home: Path, work: Callable[[], object], lines: Connection) -> None:
     """Do the work, killed before the change of a name with that number; tells each."""
     count = 0
 
@@ -50,7 +51,7 @@ def kill_before(place: int, work: Callable[[], object], lines: Connection) -> No
         if event not in CHANGES:
             return
         lines.send(f"{event} {Path(str(arguments[0])).name}")
-        if count == place:
+        if count == place or (place == GONE and not home.exists()):
             os.kill(os.getpid(), signal.SIGKILL)
         count += 1
 
@@ -61,13 +62,13 @@ def kill_before(place: int, work: Callable[[], object], lines: Connection) -> No
 
 def restore_and_die(file: Path, home: Path, place: int, lines: Connection) -> None:
     """Put the backup back."""
-    kill_before(place, lambda: restore(file, home), lines)
+    kill_before(place, home, lambda: restore(file, home), lines)
 
 
 def accept_and_die(home: Path, key: Path, place: int, lines: Connection) -> None:
     """Accept what was put back."""
     olga = read_key(key, passphrase=PASSPHRASE)
-    kill_before(place, lambda: entering.accept(Site(home, {}), key=olga, named={}), lines)
+    kill_before(place, home, lambda: entering.accept(Site(home, {}), key=olga, named={NAMED: {"records": 60}}), lines)
 
 
 def run_and_wait(home: Path, backups: Path, lines: Connection) -> None:
@@ -103,13 +104,11 @@ class Broken:
 
 
 @pytest.fixture(scope="module")
-def broken(candidate: Path, keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Broken:
+def broken(candidate: Path, published: Path, tmp_path_factory: pytest.TempPathFactory) -> Broken:
     """A site that published a release after its backup was made."""
     folder = tmp_path_factory.mktemp("broken")
-    tiny = copy_site(candidate, folder / "site")
-    write_backup(tiny.site, folder / "site.tar")
-    publish_release(tiny, keys, "2")
-    return Broken(tiny.home, folder / "site.tar")
+    write_backup(TinySite(candidate).site, folder / "site.tar")
+    return Broken(published, folder / "site.tar")
 
 
 def test_a_restore_that_was_killed_is_done_by_the_same_command(
@@ -132,7 +131,7 @@ def test_a_restore_that_was_killed_is_done_by_the_same_command(
         done = restore(broken.backup, tiny.home)
         assert ([entry["release"] for entry in done.lost], done.all_known) == ([str(LOST)], True), moments[-1]
         assert not find_left(tiny.home).exists()
-        packages = [*tiny.home.parent.glob("site.before-restore-*/releases/people/2/r1/SHA256SUMS")]
+        packages = [*tiny.home.parent.glob("site.before-restore-*/releases/people/1/r1/SHA256SUMS")]
         assert len(packages) == 1, moments[-1]
         assert failures_of(verify(tiny.home, deep=True)) == []
     assert gone == 1, moments
@@ -141,11 +140,9 @@ def test_a_restore_that_was_killed_is_done_by_the_same_command(
 
 def test_a_site_made_where_a_restore_was_stopped_is_not_touched(broken: Broken, tmp_path: Path) -> None:
     tiny = copy_site(broken.home, tmp_path / "site")
-    place = 0
-    while tiny.home.exists():
-        with child(restore_and_die, broken.backup, tiny.home, place) as hears:
-            listen(hears)
-        place += 1
+    with child(restore_and_die, broken.backup, tiny.home, GONE) as hears:
+        listen(hears)
+    assert not tiny.home.exists()
     (tiny.home / "policies").mkdir(parents=True)
     assert main(["restore", str(broken.backup), "--into", str(tiny.home)]) == 1
     assert [path.name for path in tiny.home.iterdir()] == ["policies"]
@@ -167,8 +164,8 @@ def test_an_acceptance_that_was_killed_is_none_or_whole(
         if told[-1] != DONE:
             moments.append(told[-1])
         if not any(event.kind == "restored" for event in tiny.events()):
-            entering.accept(tiny.site, key=keys["olga"], named={})
-        assert [charge.id for charge in tiny.charges()] == [ReleaseId("people", "1"), LOST]
+            entering.accept(tiny.site, key=keys["olga"], named={NAMED: {"records": 60}})
+        assert [charge.id for charge in tiny.charges()] == [LOST, NAMED]
         assert failures_of(verify(tiny.home, deep=True)) == []
         if told[-1] == DONE:
             break

@@ -107,7 +107,7 @@ def test_a_package_has_no_events_to_look_for(known: World, tmp_path: Path, capsy
     file.write_bytes(_witness(known, 3))
     assert verify.main([str(folder), "--since", str(file)]) == 2
     assert "a package has no events" in capsys.readouterr().err
-    for content in (b"{}", _witness(known, 3, format="other/1"), _witness(known, 3, event=0), _witness(known, 3, hash="x")):
+    for content in (b"{}", _witness(known, 3, format="other/1"), _witness(known, 3, event=0), _witness(known, 3, hash=1)):
         file.write_bytes(content)
         assert verify.main([str(put(known.dossier(), tmp_path / "dossier")), "--since", str(file)]) == 2
         assert "not what `head export` writes" in capsys.readouterr().err
