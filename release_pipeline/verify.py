@@ -4,6 +4,7 @@
 PATH is a folder or a zip file of one; without it, the folder that this file lies in. This file alone does it: Python 3.9 or later
 and nothing else. It is in every dossier; but who fears the sender takes it from the publisher, for a sender can change it too.
 With --revocations FILE or URL the publisher's list of revoked keys is looked at too; nothing else ever asks the network.
+With --since FILE a dossier must have the event that was witnessed: what `head export` wrote, kept by somebody else.
 Every line says what was checked (ok), what is wrong (FAIL) or what only a person can judge (note). The exit code is 0 when
 nothing failed, 1 when something did or the package was retracted, 2 when PATH is neither.
 """
@@ -1155,6 +1156,7 @@ class _Known:
 
 
 OFFICE_EVENTS = ("trusted", "recovery", "revoked", "clock")
+MADE = ("reserved", "secret", "drawn", "candidate", "publishing", "published")  # what happens to a release that is made
 
 
 class _History:
@@ -1175,13 +1177,19 @@ class _History:
         self._of: dict[tuple[str, str], list[Event]] = {}  # of each kind and release: a chain is asked for each of its releases
         self._about: dict[tuple[str, str], dict[int, Statement]] = {}  # of each kind and subject what was signed
         self._caps: dict[str, Any] = {}
+        self._entered: set[int] = set()  # events that follow from what the officer accepted after a restore
+        self._gone: set[str] = set()  # releases that were lost with the site: nothing is made under their names again
         for event in events:
             self._of.setdefault((event.kind, event.release), []).append(event)
             if office_alone and event.kind not in OFFICE_EVENTS:
                 continue
             with report.about(f"{EVENTS}: event {event.number} ({event.kind})"):
+                if event.release in self._gone and event.kind in MADE:
+                    raise Fault(f"{event.release} was lost, and a lost release is never made again")
                 if event.kind == "policy":
                     self._read_policy(event)
+                elif event.kind == "lost":
+                    self._follow_lost(event)
                 elif event.kind == "reserved":
                     charged = self.policies.get(get(event.content, "policy_hash", _HEX))
                     self._stewards[event.release] = charged[1]["steward"] if charged else ""
@@ -1195,7 +1203,14 @@ class _History:
         """The officers who followed each other up to the last."""
         return self.office.chain
 
+    def _follow_lost(self, event: Event) -> None:
+        self._gone.add(event.release)
+        if event.number not in self._entered:
+            raise Fault(f"it tells that {event.release} was lost, and follows from nothing that the officer accepted")
+
     def _follow(self, event: Event) -> None:
+        if event.kind == "restored":
+            self._entered |= _list_entered(self.events, event.number)
         if (revocation := self._find_revocation(event)) is not None:
             since = f"{revocation.since:%Y-%m-%d %H:%M} UTC"
             words = f"it is signed with a key that counts no more from {since} on, and so counts for nothing"
@@ -1330,9 +1345,42 @@ class _History:
             raise Fault("it accepts a backup that was not put back here")
         wanted = {"kind": "restored", "subject": str(number), "hash": _sha256(canonical_json(document))}
         signed = _verify_statement(event.content.get("signed"), self.office.keys, **wanted)
+        self._check_entered(event.number, document)
         words = "the officer accepted a backup that was put back, and entered the charges that came after it"
         self._report("note", f"{EVENTS}: event {event.number} (restored): {words}")
         return signed
+
+    def _check_entered(self, number: int, document: Mapping[str, Json]) -> None:
+        """The charges that follow are those that the officer signed, none missing and none more; then what is lost."""
+        charged: list[Json] = get(document, "charged", list)
+        lost: list[Json] = get(document, "lost", list)
+        names = [get(entry, "release", str) for entry in charged]
+        after = self.events[number : number + len(charged) + len(lost)]
+        for place, (name, entry) in enumerate(zip(names, charged)):  # noqa: B905  Python 3.9 has no strict
+            event = after[place] if place < len(after) else None
+            if event is None or (event.kind, event.release) != ("reserved", name):
+                raise Fault(f"the officer signed the charge of {name}, which does not follow, or other charges come before it")
+            if wrong := self._compare_entered(entry, event.content):
+                raise Fault(f"the charge of {name} in event {event.number} is not what the officer signed: {', '.join(wrong)}")
+        told = [(event.kind, event.release, event.content.get("entered")) for event in after[len(charged) :]]
+        if told != [("lost", name, name in names) for name in lost]:
+            raise Fault("after the charges that the officer signed comes something else than what was signed to be lost")
+
+    def _compare_entered(self, entry: Json, charge: Mapping[str, Any]) -> list[str]:
+        """What of a charge is otherwise than signed, in words. Earlier versions signed neither population nor cohort: there the
+        policy tells the people, and the cohort is the site's word, which is looked at with every later charge."""
+        digest = get(entry, "policy_hash", _HEX)
+        noted_as, policy = self.policies.get(digest, (0, {}))
+        people = _find(entry, "population") or policy.get("population")
+        pairs = {
+            "its policy, and so k": (digest, charge.get("policy_hash")),
+            "its people": (people if noted_as else None, charge.get("population")),
+            "how many records it is of": (get(entry, "records", int), charge.get("records")),
+            "its epsilon": (_loss_of(entry), _loss_of(charge)),
+        }
+        for name in ("cohort", "series") if _find(entry, "population") else ():
+            pairs[f"its {name}"] = (_find(entry, name) or "", charge.get(name, ""))
+        return [words for words, (signed, noted) in pairs.items() if signed != noted]
 
     def of(self, kind: str, release: str) -> list[Event]:
         """The events of a kind of a release."""
@@ -1355,6 +1403,21 @@ class _History:
         """What was signed of a kind about a subject (and a hash), by the number of the event."""
         wanted = self._about.get((kind, subject), {})
         return {number: signed for number, signed in wanted.items() if digest in (None, signed.hash)}
+
+
+def _list_entered(events: Sequence[Event], number: int) -> set[int]:
+    """The charges and losses right after an event, which were noted with it."""
+    found = set[int]()
+    for event in events[number:]:
+        if event.kind not in ("reserved", "lost"):
+            break
+        found.add(event.number)
+    return found
+
+
+def _loss_of(charge: Json) -> dict[str, Any]:
+    """The loss of a charge; that it counts as one release is not always written."""
+    return {"releases": 1, **get(charge, "loss", dict)}
 
 
 def _signer(signed: Json) -> str:
@@ -1390,6 +1453,18 @@ def _read_history(report: _Report, events: list[Event]) -> _History:
 def has_office(events: Iterable[Event]) -> bool:
     """Whether more happened to the office than that one officer changed the list of keys."""
     return any(event.kind in OFFICE_EVENTS and (event.kind != "trusted" or "succession" in event.content) for event in events)
+
+
+Head = tuple[int, str, str]  # number and hash of an event, and when it was noted
+HEAD_FORMAT = "release-pipeline/head/1"
+
+
+def read_head(content: bytes) -> Head:
+    """What `head export` writes: the last event of a registry, for somebody outside to keep."""
+    said = read_json(content)
+    if get(said, "format", str) != HEAD_FORMAT or get(said, "event", int) < 1:
+        raise Fault("it is not what `head export` writes")
+    return said["event"], get(said, "hash", str), get(said, "noted", str)
 
 
 def _find_known(events: list[Event]) -> _Known:
@@ -1458,7 +1533,7 @@ def read_office(events: list[Event], *, revoked: Sequence[Revocation] = ()) -> O
 # --- A dossier ------------------------------------------------------------------------------------------------------------------
 
 
-def _check_dossier(report: _Report, tree: Tree) -> _Package:
+def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Package:
     listed = _check_sums(report, tree, beside=(), absent=lambda name: "")
     with report.about(OFFICERS):  # the package may be older than the officer of today
         report.link(_read_officers(tree.json(OFFICERS)).chain if OFFICERS in tree.sizes else ())
@@ -1480,6 +1555,8 @@ def _check_dossier(report: _Report, tree: Tree) -> _Package:
             report("ok", f"{EVENTS}: {words}")
         _check_head(report, history.events, package)
     if history is not None:
+        with report.about(EVENTS):
+            _check_witnessed(report, history.events, witnessed)
         with report.about(EVENTS):
             _check_newest_list(report, history)
         with report.about(f"{EVENTS}, {KEYS}"):
@@ -1524,6 +1601,19 @@ def _check_head(report: _Report, events: list[Event], package: _Package) -> None
         raise Fault(f"event {number} is not the one that the package names: the chain was written anew, or is another site's")
     after = f"what the {len(events) - number} after it say is signed or the word of who sent it"
     report("ok", f"{EVENTS}: whole up to event {number}, which the package names: nothing before was changed; {after}")
+
+
+def _check_witnessed(report: _Report, events: Sequence[Event], witnessed: Head | None) -> None:
+    """That the chain has the event that somebody outside was told of."""
+    if witnessed is None:
+        return
+    number, digest, _ = witnessed
+    if number > len(events):
+        ends = f"it ends with event {len(events)}, and event {number} was witnessed"
+        raise Fault(f"{ends}: the dossier is older than that, or events at its end were cut off: ask for one of today")
+    if events[number - 1].hash != digest:
+        raise Fault(f"event {number} is not the one that was witnessed: the chain was written anew, or an older copy put back")
+    report("ok", f"{EVENTS}: event {number} is the one that was witnessed")
 
 
 def _check_newest_list(report: _Report, history: _History) -> None:
@@ -1796,8 +1886,13 @@ def verify_path(
     return examine(path, officer, revocations).findings
 
 
-def examine(path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = "") -> Verification:
-    """Likewise, with what it is that was checked."""
+def examine(
+    path: str | os.PathLike[str],
+    officer: str | Collection[str] | None = None,
+    revocations: str = "",
+    witnessed: Head | None = None,
+) -> Verification:
+    """Likewise, with what it is that was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it."""
     report, kind, package = _Report(officer), "", _Package()
     if revocations:
         _take_revocations(report, revocations)
@@ -1805,9 +1900,11 @@ def examine(path: str | os.PathLike[str], officer: str | Collection[str] | None 
         with open_tree(Path(path)) as tree:
             if any(name in (DOSSIER, EVENTS) or name.startswith(("package/", "candidate/")) for name in tree.sizes):
                 kind = "dossier"
-                package = _check_dossier(report, tree)
+                package = _check_dossier(report, tree, witnessed)
             elif {SUMS, SUMS_SIG, CARD, KEYS, KEYS_SIG} & set(tree.sizes):
                 kind = "package"
+                if witnessed is not None:
+                    raise WrongUsage(f"{path}: --since: a package has no events to look for; a dossier has them, and a site.")
                 package = _check_package(report, tree, data_may_be_away=False)
             else:
                 raise WrongUsage(f"{path}: this is neither a package nor a dossier: there is no {SUMS} in it.")
@@ -1871,10 +1968,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--revocations", default="", metavar="FILE|URL", help="the publisher's list of revoked keys (revoked.json)"
     )
+    parser.add_argument("--since", metavar="FILE", help="what `head export` wrote: an event that a dossier must have")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
     wanted = parser.parse_args(arguments)
     try:
-        found = examine(wanted.path, wanted.officer, wanted.revocations)
+        witnessed = None if wanted.since is None else _load_head(Path(wanted.since))
+        found = examine(wanted.path, wanted.officer, wanted.revocations, witnessed)
     except WrongUsage as error:
         lines, code, where = [printable(error.what)], 2, sys.stderr
         if wanted.json:
@@ -1889,6 +1988,15 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read it has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())
     return code
+
+
+def _load_head(file: Path) -> Head:
+    try:
+        return read_head(file.read_bytes())
+    except OSError as error:
+        raise WrongUsage(f"{file}: it cannot be read: {error.strerror}.") from None
+    except Fault as fault:
+        raise WrongUsage(f"{file}: this is not what `head export` writes: {fault.what}.") from None
 
 
 def _report_usage(what: str) -> dict[str, Any]:

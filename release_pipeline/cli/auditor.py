@@ -45,7 +45,10 @@ def add_commands(commands: Any) -> None:
     )
     verify.add_argument("--deep", action="store_true", help="of a site: hash every table of the vault again")
     verify.add_argument(
-        "--since", type=Path, metavar="FILE", help="of a site: what `head export` wrote before, which it must still have"
+        "--since",
+        type=Path,
+        metavar="FILE",
+        help="of a site or a dossier: what `head export` wrote, which it must have",
     )
     add_json(verify, "the findings")
     verify.set_defaults(run=_verify)

@@ -90,21 +90,26 @@ def _put_back(options: argparse.Namespace) -> int:
         print(f"done after the backup, and to be done again: {words}")
     if not done.all_known:
         print("What was charged after the backup is not known from the registry: the officer must find out, and name it.")
+    for entry in done.doubted:
+        print(f"{entry['release']}: a package tells of it that is not believed: {entry['why']}")
+        print("  The officer decides whether it was charged, in the file that --charged names.")
     print("Nothing is charged or published until the officer has run `restore --accept`.")
     return 0
 
 
 def _accept(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.restoring import accept, read_named
+    from release_pipeline.flow.entering import accept, read_named
     from release_pipeline.flow.site import find_site
 
     if options.key is None or (options.charged is None and not options.nothing_else):
         raise WrongUsage("the officer names --key, and --charged FILE or --nothing-else.")
     named = {} if options.charged is None else read_named(options.charged)
-    charges = accept(find_site(options.home), key=read_key_of(options), named=named)
-    for charge in charges:
+    entered = accept(find_site(options.home), key=read_key_of(options), named=named)
+    for charge in entered.charges:
         print(f"{charge.id}: charged to {charge.population}")
-    print(f"accepted; {len(charges)} charges entered")
+    for words in entered.overdrawn:
+        print(f"{words}. Nothing more is charged to it until the officer raises the cap")
+    print(f"accepted; {len(entered.charges)} charges entered")
     return 0
 
 

@@ -6,7 +6,6 @@ are closed only after the databases are: closing a file frees the locks that thi
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -18,9 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import appearing, check_output
 from release_pipeline.flow.site import TOOL, Site
+from release_pipeline.flow.sums import hash_of_content
 from release_pipeline.flow.witness import Head
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, make_folder, sync
@@ -52,8 +52,8 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
         for file in sorted(site.vault.glob("*.duckdb")):
             held.enter_context(open_database(file, wait=_PATIENCE))
         held.enter_context(locked(site.vault / "secrets"))
-        last = held.enter_context(site.open_registry()).events[-1]
-        made, head = datetime.now(UTC).isoformat(timespec="seconds"), Head(last.number, last.hash, last.noted)
+        head = Head.of(held.enter_context(site.open_registry()).events[-1])
+        made = datetime.now(UTC).isoformat(timespec="seconds")
         with appearing(output) as partial, tarfile.open(partial, "w") as archive:
             sums = {name: _add(archive, site.home / name, name, files) for name in _list_files(site.home)}
             content = {"format": FORMAT, "made": made, "software": TOOL, "head": json.loads(head.text), "files": sums}
@@ -73,7 +73,7 @@ def read_backup(file: Path) -> Backup:
             manifest: Any = json.loads(_open(archive, last).read())
             sums: dict[str, str] = manifest["files"]
             head = Head(manifest["head"]["event"], manifest["head"]["hash"], manifest["head"]["noted"])
-            found = {member.name: _hash(_open(archive, member)) for member in listed}
+            found = {member.name: hash_of_content(_open(archive, member)) for member in listed}
             plain = all(member.isreg() and _is_plain(member.name) for member in members)
             if (last.name, manifest["format"]) != (MANIFEST, FORMAT) or not plain or len(found) != len(listed) or found != sums:
                 raise ValueError
@@ -118,7 +118,11 @@ def _add(archive: tarfile.TarFile, path: Path, name: str, files: ExitStack) -> s
     """Put a file into the archive, and give its hash."""
     is_database = ".duckdb" in path.suffixes
     with ExitStack() as now:
-        content = (files if is_database else now).enter_context(path.open("rb"))
+        try:
+            content = (files if is_database else now).enter_context(path.open("rb"))
+        except FileNotFoundError:
+            what = "this was removed while it was to be copied."
+            raise ReleasePipelineError(what, where=str(path), remedy="Take the backup again.") from None
         return _copy(archive, content, name)
 
 
@@ -128,14 +132,7 @@ def _copy(archive: tarfile.TarFile, content: IO[bytes], name: str) -> str:
     info.size, info.mode, info.mtime = status.st_size, status.st_mode & 0o666, int(status.st_mtime)
     archive.addfile(info, content)
     content.seek(0)
-    return _hash(content)
-
-
-def _hash(content: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    while piece := content.read(_PIECE):
-        digest.update(piece)
-    return digest.hexdigest()
+    return hash_of_content(content)
 
 
 def _open(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:

@@ -111,7 +111,8 @@ def describe_overlap(overlap: Overlap) -> Iterator[str]:
         told = "; ".join(f"'{column}' in {', '.join(names)}" for column, names in overlap.identifiers.items())
         yield f"  not compared: persons that other columns tell apart ({told})"
     if overlap.unknown:
-        yield f"  not compared with other populations: {', '.join(overlap.unknown)} (no person column, or of an earlier version)"
+        why = "no person column, of an earlier version, or lost with the site"
+        yield f"  not compared with other populations: {', '.join(overlap.unknown)} ({why})"
 
 
 def format_amount(amount: int | None) -> str:

@@ -38,7 +38,7 @@ def check_history(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuse
 def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
     """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
     left: who has both could subtract them. Compared with every charged release, which includes the one before it. Refused too
-    when that cannot be told of a release whose noise is drawn."""
+    when that cannot be told of a release whose noise is drawn, or was lost with the site."""
     below = flow.policy.differencing_below
     if below <= 1:
         return
@@ -50,12 +50,15 @@ def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, st
     ]
     for other in others:
         elsewhere = other.charge is not None and other.charge.population != flow.policy.population
-        if other.drawn is not None and (elsewhere or not known_people.get(str(other.id), False)):
+        is_out = other.drawn is not None or other.lost  # of what was lost with the site nobody knows that it was not
+        if is_out and (elsewhere or not known_people.get(str(other.id), False)):
             why = "it was of another population" if elsewhere else "the vault does not know who was in it"
+            why = "it was lost with the site, and with it who was in it" if other.lost else why
             raise Blocked(
                 f"nobody can tell who joined or left since {other.id}: {why}.",
                 where=str(flow.id),
-                remedy="Restore the vault, or set differencing_below: 0, which the privacy officer must approve.",
+                remedy=f"{'Set' if other.lost else 'Restore the vault, or set'} differencing_below: 0, which the privacy officer "
+                "must approve.",
             )
     found: list[str] = []
     for other, joined, left in workspace.compare_people([str(known.id) for known in others]):

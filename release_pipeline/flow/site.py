@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline import __version__
-from release_pipeline.errors import ReleasePipelineError, WrongUsage
+from release_pipeline.errors import ReleasePipelineError, StoreError, WrongUsage
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, read_text
 from release_pipeline.policy.messages import raise_problems
@@ -23,6 +23,7 @@ from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
 from release_pipeline.store.registry import BEGIN, Event, Registry, RegistryChanged, open_registry
+from release_pipeline.store.swap import is_stopped
 
 HOME = "RELEASE_PIPELINE_HOME"
 TOOL = f"release-pipeline {__version__}"
@@ -262,6 +263,12 @@ def find_site(home: Path | None = None) -> Site:
     """The site at `home`, at RELEASE_PIPELINE_HOME, or here if there is a `policies/`."""
     named = home if home is not None else Path(os.environ[HOME]) if os.environ.get(HOME) else None
     folder = (named or Path()).resolve()
+    if is_stopped(folder):
+        raise StoreError(
+            "a restore of this site is at work, or was stopped halfway.",
+            where=str(folder),
+            remedy="Run the same `release-pipeline restore` again: it puts back what was here, and does all. Nothing is lost.",
+        )
     if not (folder / "policies").is_dir():
         how = "it has no folder 'policies'" if named else "this folder has no 'policies', and no site is named"
         raise WrongUsage(f"this is not a site: {how}.", where=str(folder), remedy=f"Name one with --home or {HOME}.")

@@ -15,8 +15,7 @@ from typing import Any
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
-from release_pipeline.store.holdings import LOST
-from release_pipeline.store.ledger import RESERVED, Charge, read_charge
+from release_pipeline.store.ledger import LOST, RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 OPENED, SECRET, DRAWN, CANDIDATE, BLOCKED = "opened", "secret", "drawn", "candidate", "blocked"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import IO
 
 SUMS = "SHA256SUMS"
 
@@ -52,4 +53,9 @@ def read_sums(folder: Path, digest: str | None) -> dict[str, str]:
 def hash_of_file(file: Path) -> str:
     """SHA-256 of a file, in hex."""
     with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+        return hash_of_content(content)
+
+
+def hash_of_content(content: IO[bytes]) -> str:
+    """SHA-256 of an open file from where it stands, in hex; it stays open."""
+    return hashlib.file_digest(content, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]  it is read and no more

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from release_pipeline import verify
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.site import Site
-
-FORMAT = "release-pipeline/head/1"
+from release_pipeline.store.registry import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +20,15 @@ class Head:
     hash: str
     noted: str = ""
 
+    @classmethod
+    def of(cls, event: Event) -> Head:
+        """That an event was the last."""
+        return cls(event.number, event.hash, event.noted)
+
     @property
     def text(self) -> str:
         """It as a line of JSON."""
-        content = {"format": FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
+        content = {"format": verify.HEAD_FORMAT, "event": self.number, "hash": self.hash, "noted": self.noted}
         return json.dumps(content) + "\n"
 
 
@@ -34,18 +38,14 @@ def read_head(site: Site) -> Head:
         events = registry.events
     if not events:
         raise WrongUsage("nothing has happened at this site that could be witnessed.", where=str(site.home))
-    return Head(events[-1].number, events[-1].hash, events[-1].noted)
+    return Head.of(events[-1])
 
 
 def load_head(file: Path) -> Head:
     """What `head export` wrote."""
     try:
-        said: Any = json.loads(file.read_text(encoding="utf-8"))
-        number, digest, noted = said["event"], said["hash"], said["noted"]
-        right = said["format"] == FORMAT and type(number) is int and number > 0 and isinstance(digest, str)
-        head = Head(number, digest, noted)
-    except (OSError, ValueError, KeyError, TypeError):
-        right, head = False, Head(0, "")
-    if not right:
-        raise WrongUsage("this is not what `head export` writes.", where=str(file), remedy="Name the file that was kept.")
-    return head
+        return Head(*verify.read_head(file.read_bytes()))
+    except (OSError, verify.Fault):
+        raise WrongUsage(
+            "this is not what `head export` writes.", where=str(file), remedy="Name the file that was kept."
+        ) from None

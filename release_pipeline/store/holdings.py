@@ -8,13 +8,10 @@ from pathlib import Path
 
 from release_pipeline.errors import StoreError
 from release_pipeline.store.connections import is_unfinished
-from release_pipeline.store.ledger import RESERVED
+from release_pipeline.store.ledger import RESERVED, find_entered
 from release_pipeline.store.registry import Event
 
 RESTORE = "Restore it from a backup, together with the registry; until then nothing is written."
-
-
-LOST = "lost"  # of a release: after a restore
 
 
 class VaultDamaged(StoreError):
@@ -25,7 +22,7 @@ def list_populations(events: Iterable[Event]) -> list[str]:
     """The populations that were ever charged: each has a file in the vault, made before its first charge. What the officer
     entered after a restore has left nothing there."""
     events = list(events)
-    entered = {event.release for event in events if event.kind == LOST and event.content["entered"]}
+    entered = find_entered(events)
     return sorted({event.content["population"] for event in events if event.kind == RESERVED and event.release not in entered})
 
 

@@ -14,6 +14,7 @@ from release_pipeline.store.registry import Event, Registry, RegistryChanged, Re
 from release_pipeline.store.sql import statement
 
 RESERVED = "reserved"
+LOST = "lost"  # of a release after a restore: more of it happened than the registry has
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ def charges_of(events: Iterable[Event]) -> list[Charge]:
     return [charge for event in events if (charge := read_charge(event)) is not None]
 
 
+def find_entered(events: Iterable[Event]) -> dict[ReleaseId, str]:
+    """The releases whose charges the officer entered after a restore, and when: they happened, and nobody has their noise."""
+    return {event.release: event.noted for event in events if event.kind == LOST and event.release and event.content["entered"]}
+
+
 def list_charges(registry: Registry, population: str | None = None) -> list[Charge]:
     """Every charge, or every one to a population, in the order in which they were made. None was ever taken back."""
     charges = charges_of(registry.events)
@@ -98,22 +104,23 @@ def list_next_losses(
     )
 
 
-def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
+def add_charge(registry: Registry, charge: Charge, account: Account, *, happened: bool = False) -> None:
     """Charge a release, together with the row of its cap, which the database itself does not let go over.
 
     `account` is the population's before this charge. Raises `OverCap` when it does not fit, and `RegistryChanged` when the row
-    and the events do not agree on what is spent.
+    and the events do not agree on what is spent. What has `happened` already is entered whether or not it fits, for nobody can
+    refuse it any more: the account is then overdrawn, and nothing else fits.
     """
     spent, after = account.total, account.plus(charge.loss, cohort=charge.cohort).total
     if any(part is not None and part < 0 for part in (getattr(charge.loss, name) for name in LOSSES)):
         raise OverCap("a loss below nothing cannot be charged.", where=str(charge.id))
-    if after is None or spent is None:
+    if (after is None or spent is None) and not happened:
         raise OverCap("a loss without bound fits under no cap.", where=str(charge.id))
     if any(known.id == charge.id for known in list_charges(registry)):
         raise RegistryChanged("this release is charged already; nothing is charged twice.", where=str(charge.id))
     if charge.carries != account.carries or charge.population != account.population:
         raise RegistryChanged("the charge and the account are not of the same people.", where=str(charge.id))
-    _update_budget(registry, charge, account, spent=spent, cost=after - spent)
+    _update_budget(registry, charge, account, spent=spent, after=after, happened=happened)
     content = {
         "population": charge.population,
         "policy_hash": charge.policy_hash,
@@ -131,22 +138,29 @@ def add_charge(registry: Registry, charge: Charge, account: Account) -> None:
     registry.add(RESERVED, charge.id, **content)
 
 
-def _update_budget(registry: Registry, charge: Charge, account: Account, *, spent: int, cost: int) -> None:
+def _update_budget(
+    registry: Registry, charge: Charge, account: Account, *, spent: int | None, after: int | None, happened: bool
+) -> None:
     """Add to the row of the population's cap; begun anew from the events when the cap counts in another unit than
-    before, or what other populations were charged counts with it."""
+    before, or what other populations were charged counts with it. Where nothing bounds what is spent there is no row: nothing
+    more can be charged."""
     whose = {"population": charge.population}
     rows = registry.connection.execute(statement("ledger/select_budget"), whose).fetchall()
-    if rows and rows[0][0] == account.basis and rows != [(account.basis, spent)]:
+    if rows and spent is not None and rows[0][0] == account.basis and rows != [(account.basis, spent)]:
         raise RegistryChanged(
             "the events and the row of the cap do not agree on what is spent: one of them was changed.",
             where=charge.population,
             remedy="Restore the registry as it was last.",
         )
+    if after is None or spent is None:
+        registry.connection.execute(statement("ledger/delete_budget"), whose)
+        return
     if not rows or rows[0][0] != account.basis:
         registry.connection.execute(statement("ledger/delete_budget"), whose)
         begun = {**whose, "unit": account.basis, "spent": spent, "cap": max(account.most, spent)}  # the update sees a lower cap
         registry.connection.execute(statement("ledger/insert_budget"), begun)
+    most = max(account.most, after) if happened else account.most
     try:
-        registry.connection.execute(statement("ledger/spend"), {**whose, "cost": cost, "cap": account.most})
+        registry.connection.execute(statement("ledger/spend"), {**whose, "cost": after - spent, "cap": most})
     except duckdb.ConstraintException:
         raise OverCap("the database refused to go over the cap.", where=str(charge.id)) from None

@@ -218,6 +218,11 @@ def canonical_json(content: Any) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
+def hash_of_json(content: Any) -> str:
+    """SHA-256 of that text, in hex: what people sign of a document."""
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
 def _refuse_floats(content: Plain) -> None:
     if isinstance(content, float):
         raise TypeError("a float has no canonical text: write it as one")

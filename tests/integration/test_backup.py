@@ -11,8 +11,9 @@ import pytest
 from release_pipeline.cli.program import main
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.backup import read_backup, write_backup
+from release_pipeline.flow.entering import accept, read_named
 from release_pipeline.flow.publication.verification import verify
-from release_pipeline.flow.restoring import accept, read_named, restore
+from release_pipeline.flow.restoring import restore
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey
 from release_pipeline.flow.witness import read_head
 from release_pipeline.store.registry import ReleaseId
@@ -49,7 +50,7 @@ def test_two_releases_later_the_ledger_is_told(tiny: TinySite, keys: dict[str, P
         accept(tiny.site, key=keys["ben"], named={})
     assert len(tiny.charges()) == 1
 
-    [charge] = accept(tiny.site, key=keys["olga"], named={})
+    [charge] = accept(tiny.site, key=keys["olga"], named={}).charges
     assert (charge.id, charge.loss) == (ReleaseId("people", "2"), spent)
     assert [known.id.release for known in tiny.charges()] == ["1", "2"]
     assert tiny.status("2").lost
@@ -73,7 +74,7 @@ def test_a_lost_registry_leaves_packages_and_a_witness(tiny: TinySite, keys: dic
     done = restore(file, tiny.home, witnessed=witnessed)
     assert not done.all_known
     assert [entry["release"] for entry in done.lost] == ["people/1/r1", "people/2/r1"]
-    assert accept(tiny.site, key=keys["olga"], named={})[0].loss == before[-1].loss
+    assert accept(tiny.site, key=keys["olga"], named={}).charges[0].loss == before[-1].loss
     for release in ("1", "2"):
         with pytest.raises(Blocked, match="it was lost"):
             tiny.flow(release).run()
@@ -87,7 +88,7 @@ def test_what_nobody_can_find_the_officer_names(tiny: TinySite, keys: dict[str, 
     shutil.rmtree(tiny.home)
     assert restore(file, tiny.home).lost == []
     named.write_text(f"people/2/r1: {{records: {charged.records}}}\n")
-    [entered] = accept(tiny.site, key=keys["olga"], named=read_named(named))
+    [entered] = accept(tiny.site, key=keys["olga"], named=read_named(named)).charges
     assert (entered.id, entered.loss, entered.policy_hash) == (charged.id, charged.loss, charged.policy_hash)
     assert failures_of(verify(tiny.home)) == []
     named.write_text("people/2: {records: all}\n")

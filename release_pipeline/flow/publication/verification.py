@@ -25,6 +25,7 @@ from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.holdings import list_populations
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry
+from release_pipeline.store.swap import find_left, is_stopped
 from release_pipeline.store.vault import Rooms, open_rooms
 from release_pipeline.verify import Finding, Office, Verification, verify_events, verify_path
 from release_pipeline.verify import WrongUsage as NotVerifiable
@@ -44,14 +45,14 @@ def examine(
     path: Path, officers: Collection[str] = (), revocations: str = "", *, deep: bool = False, since: Head | None = None
 ) -> Verification:
     """Likewise, with what it is that was checked. `revocations`: a file or address of the list of revoked keys, for what is no
-    site: a site has its own. Of a site `deep` hashes every table of the vault again, and `since` is an event that somebody
-    outside has witnessed."""
+    site: a site has its own. Of a site `deep` hashes every table of the vault again. `since` is an event that somebody
+    outside has witnessed, which a site or a dossier must have."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
         if site is None:
-            if deep or since is not None:
-                raise WrongUsage("--deep and --since are about a site, and this is none.", where=str(path))
-            return examine_path(path, officers, revocations)
+            if deep:
+                raise WrongUsage("--deep is about a site, and this is none.", where=str(path))
+            return examine_path(path, officers, revocations, None if since is None else (since.number, since.hash, since.noted))
         if revocations:
             raise WrongUsage("a site knows what it revoked.", where=str(path), remedy="Leave --revocations out.")
         findings = list(_verify_site(site, officers, deep=deep, since=since))
@@ -76,6 +77,8 @@ def find_officers(path: Path, given: Collection[str]) -> Collection[str]:
 def _find_site(path: Path) -> Site | None:
     """The site that a path names, if it is one; in a package, a registry is somebody's trick."""
     home = path.parent if path.name == "registry.duckdb" else path
+    if is_stopped(home):
+        return find_site(home)  # which says so
     return find_site(home) if (home / "registry.duckdb").exists() and not (home / SUMS).exists() else None
 
 
@@ -102,6 +105,9 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
     except ReleasePipelineError as error:
         yield Finding("FAIL", error.in_full)
         return
+    if (left := find_left(site.home)).exists():
+        words = "left of a restore that was stopped, and as confidential as the vault: the same `restore` again clears it away"
+        yield Finding("note", f"{left.name}: {words}")
     statuses = read_statuses(events)
     for population in list_populations(events):
         yield from _verify_vault(site, population, events, charged, deep=deep)
@@ -206,6 +212,7 @@ def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:
         last = next(charge for charge in reversed(charges) if charge.population == name)
         account = open_account(caps, policy_of(registry, last.policy_hash), charges)
         words = f"{account.spent} of {account.limit} ({account.unit}) is spent"
+        words += ": over the cap, so nothing more is charged" * (not account.admits())
         yield Finding("ok" if account.admits() else "FAIL", f"population {name}: {words}")
 
 

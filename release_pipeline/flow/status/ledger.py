@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -22,7 +22,7 @@ from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Hash, M
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.policy.populations import find_population
 from release_pipeline.privacy.figures import count_of
-from release_pipeline.store.ledger import Charge, list_charges, list_next_losses
+from release_pipeline.store.ledger import Charge, find_entered, list_charges, list_next_losses
 from release_pipeline.store.registry import Event, ReleaseId
 
 DEFINITIONS: tuple[Literal["dp", "idp"], ...] = ("dp", "idp")
@@ -45,7 +45,8 @@ class Planned:
 class Ledger:
     """The account of one population, its charges with those of the populations that it carries on, and what its policies plan.
     `endless`: the policies that never end; `declared`: whether populations.yaml has it now; `heirs`: the populations that carry
-    it on, so that nothing is charged to it any more."""
+    it on, so that nothing is charged to it any more; `lost`: what was lost with the site, and when the officer entered its
+    charge after the restore (empty where the backup had it). What was lost counts as drawn: nobody knows that it was not."""
 
     account: Account
     charges: tuple[Charge, ...]
@@ -54,6 +55,7 @@ class Ledger:
     endless: tuple[str, ...]
     declared: bool = True
     heirs: tuple[str, ...] = ()
+    lost: Mapping[ReleaseId, str] = field(default_factory=dict[ReleaseId, str])
 
     @property
     def reserved(self) -> int | None:
@@ -72,7 +74,8 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     if population is not None and population not in populations:
         known = ", ".join(populations) or "none"
         raise WrongUsage(f"this site has no population '{population}'.", where=str(caps.file), remedy=f"There are: {known}.")
-    statuses = read_statuses(events)
+    statuses, entered = read_statuses(events), find_entered(events)
+    lost = {name: entered.get(name, "") for name, status in statuses.items() if status.lost}
     policies, _ = site.read_policies()  # `status` tells what is wrong with the others
     ledgers: list[Ledger] = []
     for name in populations if population is None else [population]:
@@ -87,9 +90,9 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
                     ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.split("/")[1]))
                     by_rows = depends_on_records(policy) and rows is None
                     planned.append(Planned(release, account.of(loss), ahead.admits() and not heirs, by_rows))
-        undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None)
+        undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None and charge.id not in lost)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
-        ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs))
+        ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs, lost))
     return ledgers
 
 
@@ -100,6 +103,8 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
     reserved = f", of it {account.words(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
     yield f"  spent      {account.spent}{reserved}"
     yield f"  remaining  {account.left}"
+    if not account.admits():
+        yield "  overdrawn  more is spent than the cap allows: nothing is charged until the officer raises it"
     if account.carries:
         yield f"  carries    what its people were charged in {', '.join(account.carries)}"
     if ledger.heirs:
@@ -111,9 +116,10 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
     width = max([7, *(len(str(charge.id)) for charge in ledger.charges), *(len(plan.release) for plan in ledger.planned)])
     for charge in ledger.charges:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
+        remark = f"; {words}" if (words := describe_lost(ledger, charge)) else ""
         where = f" in {charge.population}" * (charge.population != account.population)
         where += f" of cohort {charge.cohort}" * bool(charge.cohort)
-        yield f"  {charge.id!s:<{width}}  {account.words(account.of(charge.loss)):>10}  {what} {charge.noted[:10]}{where}"
+        yield f"  {charge.id!s:<{width}}  {account.words(account.of(charge.loss)):>10}  {what} {charge.noted[:10]}{where}{remark}"
     for plan in ledger.planned:
         what = "planned" if plan.fits else "planned: will be refused"
         least = " at least, more with more rows" if plan.at_least else ""
@@ -122,9 +128,21 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
         yield f"  without end: {', '.join(ledger.endless)} (the next {MOST_AHEAD} are shown)"
 
 
+def describe_lost(ledger: Ledger, charge: Charge) -> str:
+    """What became of a charge whose release was lost with the site; empty for any other."""
+    if charge.id not in ledger.lost:
+        return ""
+    moment = ledger.lost[charge.id]
+    if not moment:
+        return "lost with the site, after it was charged"
+    return f"lost with the site; charged as of {count_of(charge.records, 'record')} by the officer on {moment[:10]}"
+
+
 def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
     """How many people were exposed to how much, exactly. Confidential: it says who took part how often."""
     exposure = read_exposure(site, ledger.account)
+    if nobody := sorted(str(charge.id) for charge in ledger.charges if ledger.lost.get(charge.id)):
+        yield f"  without {', '.join(nobody)}: lost with the site, and with it who was in it"
     yield "  confidential: how many people were exposed to how much (policies with a person column)"
     for amount, people in exposure.in_order:
         yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
@@ -223,12 +241,15 @@ class ChargeView:
     release: Annotated[str, "POLICY/PARTITION/rN"]
     amount: Annotated[Amount, "in the cap's unit"]
     state: Annotated[Literal["reserved", "spent"], "reserved until the noise is drawn"]
-    drawn: Annotated[bool, "whether the noise is drawn"]
+    drawn: Annotated[bool, "whether the noise is drawn; what was lost with the site counts as drawn, for nobody knows"]
     charged: Annotated[Moment, "when"]
     population: Annotated[str | None, "which one it was charged to, where that is one that this population carries on"] = field(
         default=None, metadata=OPTIONAL
     )
     cohort: Annotated[str | None, "of disjoint people, the one that it was charged to"] = field(default=None, metadata=OPTIONAL)
+    lost: Annotated[str | None, "in words, what became of it, where it was lost with the site and a backup was put back"] = field(
+        default=None, metadata=OPTIONAL
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +383,7 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
                 charged=charge.noted,
                 population=None if charge.population == account.population else charge.population,
                 cohort=charge.cohort or None,
+                lost=describe_lost(ledger, charge) or None,
             )
             for charge in ledger.charges
         ),

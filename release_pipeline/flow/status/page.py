@@ -14,7 +14,7 @@ from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
-from release_pipeline.flow.status.ledger import Ledger, read_ledgers
+from release_pipeline.flow.status.ledger import Ledger, describe_lost, read_ledgers
 from release_pipeline.flow.status.overview import Line, list_releases
 from release_pipeline.flow.upcoming import words_of
 from release_pipeline.policy import Policy
@@ -104,7 +104,11 @@ def _view_population(ledger: Ledger) -> PopulationView:
     account = ledger.account
     charges = [
         StepView(
-            str(charge.id), account.of(charge.loss), "reserved" if charge.id in ledger.undrawn else "spent", charge.noted[:10]
+            str(charge.id),
+            account.of(charge.loss),
+            "reserved" if charge.id in ledger.undrawn else "spent",
+            charge.noted[:10],
+            remark=describe_lost(ledger, charge),
         )
         for charge in ledger.charges
     ]

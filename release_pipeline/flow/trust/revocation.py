@@ -6,7 +6,6 @@ with a package has no chain, so the list names what stands of each key, by hash;
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,7 @@ from release_pipeline.flow.trust.keys import PrivateKey, PublicKey
 from release_pipeline.flow.trust.members import TRUSTED, Trust, check_officer, last_trust, need_trust
 from release_pipeline.flow.trust.office import REVOKE, REVOKED, list_links, read_office
 from release_pipeline.store.folders import make_folder
-from release_pipeline.store.registry import Event, Registry, canonical_json
+from release_pipeline.store.registry import Event, Registry, canonical_json, hash_of_json
 from release_pipeline.verify import REVOKED_FORMAT
 
 REVOKED_FILE = "revoked.json"  # of releases/
@@ -69,7 +68,7 @@ def note_revocation(
     officers = list(trust.office.chain) if trust.office else [trust.officer.key.fingerprint]
     number = sum(event.kind == REVOKED for event in events) + 1
     document = {"format": REVOKED_FORMAT, "number": number, "officers": officers, "revoked": [*before, entry]}
-    digest = hashlib.sha256(canonical_json(document).encode()).hexdigest()
+    digest = hash_of_json(document)
     signed = key.sign(kind=REVOKE, subject=fingerprint, digest=digest, name=trust.officer.name, why=why)
     registry.add(REVOKED, key=fingerprint, document=document, signed=signed)
     last_trust(site, registry)  # everything is verified; what does not hold is not written

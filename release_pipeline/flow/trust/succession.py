@@ -11,7 +11,6 @@ officer's key cannot shut them out.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +32,7 @@ from release_pipeline.flow.trust.members import (
 )
 from release_pipeline.flow.trust.office import ACCEPT, OFFICE, RECOVER, RECOVERY, SUCCESSION, read_office
 from release_pipeline.flow.trust.revocation import note_revocation, write_revoked
-from release_pipeline.store.registry import Registry, canonical_json
+from release_pipeline.store.registry import Registry, canonical_json, hash_of_json
 from release_pipeline.verify import HOLDER, MOST_HOLDERS, Fault, Office, read_json
 
 PROPOSAL = "release-pipeline/succession/1"
@@ -50,7 +49,7 @@ class Proposal:
     @property
     def digest(self) -> str:
         """What signatures are over."""
-        return hashlib.sha256(canonical_json(self.document).encode()).hexdigest()
+        return hash_of_json(self.document)
 
     @property
     def text(self) -> str:
