@@ -7,6 +7,7 @@ A command runs as the account that called it, with its folder, its environment a
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 import pkgutil
@@ -34,9 +35,9 @@ case "$1 $2" in {cases} *) echo "no such account: $2" >&2; exit 1;; esac
 shift 2
 exec setpriv --reuid=$uid --regid=$uid --clear-groups "$@"
 """
-LATE = (  # what is loaded when it is needed first; accounts may not read where Python is
-    *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "great_expectations", "scipy.stats", "sklearn", "jinja2"),
-    *("dagster", "encodings.cp437", "encodings.idna", "encodings.ascii", "http.client", "urllib.request", "getpass"),
+LATE = (  # what is loaded when it is needed first: once, here
+    *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "great_expectations", "scipy.stats", "sklearn", "jinja2", "dagster"),
+    *("release_pipeline.dagster_app.launch", "release_pipeline.dagster_app.definitions", "alembic.config", "alembic.command"),
 )
 
 
@@ -98,6 +99,21 @@ def _load() -> None:
         importlib.import_module(name)
 
 
+def _become(uid: int) -> None:
+    """Another account, for good. Python's own library may lie where that may not look; it is reached by the open folder."""
+    library = Path(os.__file__).parent
+    there = f"/proc/self/fd/{os.open(library, os.O_PATH | os.O_DIRECTORY)}"
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: /proc/self stays our own
+    sys.path[:] = [path.replace(str(library), there) for path in sys.path]
+    for module in list(sys.modules.values()):
+        if isinstance(paths := getattr(module, "__path__", None), list):
+            module.__path__ = [str(path).replace(str(library), there) for path in paths]
+    sys.path_importer_cache.clear()
+
+
 def _answer(pid: int, reply: Path) -> None:
     """Do what the process was called for, as who called it."""
     code, known, begun = 70, set(sys.modules), time.monotonic()
@@ -113,9 +129,7 @@ def _answer(pid: int, reply: Path) -> None:
         os.environ.clear()
         os.environ.update(variable.partition("=")[::2] for variable in variables)
         if uid != os.getuid():
-            os.setgroups([])
-            os.setgid(uid)
-            os.setuid(uid)
+            _become(uid)
         os.umask(0o022)
         from release_pipeline.cli import main
 
