@@ -14,7 +14,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,8 +115,7 @@ def _become(uid: int) -> None:
 
 def _answer(pid: int, reply: Path) -> None:
     """Do what the process was called for, as who called it."""
-    code, known, begun = 70, set(sys.modules), time.monotonic()
-    caller = Path(f"/proc/{pid}")
+    code, caller = 70, Path(f"/proc/{pid}")
     answer = os.open(reply, os.O_WRONLY)
     try:
         uid = caller.stat().st_uid
@@ -127,7 +125,7 @@ def _answer(pid: int, reply: Path) -> None:
             os.dup2(os.open(caller / "fd" / str(number), mode), number)
         os.chdir(caller / "cwd")
         os.environ.clear()
-        os.environ.update(variable.partition("=")[::2] for variable in variables)
+        os.environ.update({name: value for name, _, value in (variable.partition("=") for variable in variables)})
         if uid != os.getuid():
             _become(uid)
         os.umask(0o022)
@@ -140,10 +138,6 @@ def _answer(pid: int, reply: Path) -> None:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        if log := os.environ.get("SHELL_LOG"):
-            late = sorted(set(sys.modules) - known)
-            with open(log, "a") as file:
-                print(f"{time.monotonic() - begun:.1f}", uid, " ".join(arguments[:3]), code, late, file=file)
         os.write(answer, f"{code}\n".encode())
         os._exit(0)
 

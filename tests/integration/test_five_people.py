@@ -58,6 +58,8 @@ def test_the_walk_through_works_as_it_is_written(walked: tuple[Path, Done]) -> N
     assert "Traceback" not in done.stderr
     for words, count in (
         ("Permission denied", 3),
+        ("it is there already", 0),
+        ("the vault does not know of visits/once/r1", 1),
         ("1 of the recovery keys signed it, and 2 must", 1),
         ("this key was revoked", 1),
         ("the officer has not entered what was charged after it", 1),
@@ -71,10 +73,7 @@ def test_the_walk_through_works_as_it_is_written(walked: tuple[Path, Done]) -> N
 def test_a_thiefs_rejection_counts_no_more(walked: tuple[Path, Done]) -> None:
     """`status` says first that it was rejected, then, after the revocation, that it waits for reviewers."""
     _, done = walked
-    states = re.findall(r"^.*visits/once/r2.*$", done.stdout, re.MULTILINE)
-    said = [state for state in states if "rejected by ben" in state or "candidate" in state]
-    assert any("rejected by ben" in state for state in said)
-    assert "candidate" in said[-1] or "frozen" in said[-1]
+    assert re.findall(r"^visits/once/r2 +(rejected|candidate) ", done.stdout, re.MULTILINE) == ["rejected", "candidate"]
 
 
 def test_who_owns_what_in_the_end(walked: tuple[Path, Done]) -> None:

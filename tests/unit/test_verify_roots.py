@@ -570,10 +570,10 @@ def test_from_a_later_officer_to_a_package_of_before_and_back(tmp_path: Path) ->
 def test_what_a_former_officer_signs_later(what: str, tmp_path: Path) -> None:
     """Dated after the hand-over it does not count, whoever knows which officer; in time, it does."""
     late, at = "2026-11-20T14:00:00+00:00", "2026-11-20T13:00:00+00:00"
-    moments = {"listed_at": late} if what == "list" else {"at": late}
     by = "olga" if what == "officer's package" else "robot"
     world = usual_world()
-    made, early = repacked(world, by=by, **moments), repacked(world, by=by)
+    early = repacked(world, by=by)
+    made = repacked(world, by=by, listed_at=late) if what == "list" else repacked(world, by=by, at=late)
     world.succeed("otto", accepted_at=at)
     way = known_way(world, tmp_path)
     for officer in (OLGA, world.fingerprint("otto"), None):
@@ -613,7 +613,8 @@ def test_recovery_keys_from_before_the_officer_who_is_known(signed: bool, tmp_pa
 
     def hand_over(world: OfficeWorld) -> None:
         named = {name: world.links[1]["content"][name] for name in ("keys", "number", "threshold")}
-        world.succeed("otto", **({"recovery": digest(canonical(named))} if signed else {}))
+        more: dict[str, Any] = {"recovery": digest(canonical(named))} if signed else {}
+        world.succeed("otto", **more)
 
     def recover(world: OfficeWorld) -> None:
         world.succeed("eve", by=("wim", "xia"), kind="recover")
