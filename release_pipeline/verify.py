@@ -3,8 +3,9 @@
 
 PATH is a folder or a zip file of one; without it, the folder that this file lies in. This file alone does it: Python 3.9 or later
 and nothing else. It is in every dossier; but who fears the sender takes it from the publisher, for a sender can change it too.
-With --revocations FILE or URL the publisher's list of revoked keys is looked at too; nothing else ever asks the network.
-With --since FILE a dossier must have the event that was witnessed: what `head export` wrote, kept by somebody else.
+With --revocations FILE or URL the publisher's list of revoked keys is looked at too, and with --officers FILE or URL how the
+office changed hands after the package was made; nothing else ever asks the network. With --since FILE a dossier must have the
+event that was witnessed: what `head export` wrote, kept by somebody else.
 Every line says what was checked (ok), what is wrong (FAIL) or what only a person can judge (note). The exit code is 0 when
 nothing failed, 1 when something did or the package was retracted, 2 when PATH is neither.
 """
@@ -239,11 +240,14 @@ def printable(words: str) -> str:
 class _Report:
     def __init__(self, officer: str | Collection[str] | None) -> None:
         self.findings: list[Finding] = []
-        self._given, self._told = _list_officers(officer), set[str]()
+        self.given, self._told = frozenset(_list_officers(officer)), set[str]()
         self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
+        self._unproved: dict[str, str] = {}  # likewise, where somebody before the one who was given could have made the link
+        self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
+        self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
         self.officers: list[str] = []  # those who were met
         self.revocations: _Revocations | None = None
-        if not all(_HEX.fullmatch(fingerprint) for fingerprint in self._given):
+        if not all(_HEX.fullmatch(fingerprint) for fingerprint in self.given):
             raise WrongUsage("--officer: a fingerprint is 64 digits from 0 to 9 and a to f; `key new` and `trust` print it.")
 
     def __call__(self, level: str, words: str) -> None:
@@ -256,23 +260,39 @@ class _Report:
     def judge_officer(self, fingerprint: str, where: str) -> None:
         """Once for each: the officer must be one who was named; if none was, a person must compare."""
         words = f"{where}: the officer's fingerprint is {fingerprint}"
-        if fingerprint not in self._told and fingerprint not in self._given and fingerprint in self._linked:
+        if fingerprint not in self._told and fingerprint not in self.given and fingerprint in self._linked:
             self("ok", f"{words}, linked by signed successions to {self._linked[fingerprint]}, which was given")
-        elif fingerprint not in self._told and self._given:
-            known = fingerprint in self._given
-            self("ok" if known else "FAIL", f"{words}, {'as it was given' if known else 'which is not the one that was given'}")
+        elif fingerprint not in self._told and self.given:
+            known = fingerprint in self.given
+            told = "as it was given" if known else self._tell_stranger(fingerprint)
+            self("ok" if known else "FAIL", f"{words}, {told}")
         elif fingerprint not in self._told:
             self("note", f"{words}; everything stands on it: compare it with what the publisher tells by another channel")
         if fingerprint not in self._told:
             self.officers.append(fingerprint)
         self._told.add(fingerprint)
 
-    def link(self, chain: Sequence[str]) -> None:
-        """Officers who followed each other by successions that were verified, of which each binds the one before and the one
-        after: who knows one of them knows all."""
-        given = next((fingerprint for fingerprint in chain if fingerprint in self._given), None)
-        if given is not None:
-            self._linked.update((fingerprint, given) for fingerprint in chain if fingerprint not in self._given)
+    def _tell_stranger(self, fingerprint: str) -> str:
+        """What is wrong with an officer who is none of those who were given, and what to fetch."""
+        words = "which is not the one that was given"
+        if fingerprint in self._unproved:
+            known = self._unproved[fingerprint]
+            return f"{words}: recovery keys that an officer before {known} named made them officer, so name that officer's too"
+        if OFFICERS not in self.lines:
+            return f"{words}: if the office changed hands, name the publisher's {OFFICERS} with --officers"
+        return words
+
+    def link(self, office: _Office) -> None:
+        """Officers who followed each other by successions that were verified. Who knows one of them knows those before, whom the
+        next one named when accepting; and those after, as long as nobody from before the known one could have made them it."""
+        for officer, moment in office.left.items():
+            self.left[officer] = min(moment, self.left.get(officer, moment))
+        for at, given in enumerate(office.chain):
+            if given in self.given:
+                places = range(at + 1, len(office.chain))
+                proved = next((place for place in places if office.roots[place] < at), len(office.chain))
+                self._linked.update((known, given) for known in office.chain[:proved] if known not in self.given)
+                self._unproved.update((known, given) for known in office.chain[proved:])
 
 
 class _About:
@@ -373,6 +393,7 @@ MAY_SIGN = {
     "clock": ("officer",),
     "restored": ("officer",),
 }
+RECOVERY = "recovery"  # events that name recovery keys, and what a succession says of them
 RECOVER, HOLDER = "recover", "recovery"  # what holders of recovery keys sign, and their role: they are in no list of trusted keys
 _MAY_SIGN = {**MAY_SIGN, RECOVER: (HOLDER,)}
 SIGNED_EVENTS = {
@@ -611,35 +632,56 @@ class Revocation:
 
 class _Office:
     """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
-    each other by successions that hold; `rooted`: whether a quorum must have named the officer before as the one it replaces."""
+    each other by successions that hold; `roots`: beside each, the place in it of the officer who signed for that step, or for the
+    recovery keys that made it; `left`: when each left; `rooted`: whether a quorum must have named the officer before as the one
+    it replaces."""
 
     def __init__(self, *, rooted: bool = True) -> None:
         self.keys: dict[str, Key] = {}
         self.chain: list[str] = []
+        self.roots: list[int] = []
+        self.left: dict[str, datetime] = {}
         self.revoked: list[tuple[str, datetime]] = []  # by the last succession that is followed
         self._rooted, self._was = rooted, set[str]()
         self.holders: dict[str, Key] = {}
         self.threshold = self.number = 0
+        self._named = ""  # the hash of the recovery keys,
+        self._named_in = self._named_by = 0  # the event that named them, and the place of the officer who signed for them last
 
     def follow_list(self, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
         """A list of keys that its own officer signed; `Fault` where it tells of a succession that does not hold. An officer whom
         no succession brought begins a chain of their own, which a person must know."""
         officer, succession = _officer(keys), content.get("succession")
         if succession is not None:
-            self._check_succession(succession, content, keys)
-            self.chain.append(officer)
+            recovered = self._check_succession(succession, content, keys)
+            self._append(officer, succession, recovered=recovered)
         elif self.chain[-1:] != [officer]:
-            self.chain = [officer]
+            self.chain, self.roots, self.left, self._named_by = [officer], [0], {}, 0
         self._was.add(officer)
         self.keys, self.revoked = keys, [] if succession is None else _list_revoked(succession)
 
-    def _check_succession(self, succession: Any, content: Mapping[str, Any], keys: dict[str, Key]) -> None:
+    def _append(self, officer: str, succession: Any, *, recovered: bool) -> None:
+        """One more officer. Whoever accepts signs for the recovery keys too: by their hash, or as their event is among those that
+        the succession names by the last one's."""
+        if self.chain:
+            self.left[self.chain[-1]] = _read_moment(succession["accepted"]["statement"]["at"])
+        self.roots.append(self._named_by if recovered else max(0, len(self.chain) - 1))
+        self.chain.append(officer)
+        head: Json = _find(_find(succession, "registry"), "event")
+        if RECOVERY in succession or (isinstance(head, int) and 0 < self._named_in <= head):
+            self._named_by = len(self.chain) - 1
+
+    def _check_succession(self, succession: Any, content: Mapping[str, Any], keys: dict[str, Key]) -> bool:
+        """Whether it was those who hold recovery keys who signed it."""
         officer, before = _officer(keys), _officer(self.keys) if self.keys else ""
         signed = get(succession, "signed", list)
-        document = {name: succession.get(name) for name in ("from", "registry", "revoked")}
+        names = ("from", "registry", "revoked", *([RECOVERY] if RECOVERY in succession else []))
+        document = {name: succession.get(name) for name in names}
         wanted = {"subject": OFFICE, "hash": _sha256(canonical_json({**document, "keys": content.get("keys")}))}
-        if len(succession) != 5 or not 0 < len(signed) <= MOST_HOLDERS:
+        if len(succession) != len(names) + 2 or not 0 < len(signed) <= MOST_HOLDERS:
             raise Fault("it has other parts than a succession")
+        if document.get(RECOVERY, self._named) != self._named:
+            raise Fault("it was signed where other recovery keys were named, or none")
         if officer in self._was:
             raise Fault("its officer held the office before: a key that gave it away never gets it back")
         _verify_statement(succession.get("accepted"), keys, kind="accept-office", **wanted)
@@ -652,6 +694,7 @@ class _Office:
             raise Fault("more than one signed it over, or it revokes something, which only recovery keys may")
         else:
             _verify_statement(signed[0], self.keys, kind="succession", **wanted)
+        return recovered
 
     def _check_quorum(self, signed: Json, **wanted: str) -> None:
         """Enough of those who hold recovery keys; each counts once."""
@@ -661,8 +704,9 @@ class _Office:
         if not 0 < self.threshold <= len(people):
             raise Fault(f"{len(people)} of the recovery keys signed it, and {self.threshold or 'none was named and some'} must")
 
-    def follow_recovery(self, content: Mapping[str, Any]) -> Statement:
-        """Recovery keys that the officer named; once there are some, enough of them must agree to others."""
+    def follow_recovery(self, content: Mapping[str, Any], number: int = 0) -> Statement:
+        """Recovery keys that the officer named; once there are some, enough of them must agree to others. `number`: of the event,
+        where that is of a chain."""
         document = {name: content.get(name) for name in ("keys", "number", "threshold")}
         digest, threshold = _sha256(canonical_json(document)), get(content, "threshold", int)
         signed = _verify_statement(content.get("signed"), self.keys, kind="recovery", subject="recovery", hash=digest)
@@ -672,6 +716,7 @@ class _Office:
         if self.threshold:
             self._check_quorum(content.get("quorum"), subject="recovery", hash=digest)
         self.holders, self.threshold, self.number = holders, threshold, self.number + 1
+        self._named, self._named_in, self._named_by = digest, number, max(0, len(self.chain) - 1)
         return signed
 
 
@@ -729,11 +774,11 @@ MOST_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class _Revocations:
-    """The list, verified: its number, when it was signed, the officers up to who signed it, and what it says by key."""
+    """The list, verified: its number, when it was signed, the office up to who signed it, and what it says by key."""
 
     number: int
     at: str
-    chain: tuple[str, ...]
+    office: _Office
     entries: Mapping[str, Revocation]
 
 
@@ -750,7 +795,7 @@ def _read_revocations(content: bytes) -> _Revocations:
     for entry in (_read_entry(each, sys.maxsize, signed.signer) for each in entries):  # by its date alone
         if entry.key not in found or entry.since < found[entry.key].since:  # the earlier date tells what the later one does
             found[entry.key] = entry
-    return _Revocations(number, signed.at, tuple(office.chain), found)
+    return _Revocations(number, signed.at, office, found)
 
 
 def _fetch(place: str) -> bytes:
@@ -791,6 +836,7 @@ def _fetch(place: str) -> bytes:
 SUMS, SUMS_SIG, CARD = "SHA256SUMS", "SHA256SUMS.sig", "privacy-card.json"
 KEYS, KEYS_SIG, EVENTS = "trusted-keys.json", "trusted-keys.sig", "events.jsonl"
 DOSSIER, POPULATIONS, OFFICERS = "dossier.json", "populations.json", "officers.json"
+PACKAGE = "package/"  # of a dossier
 MOST_FILES, MOST_FOLDERS_DEEP, MOST_BYTES, MOST_TO_PARSE = 10_000, 8, 64 * 2**30, 64 * 2**20
 MOST_UNPACKED, MOST_RATIO, MOST_SIGNATURES = 2**30, 200, 20_000
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
@@ -1002,59 +1048,77 @@ class _Package:
 
 def _check_keys(report: _Report, tree: Tree) -> dict[str, Key]:
     """The list of trusted keys, and whether its officer signed it and is the one that was given."""
-    keys: dict[str, Key] = {}
-    _check_officers(report, tree)
-    with report.about(tree.prefix + KEYS):
+    keys, at = dict[str, Key](), tree.prefix + KEYS
+    with report.about(at):
         keys = read_keys(tree.json(KEYS))
-        report.judge_officer(_officer(keys), tree.prefix + KEYS)
+    _check_officers(report, tree, keys)
+    if keys:
+        report.judge_officer(_officer(keys), at)
+    with report.about(at):
+        if keys:
+            _check_same_office(report, tree, _officer(keys))
     with report.about(tree.prefix + KEYS_SIG):
         wanted = {"kind": "trusted-keys", "subject": "trusted-keys", "hash": tree.digest(KEYS)}
         signed = _verify_statement(tree.json(KEYS_SIG), keys, **wanted)
         report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
-        _check_not_revoked(report, tree.prefix + KEYS_SIG, signed)
-    with report.about(tree.prefix + KEYS):
-        if report.revocations is not None and keys:
-            _check_same_office(report, tree, _officer(keys))
+        _check_counts(report, tree.prefix + KEYS_SIG, signed, keys)
+        _tell_what_dates_prove(report, at, _officer(keys))
     return keys
 
 
-def _check_officers(report: _Report, tree: Tree) -> None:
-    """How the officers followed each other, where a file tells it: where there was one officer only, none does."""
+def _check_officers(report: _Report, tree: Tree, keys: Mapping[str, Key]) -> None:
+    """How the officers followed each other, where a file tells it: where there was one officer only, none does. It must lead to
+    the officer of these keys: an earlier one could put the way to a later one beside what they made since."""
     if OFFICERS not in tree.sizes:
         return
     with report.about(tree.prefix + OFFICERS):
-        chain = _read_officers(tree.json(OFFICERS)).chain
-        report.link(chain)
-        words = " to ".join(fingerprint[:12] for fingerprint in chain)
-        report("ok", f"{tree.prefix}{OFFICERS}: the office went from {words}, each time signed by who had to")
+        office = _read_officers(tree.json(OFFICERS))
+        if keys and office.chain[-1] != _officer(keys):
+            raise Fault(f"it leads to another officer than that of {KEYS}")
+        report.link(office)
+        report("ok", f"{tree.prefix}{OFFICERS}: {_tell_way(office)}")
+
+
+def _tell_way(office: _Office) -> str:
+    return f"the office went from {' to '.join(each[:12] for each in office.chain)}, each time signed by who had to"
 
 
 def _check_same_office(report: _Report, tree: Tree, officer: str) -> None:
-    """The list of revoked keys and what it is to judge must be of one line of officers: an officer may have signed for two."""
-    known = report.revocations.chain if report.revocations else ()
-    mine = tuple(_read_officers(tree.json(OFFICERS)).chain) if OFFICERS in tree.sizes else (officer,)
-    if mine[-1] != officer:
-        raise Fault(f"its officer is not the last of {OFFICERS}")
-    if officer in known and mine in (known[: len(mine)], (officer,)):
-        return
-    if known != mine[: len(known)]:
-        raise Fault("the list of revoked keys is of other officers: the office has forked, or the list is another publisher's")
-    report("note", f"{tree.prefix}{KEYS}: the list of revoked keys was signed before this officer came: get a newer one")
+    """What was named beside the package, and the package, must be of one line of officers: an officer may have signed for two."""
+    mine = tuple(_read_officers(tree.json(OFFICERS)).chain) if report.lines and OFFICERS in tree.sizes else (officer,)
+    for name, known in report.lines.items():
+        if officer in known and mine in (known[: len(mine)], (officer,)):
+            continue
+        if known != mine[: len(known)]:
+            raise Fault(f"the {name} is of other officers: the office has forked, or it is another publisher's")
+        report("note", f"{tree.prefix}{KEYS}: the {name} was signed before this officer came: get a newer one")
 
 
-def _check_not_revoked(report: _Report, where: str, signed: Statement) -> None:
-    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key."""
+def _check_counts(report: _Report, where: str, signed: Statement, keys: Mapping[str, Key]) -> None:
+    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. Nor does
+    what was signed under an officer's list after they left, in a package: in a dossier the place of the event decides."""
     revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
-    if revoked is None:
-        return
-    since = f"{revoked.since:%Y-%m-%d %H:%M} UTC"
-    if (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
+    left = report.left.get(_officer(keys))
+    since = f"{revoked.since:%Y-%m-%d %H:%M} UTC" if revoked else ""
+    if revoked and (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
         report("ok", f"{where}: the key of {signed.name} was revoked from {since} on; this was signed before, as the list says")
-    elif _read_moment(signed.at) >= revoked.since:
+    elif revoked and _read_moment(signed.at) >= revoked.since:
         raise Fault(f"it was signed at {signed.at} with the key of {signed.name}, which was revoked from {since} on")
-    else:
+    elif revoked:
         words = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
         raise Fault(f"{words}, and the list does not name it among what stands: it is dated back, or was never published")
+    elif left is not None and not where.startswith(PACKAGE) and _read_moment(signed.at) > left:
+        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {left:%Y-%m-%d %H:%M:%S} UTC"
+        raise Fault(f"{words}: it does not count (if a clock was wrong then, --revocations tells what stands)")
+
+
+def _tell_what_dates_prove(report: _Report, where: str, officer: str) -> None:
+    """Where only dates say that a former officer's key signed in time, a person must know that."""
+    revoked = report.revocations is not None and officer in report.revocations.entries
+    if officer in report.left and not revoked and not where.startswith(PACKAGE):
+        left = f"its officer left at {report.left[officer]:%Y-%m-%d %H:%M:%S} UTC"
+        words = "that it was signed before is the word of who had the key then: the list of revoked keys knows (--revocations)"
+        report("note", f"{where}: {left}; {words}")
 
 
 def _officer(keys: Mapping[str, Key]) -> str:
@@ -1072,7 +1136,7 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
         found.hash = tree.digest(SUMS)
         signed = _verify_statement(tree.json(SUMS_SIG), keys, kind="package", subject=found.release, hash=found.hash)
         report("ok", f"{at}{SUMS_SIG}: release {found.release} is signed by {signed.name} ({signed.role}) at {signed.at}")
-        _check_not_revoked(report, at + SUMS_SIG, signed)
+        _check_counts(report, at + SUMS_SIG, signed, keys)
     if RELEASE.fullmatch(tree.place):
         level, words = ("ok", "as") if tree.place == found.release else ("FAIL", "otherwise than")
         report(level, f"{tree.place}: the folder is named {words} the release in it, {found.release or 'which does not tell'}")
@@ -1080,9 +1144,10 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
     for name in tombstones:
         with report.about(f"{at}{name}.json"):
             wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
-            signed = _verify_statement(tree.json(f"{name}.json"), _keys_of_tombstone(report, tree, name, keys), **wanted)
+            theirs = _keys_of_tombstone(report, tree, name, keys)
+            signed = _verify_statement(tree.json(f"{name}.json"), theirs, **wanted)
             _report_tombstone(report, f"{at}{name}.json", signed)
-            _check_not_revoked(report, f"{at}{name}.json", signed)
+            _check_counts(report, f"{at}{name}.json", signed, theirs)
             found.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
@@ -1098,7 +1163,7 @@ def _keys_of_tombstone(report: _Report, tree: Tree, name: str, keys: Mapping[str
     office = _read_officers(tree.json(beside))
     if not keys or _officer(keys) not in office.chain:
         raise Fault(f"{beside} does not begin with the officer of the package")
-    report.link(office.chain)
+    report.link(office)
     report.judge_officer(office.chain[-1], tree.prefix + beside)
     return office.keys
 
@@ -1223,7 +1288,7 @@ class _History:
         self.signed.append((event.number, signed))
         self._about.setdefault((signed.kind, signed.subject), {})[event.number] = signed
         if event.kind == "trusted":
-            self._report.link(self.chain)
+            self._report.link(self.office)
             self._report.judge_officer(self.chain[-1], f"{EVENTS}: event {event.number} (trusted)")
         elif event.kind == "clock":
             words = f"the officer does not believe the moment of event {event.content['event']}: it was noted by a wrong clock"
@@ -1264,7 +1329,7 @@ class _History:
         if event.kind == "trusted":
             return self._verify_list(event)
         if event.kind == "recovery":
-            return self.office.follow_recovery(event.content)
+            return self.office.follow_recovery(event.content, event.number)
         content, kind, subject, keys = event.content, SIGNED_EVENTS[event.kind], event.release, self.office.keys
         if event.kind == "revoked":
             return self._verify_revocation(event)
@@ -1446,7 +1511,7 @@ def _read_history(report: _Report, events: list[Event]) -> _History:
         return _History(report, events)
     known = _find_known(events)
     known = _Known([*known.revoked, *extra], known.doubted, known.moments)
-    report.link(_History(_Report(None), events, known, office_alone=True).chain)
+    report.link(_History(_Report(None), events, known, office_alone=True).office)
     return _History(report, events, known)
 
 
@@ -1536,7 +1601,9 @@ def read_office(events: list[Event], *, revoked: Sequence[Revocation] = ()) -> O
 def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Package:
     listed = _check_sums(report, tree, beside=(), absent=lambda name: "")
     with report.about(OFFICERS):  # the package may be older than the officer of today
-        report.link(_read_officers(tree.json(OFFICERS)).chain if OFFICERS in tree.sizes else ())
+        office = _read_officers(tree.json(OFFICERS)) if OFFICERS in tree.sizes else None
+        if office is not None and office.chain[-1] == _officer(read_keys(tree.json(KEYS))):
+            report.link(office)
     package = _check_package(report, tree.under("package"), data_may_be_away=True)
     keys, bound = _check_keys(report, tree), {SUMS, EVENTS, KEYS, KEYS_SIG, OFFICERS, POPULATIONS, "candidate/SHA256SUMS"}
     with report.about(DOSSIER):
@@ -1559,6 +1626,8 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
             _check_witnessed(report, history.events, witnessed)
         with report.about(EVENTS):
             _check_newest_list(report, history)
+        with report.about(EVENTS):
+            _check_nothing_after_the_office(report, history)
         with report.about(f"{EVENTS}, {KEYS}"):
             _check_lists_of_keys(history, tree, package)
         policy = None
@@ -1623,6 +1692,16 @@ def _check_newest_list(report: _Report, history: _History) -> None:
     if report.revocations is not None and report.revocations.number < newest:
         words = f"list {report.revocations.number} of revoked keys is older than list {newest}, which event {last[0].number} has"
         raise Fault(f"{words}: get the newest")
+
+
+def _check_nothing_after_the_office(report: _Report, history: _History) -> None:
+    """Where the events end with an officer who is known to have left since, nothing in them is dated later: with the key one
+    could go on with the chain as it was before."""
+    left = report.left.get(history.chain[-1]) if history.chain else None
+    for number, signed in history.signed:
+        if left is not None and number not in history.doubted and _read_moment(signed.at) > left:
+            words = f"event {number} was signed at {signed.at}, and the last officer whom the events know left"
+            raise Fault(f"{words} at {left:%Y-%m-%d %H:%M:%S} UTC: it does not count")
 
 
 def _check_lists_of_keys(history: _History, tree: Tree, package: _Package) -> None:
@@ -1876,24 +1955,28 @@ def _check_policy_files(report: _Report, history: _History, tree: Tree) -> set[s
 
 
 def verify_path(
-    path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = ""
+    path: str | os.PathLike[str], officer: str | Collection[str] | None = None, revocations: str = "", officers: str = ""
 ) -> list[Finding]:
     """Everything that was checked of the package or dossier at `path` (a folder or a zip), and what was found.
 
     `officer` is the fingerprint that the officer must have; several, if the office changed hands. `WrongUsage` unless there is
-    something to be checked at all. `revocations`: a file or address of the publisher's list of revoked keys.
+    something to be checked at all. `revocations`: a file or address of the publisher's list of revoked keys; `officers`: likewise
+    of an officers.json that tells more than the package knows.
     """
-    return examine(path, officer, revocations).findings
+    return examine(path, officer, revocations, officers).findings
 
 
 def examine(
     path: str | os.PathLike[str],
     officer: str | Collection[str] | None = None,
     revocations: str = "",
+    officers: str = "",
     witnessed: Head | None = None,
 ) -> Verification:
     """Likewise, with what it is that was checked. `witnessed`: an event that a dossier must have, as somebody outside kept it."""
     report, kind, package = _Report(officer), "", _Package()
+    if officers:
+        _take_officers(report, officers)
     if revocations:
         _take_revocations(report, revocations)
     try:
@@ -1918,11 +2001,22 @@ def _take_revocations(report: _Report, place: str) -> None:
     """Read the list of revoked keys, and judge everything by it from now on; where it cannot be had, that is a failure."""
     with report.about(f"{place}"):
         known = _read_revocations(_fetch(place))
-        report.link(known.chain)
-        report.judge_officer(known.chain[-1], place)
-        report.revocations = known
+        report.link(known.office)
+        report.judge_officer(known.office.chain[-1], place)
+        report.revocations, report.lines["list of revoked keys"] = known, tuple(known.office.chain)
         words = f"list {known.number} of revoked keys, signed by the officer at {known.at}; {len(known.entries)} keys"
         report("ok", f"{place}: {words}. Whether a newer one is out, the publisher knows")
+
+
+def _take_officers(report: _Report, place: str) -> None:
+    """Read how the officers followed each other from another place than the package, and judge everything by it."""
+    with report.about(f"{place}"):
+        office = _read_officers(read_json(_fetch(place)))
+        report.lines[OFFICERS] = tuple(office.chain)
+        if report.given and not report.given & set(office.chain):
+            raise Fault("none of its officers is one that was given: it is another publisher's")
+        report.link(office)
+        report("ok", f"{place}: {_tell_way(office)}")
 
 
 def _list_officers(officer: str | Collection[str] | None) -> list[str]:
@@ -1970,10 +2064,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--since", metavar="FILE", help="what `head export` wrote: an event that a dossier must have")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
+    parser.add_argument(
+        "--officers", default="", metavar="FILE|URL", help="the publisher's officers.json, if it is newer than the package's"
+    )
     wanted = parser.parse_args(arguments)
     try:
         witnessed = None if wanted.since is None else _load_head(Path(wanted.since))
-        found = examine(wanted.path, wanted.officer, wanted.revocations, witnessed)
+        found = examine(wanted.path, wanted.officer, wanted.revocations, wanted.officers, witnessed)
     except WrongUsage as error:
         lines, code, where = [printable(error.what)], 2, sys.stderr
         if wanted.json:

@@ -41,7 +41,14 @@ def add_commands(commands: Any) -> None:
         "--revocations",
         default="",
         metavar="FILE|URL",
-        help="the publisher's list of revoked keys (releases/revoked.json); the network is asked for nothing else",
+        help="the publisher's list of revoked keys (releases/revoked.json); the network is asked for this and --officers alone",
+    )
+    verify.add_argument(
+        "--officers",
+        default="",
+        metavar="FILE|URL",
+        help="how the office changed hands since (releases/officers.json, or that of a newer package): from the officer whom you "
+        "know it leads to the package's, before or after",
     )
     verify.add_argument("--deep", action="store_true", help="of a site: hash every table of the vault again")
     verify.add_argument(
@@ -87,7 +94,7 @@ def _verify(options: argparse.Namespace) -> int:
     from release_pipeline.flow.witness import load_head
 
     since = None if options.since is None else load_head(options.since)
-    found = examine(options.path, options.officer, options.revocations, deep=options.deep, since=since)
+    found = examine(options.path, options.officer, options.revocations, options.officers, deep=options.deep, since=since)
     if options.json:
         print_json(found.to_json())
     else:

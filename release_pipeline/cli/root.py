@@ -148,11 +148,15 @@ def _recover(options: argparse.Namespace) -> int:
 
 def _accept(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.trust.office import OFFICERS
+    from release_pipeline.flow.trust.revocation import REVOKED_FILE
     from release_pipeline.flow.trust.succession import accept
 
     site, proposal = find_site(options.home), _read_proposal(options.proposal)
     trust = accept(site, proposal, _read_statements(options), key=read_key_of(options))
     _print_list(trust)
+    print(f"{proposal.document['from']}: the key of the officer before is revoked; what it signed until now stands. Destroy it.")
+    print(f"{site.releases}: put {REVOKED_FILE} and {OFFICERS} where your packages are")
     print("Strangers who know an earlier officer's fingerprint are led to the new one; publish the new one all the same.")
     return 0
 

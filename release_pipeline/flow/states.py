@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.office import read_office
 from release_pipeline.store.ledger import LOST, RESERVED, Charge, read_charge
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -99,6 +100,7 @@ class _Read:
     """Some events, and what they say of each release."""
 
     events: tuple[Event, ...] = ()
+    void: frozenset[int] = frozenset()
     found: Mapping[ReleaseId, ReleaseStatus] = field(default_factory=dict[ReleaseId, ReleaseStatus])
 
 
@@ -109,18 +111,31 @@ def read_statuses(events: Iterable[Event]) -> dict[ReleaseId, ReleaseStatus]:
     """Every release that something happened to."""
     global _read
     events, before = tuple(events), _read
-    known = len(before.events)
-    if not (known <= len(events) and all(map(operator.is_, before.events, events))):  # other events than those
+    known, void = len(before.events), find_void(events)
+    same = known <= len(events) and all(map(operator.is_, before.events, events))
+    if not same or any(number <= known for number in void ^ before.void):  # other events than those, or some count no more
         before, known = _Read(), 0
     found = dict(before.found)
     drafts: dict[ReleaseId, dict[str, Any]] = {}
     for event in events[known:]:
-        if event.release is not None:
+        if event.release is not None and event.number not in void:
             _draft(event, event.release, drafts, found)
     for release, draft in drafts.items():
         found[release] = ReleaseStatus(**draft)
-    _read = _Read(events, found)
+    _read = _Read(events, void, found)
     return dict(found)
+
+
+def find_void(events: Sequence[Event]) -> frozenset[int]:
+    """The numbers of rejections that count for nothing: they were signed with a key that was revoked from a moment before. Else a
+    thief of a reviewer's key could end every release that waits, and each costs a charge. An approval is judged where it is
+    counted, when a release is published."""
+    rejected = [event for event in events if event.kind == REJECTED]
+    office = read_office(events) if rejected else None
+    if office is None or not office.revoked:
+        return frozenset()
+    signers = {event.number: event.content["signed"]["statement"]["signer"] for event in rejected}
+    return frozenset(number for number, signer in signers.items() if office.is_taken_back(number, signer))
 
 
 def _draft(

@@ -1,16 +1,13 @@
 """docs/roots.md, executed: an officer whose key is lost, stolen keys, an officer who leaves; and what that leaves of a site.
 
-The site that docs/publishing.md ends with is made in process; from there on every command is one of its own, as on the page.
+The site that docs/publishing.md ends with is made in process; from there on every command is a process of its own.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,18 +23,17 @@ from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.publication.withdrawal import retract, supersede
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations
+from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.trust.approvals import approve_candidate, approve_policy, approve_populations, reject_candidate
 from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key, write_statement
 from release_pipeline.flow.trust.members import trust_key
 from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoke
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
 from tests.integration.publishing import failures_of, read_folder, sums_of, words_of, write_folder
-from tests.integration.sites import ROOT
+from tests.integration.shells import execute, open_shell, read_blocks
 
 pytestmark = pytest.mark.slow
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-REFUSED = re.compile(r"^! (.*)$", re.MULTILINE)
 ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
 FIRST = ReleaseId("visits", "once")
 SECOND, THIRD = FIRST.next, FIRST.next.next
@@ -60,10 +56,6 @@ class Walked:
     def revoked(self) -> Path:
         """The public list of revoked keys."""
         return self.folder / "office" / "releases" / REVOKED_FILE
-
-
-def read_blocks(name: str) -> list[str]:
-    return BLOCK.findall((ROOT / "docs" / name).read_text())
 
 
 def read_keys(folder: Path) -> dict[str, PrivateKey]:
@@ -115,28 +107,9 @@ def walked(office: Path, tmp_path_factory: pytest.TempPathFactory) -> Walked:
         "export RELEASE_PIPELINE_HOME=$PWD/office",
         f"officer={officer}",
     ]
-    done = subprocess.run(
-        ["bash", "-e", "-u", "-o", "pipefail"],
-        # a shell does not stop at a command behind "!" that should fail and does not
-        input=REFUSED.sub(r'if \1; then echo "NOT REFUSED" >&2; exit 9; fi', "\n".join([*begin, *read_blocks("roots.md")])),
-        cwd=folder,
-        env=make_environment(folder.parent / "bin"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with open_shell(folder.parent / "bin") as environment:
+        done = execute("\n".join([*begin, *read_blocks("roots.md")]), folder, environment)
     return Walked(folder, done, officer)
-
-
-def make_environment(programs: Path) -> dict[str, str]:
-    """With `release-pipeline` as this checkout has it, and no site named."""
-    programs.mkdir()
-    program = programs / "release-pipeline"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m release_pipeline.cli "$@"\n')
-    program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    environment.pop("RELEASE_PIPELINE_HOME", None)
-    return environment
 
 
 def test_the_walk_through_works_as_it_is_written(walked: Walked) -> None:
@@ -210,3 +183,65 @@ def test_approvals_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, 
     findings = verify(site.home)
     assert failures_of(findings) == []
     assert any("counts no more" in words and "(approved)" in words for words in words_of(findings, "note")) is not before
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["rejected before", "rejected since"])
+def test_rejections_with_a_key_that_was_revoked(office: Path, tmp_path: Path, *, before: bool) -> None:
+    """A thief of a reviewer's key can end no release: the candidate waits again, is published, and verifies. What the reviewer
+    rejected before stays rejected."""
+    shutil.copytree(office / "office", tmp_path / "office")
+    site, keys = Site(tmp_path / "office", {}), read_keys(office)
+    moment = datetime.now(UTC).replace(microsecond=0)
+    approve_candidate(site, SECOND, key=keys["cleo"])
+    reject_candidate(site, SECOND, key=keys["ben"], why="no good")
+    if before:
+        time.sleep(1.1)  # moments are whole seconds
+        moment = datetime.now(UTC).replace(microsecond=0)
+    assert list_statuses(site)[SECOND].state == "rejected"
+    revoke(site, "ben", since=moment, why="stolen", key=keys["olga"])
+    status = list_statuses(site)[SECOND]
+    assert (status.state, status.approvers) == (("rejected", ["cleo"]) if before else ("candidate", ["cleo"]))
+    if before:
+        return
+    words = "the passphrase of ben"
+    trust_key(site, "ben", "reviewer", make_key(tmp_path / "ben-2.key", passphrase=words), key=keys["olga"])
+    approve_candidate(site, SECOND, key=read_key(tmp_path / "ben-2.key", passphrase=words))
+    publish(site, SECOND, key=keys["robot"])
+    assert failures_of(verify(site.home)) == []
+
+
+def test_what_a_former_officer_signs_after_the_hand_over(walked: Walked, tmp_path: Path) -> None:
+    """A package under their own list, in the form of the one that they let out, dated back to before: it verifies for whoever
+    knows them and nothing else, and not for whoever has the list of revoked keys, or knows the later officer."""
+    otto = read_key(walked.folder / "keys" / "otto.key", passphrase="the passphrase of otto")  # noqa: S106
+    officers = json.loads((walked.folder / "office" / "releases" / "officers.json").read_text())["officers"]
+    pia = officers[-1]["content"]["officer"]
+    files = read_folder(walked.package)
+    files["RELEASE_NOTE.md"] += b"Nothing else is to be known.\n"
+    files["SHA256SUMS"] = sums_of({name: content for name, content in files.items() if not name.startswith("SHA256SUMS")})
+    at = json.loads(files["SHA256SUMS.sig"])["statement"]["at"]
+    about = {"kind": "package", "subject": str(THIRD), "digest": sha256(files["SHA256SUMS"]).hexdigest(), "name": "otto"}
+    way = str(walked.folder / "office" / "releases" / "officers.json")
+    for moment, known, words in (
+        (at, {}, ""),
+        (at, {"officers": way}, ""),  # a date is their word
+        (None, {"officers": way}, "it does not count"),
+        (at, {"revocations": str(walked.revoked)}, "dated back"),
+        (None, {"revocations": str(walked.revoked)}, "was revoked from"),
+    ):
+        files["SHA256SUMS.sig"] = write_statement(otto.sign(**about, at=moment)).encode()
+        shutil.rmtree(tmp_path / str(THIRD), ignore_errors=True)
+        found = failures_of(verify_path(write_folder(files, tmp_path / str(THIRD)), otto.public.fingerprint, **known))
+        assert len(found) == bool(words)
+        assert all(words in each for each in found)
+    assert any("not the one that was given" in each for each in failures_of(verify_path(tmp_path / str(THIRD), pia)))
+
+
+def test_older_packages_for_who_knows_the_last_officer(walked: Walked) -> None:
+    """With the publisher's two files; without, they are told what to fetch."""
+    releases = walked.folder / "office" / "releases"
+    pia = json.loads((releases / "officers.json").read_text())["officers"][-1]["content"]["officer"]
+    for release in (SECOND, THIRD):
+        package = releases / str(release)
+        assert any("name the publisher's officers.json" in words for words in failures_of(verify_path(package, pia)))
+        assert failures_of(verify_path(package, pia, str(walked.revoked), str(releases / "officers.json"))) == []

@@ -50,8 +50,8 @@ class OfficeWorld(World):
     def keys(self) -> Any:
         return {"keys": {name: self.entry(name, role) for name, role in self.people.items()}}
 
-    def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "") -> dict[str, Any]:
-        statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": TIME, "why": why}
+    def sign(self, name: str, kind: str, subject: str, hash: str, why: str = "", at: str = TIME) -> dict[str, Any]:
+        statement = {"kind": kind, "subject": subject, "hash": hash, "name": name, "at": at, "why": why}
         statement["signer"] = self.fingerprint(name)
         key, space = pack_ssh(b"ssh-ed25519", self.raw(name)), b"statement@release-pipeline"
         signed = b"SSHSIG" + pack_ssh(space, b"", b"sha512", verify.hashlib.sha512(message_of(statement)).digest())
@@ -80,6 +80,7 @@ class OfficeWorld(World):
         kind: str = "succession",
         accepted: str = "",
         signed_for: Any = None,
+        accepted_at: str = TIME,
         **other: Any,
     ) -> None:
         """The office goes to `name`, signed over by the officer or who is named."""
@@ -92,7 +93,8 @@ class OfficeWorld(World):
         keys = self.keys()["keys"]
         hash = digest(canonical({**document, "keys": signed_for or keys}))
         signed = [self.sign(each, kind, "officer", hash) for each in by or (before,)]
-        succession = {**document, "signed": signed, "accepted": self.sign(accepted or name, "accept-office", "officer", hash)}
+        agreed = self.sign(accepted or name, "accept-office", "officer", hash, at=accepted_at)
+        succession = {**document, "signed": signed, "accepted": agreed}
         listed = digest(canonical({"keys": keys}))
         trusted = self.sign(name, "trusted-keys", "trusted-keys", listed)
         self.note("trusted", None, hash=listed, officer=self.fingerprint(name), keys=keys, signed=trusted, succession=succession)
@@ -499,3 +501,133 @@ def test_a_tombstone_by_a_later_officer(tmp_path: Path) -> None:
     ):
         found = failures(verify_path(put(forged, tmp_path / "p"), OLGA))
         assert any(each.startswith("SUPERSEDED.json: ") and words in each for each in found)
+
+
+# --- Officers who left, and who knows which of them -----------------------------------------------------------------------------
+
+
+def known_way(world: OfficeWorld, folder: Path) -> str:
+    """The publisher's officers.json, as a file beside the package."""
+    file = folder / "known.json"
+    file.write_bytes(canonical({"officers": world.links}).encode())
+    return str(file)
+
+
+def repacked(world: OfficeWorld, *, by: str, listed_at: str = TIME, at: str = TIME, **more: bytes) -> Files:
+    """A package under the list of keys of now, made by hand at these moments, with more files in it."""
+    files = {name: part for name, part in world.package.items() if not name.startswith(("officers", "SHA256SUMS"))} | more
+    listed = world.sign(world.officer(), "trusted-keys", "trusted-keys", digest(files["trusted-keys.json"]), at=listed_at)
+    files["trusted-keys.sig"] = json.dumps(listed).encode()
+    files["SHA256SUMS"] = sums(files)
+    signed = world.sign(by, "package", RELEASE, digest(files["SHA256SUMS"]), at=at)
+    return {**files, "SHA256SUMS.sig": json.dumps(signed).encode()}
+
+
+def test_the_way_to_a_later_officer_does_not_vouch_for_an_earlier_ones_package(tmp_path: Path) -> None:
+    """Who gave the office away can put the public way to the new officer into a package of their own making: to whoever knows
+    the new one that is no package."""
+    world = usual_world()
+    made = repacked(world, by="olga")
+    world.succeed("otto")
+    otto = world.fingerprint("otto")
+    way = {"officers.json": canonical({"officers": world.links}).encode()}
+    world.people = {"olga": "officer", "robot": "service"}
+    forged = {**made, **way}
+    forged["SHA256SUMS"] = sums({name: part for name, part in forged.items() if not name.startswith("SHA256SUMS")})
+    forged["SHA256SUMS.sig"] = json.dumps(world.sign("olga", "package", RELEASE, digest(forged["SHA256SUMS"]))).encode()
+    for officer in (otto, OLGA):
+        found = failures(verify_path(put(forged, tmp_path / "p"), officer))
+        assert any("it leads to another officer" in words for words in found)
+    assert any("not the one that was given" in words for words in failures(verify_path(tmp_path / "p", otto)))
+
+
+def test_from_a_later_officer_to_a_package_of_before_and_back(tmp_path: Path) -> None:
+    """Who knows the later officer only needs the publisher's way to them, and is told so; with it the package of before verifies,
+    and that only dates say when it was made; a list of revoked keys knows. Who knows the earlier one needs nothing."""
+    world = usual_world()
+    first, hash, listed = world.package, world.package_hash, world.package["trusted-keys.json"]
+    world.succeed("otto", accepted_at=AFTER)
+    otto, way = world.fingerprint("otto"), known_way(world, tmp_path)
+    folder = put(first, tmp_path / "p")
+    [words] = failures(verify_path(folder, otto))
+    assert "name the publisher's officers.json with --officers" in words
+    found = verify_path(folder, otto, officers=way)
+    assert failures(found) == []
+    assert any("its officer left at 2026-11-21" in str(each) and "--revocations" in str(each) for each in found)
+    assert failures(verify_path(folder, OLGA, officers=way)) == []
+    stands = ("trusted-keys", "trusted-keys", digest(listed)), ("package", RELEASE, hash)
+    (tmp_path / LIST).write_bytes(world.revoked(world.entry_of("olga", AFTER, *stands)))
+    found = verify_path(folder, otto, str(tmp_path / LIST), way)
+    assert failures(found) == []
+    assert not any("left at" in str(each) for each in found)
+    assert any("none of its officers" in words for words in failures(verify_path(folder, digest("other"), officers=way)))
+    eve = made_under(lambda world: world.succeed("eve"))
+    found = failures(verify_path(put(eve.package, tmp_path / "p"), OLGA, officers=way))
+    assert any("the office has forked" in words for words in found)
+
+
+@pytest.mark.parametrize("what", ["list", "package", "officer's package"])
+def test_what_a_former_officer_signs_later(what: str, tmp_path: Path) -> None:
+    """Dated after the hand-over it does not count, whoever knows which officer; in time, it does."""
+    late, at = "2026-11-20T14:00:00+00:00", "2026-11-20T13:00:00+00:00"
+    by = "olga" if what == "officer's package" else "robot"
+    world = usual_world()
+    early = repacked(world, by=by)
+    made = repacked(world, by=by, listed_at=late) if what == "list" else repacked(world, by=by, at=late)
+    world.succeed("otto", accepted_at=at)
+    way = known_way(world, tmp_path)
+    for officer in (OLGA, world.fingerprint("otto"), None):
+        assert failures(verify_path(put(early, tmp_path / "early"), officer, officers=way)) == []
+        [words] = failures(verify_path(put(made, tmp_path / "p"), officer, officers=way))
+        assert "left at 2026-11-20 13:00:00 UTC: it does not count" in words
+    assert failures(verify_path(tmp_path / "p", OLGA)) == []  # who knows nothing of the hand-over cannot tell
+
+
+def test_a_dossier_that_goes_on_after_the_officer_left(tmp_path: Path) -> None:
+    """The chain as it was before the hand-over, gone on with the old key: refused by whoever knows when the officer left."""
+    world, later = usual_world(), usual_world()
+    later.succeed("otto", accepted_at=BEFORE)
+    way = known_way(later, tmp_path)
+    folder = put(world.dossier(), tmp_path / "d")
+    assert failures(verify_path(folder, OLGA)) == []
+    found = failures(verify_path(folder, OLGA, officers=way))
+    assert any(words.startswith("events.jsonl: ") and "the last officer whom the events know left" in words for words in found)
+
+
+def test_recovery_keys_that_a_former_officer_names_afterwards(tmp_path: Path) -> None:
+    """Put into the way before the hand-over, they would make anybody the officer after the one who is known."""
+    world = made_under(to_otto)
+    genuine = list(world.links)
+    forger = made_under(lambda world: world.name_recovery("eve", "vera", threshold=1))
+    world.succeed("pia", by=("eve",), kind="recover")
+    world.links = [genuine[0], forger.links[1], genuine[1], world.links[-1]]
+    world.do("package")
+    [words] = failures(verify_path(put(world.package, tmp_path / "p"), world.fingerprint("otto")))
+    assert "recovery keys that an officer before" in words
+    assert failures(verify_path(tmp_path / "p", OLGA)) == []  # she could name any successor herself
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_recovery_keys_from_before_the_officer_who_is_known(signed: bool, tmp_path: Path) -> None:
+    """They count where that officer signed for them when accepting; else an earlier officer must be known."""
+
+    def hand_over(world: OfficeWorld) -> None:
+        named = {name: world.links[1]["content"][name] for name in ("keys", "number", "threshold")}
+        more: dict[str, Any] = {"recovery": digest(canonical(named))} if signed else {}
+        world.succeed("otto", **more)
+
+    def recover(world: OfficeWorld) -> None:
+        world.succeed("eve", by=("wim", "xia"), kind="recover")
+
+    world = made_under(lambda world: world.name_recovery(*HOLDERS), hand_over, recover)
+    folder = put(world.package, tmp_path / "p")
+    assert (failures(verify_path(folder, world.fingerprint("otto"))) == []) is signed
+    assert failures(verify_path(folder, OLGA)) == []
+    found = failures(verify_path(put(world.dossier(), tmp_path / "d"), world.fingerprint("otto")))
+    assert any("recovery keys" in words for words in found) is not signed  # of an officers.json: events have numbers
+
+
+def test_a_succession_for_other_recovery_keys(tmp_path: Path) -> None:
+    """Whoever accepts signs for those that there are."""
+    world = made_under(lambda world: world.name_recovery(*HOLDERS), lambda world: world.succeed("otto", recovery=""))
+    assert any("other recovery keys" in words for words in failures(verify_path(put(world.package, tmp_path / "p"), OLGA)))

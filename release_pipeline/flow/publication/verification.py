@@ -17,8 +17,8 @@ from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, read_statuses
 from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
-from release_pipeline.flow.trust.office import read_office
-from release_pipeline.flow.trust.revocation import REVOKED_FILE, revoked_text
+from release_pipeline.flow.trust.office import OFFICERS, read_office
+from release_pipeline.flow.trust.revocation import list_public
 from release_pipeline.flow.witness import Head
 from release_pipeline.policy import Policy
 from release_pipeline.store.connections import is_unfinished
@@ -42,19 +42,30 @@ def verify(path: Path, officers: Collection[str] = (), *, deep: bool = False) ->
 
 
 def examine(
-    path: Path, officers: Collection[str] = (), revocations: str = "", *, deep: bool = False, since: Head | None = None
+    path: Path,
+    officers: Collection[str] = (),
+    revocations: str = "",
+    succession: str = "",
+    *,
+    deep: bool = False,
+    since: Head | None = None,
 ) -> Verification:
     """Likewise, with what it is that was checked. `revocations`: a file or address of the list of revoked keys, for what is no
-    site: a site has its own. Of a site `deep` hashes every table of the vault again. `since` is an event that somebody
-    outside has witnessed, which a site or a dossier must have."""
+    site: a site has its own; `succession`: likewise of an officers.json. Of a site `deep` hashes every table of the vault again.
+    `since` is an event that somebody outside has witnessed, which a site or a dossier must have."""
     site, officers = _find_site(path), find_officers(path, officers)
     try:
         if site is None:
             if deep:
                 raise WrongUsage("--deep is about a site, and this is none.", where=str(path))
-            return examine_path(path, officers, revocations, None if since is None else (since.number, since.hash, since.noted))
-        if revocations:
-            raise WrongUsage("a site knows what it revoked.", where=str(path), remedy="Leave --revocations out.")
+            witnessed = None if since is None else (since.number, since.hash, since.noted)
+            return examine_path(path, officers, revocations, succession, witnessed)
+        if revocations or succession:
+            raise WrongUsage(
+                "a site knows its officers and what it revoked.",
+                where=str(path),
+                remedy="Leave --revocations and --officers out.",
+            )
         findings = list(_verify_site(site, officers, deep=deep, since=since))
         return Verification(str(path), "site", list(officers), _pinned(site), findings=findings)
     except NotVerifiable as error:
@@ -95,8 +106,10 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
             yield Finding("ok", f"registry.duckdb: {len(events)} events, sealed by this site; the last is the vault's")
             yield from verify_events(write_events(events).splitlines(), officers)
             yield from _verify_trust(site, registry, officers)
-            yield from _verify_revoked(site, events)
-            officers = _with_chain(officers, read_office(events))
+            yield from _verify_public(site, events)
+            office = read_office(events)
+            yield from _verify_former(office)
+            officers = _with_chain(officers, office)
             yield from _verify_sums(site, registry)
             if since is not None:
                 yield _verify_witnessed(events, since)
@@ -114,7 +127,7 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
     for _, status in sorted(statuses.items()):
         yield from _verify_folders(site, status, events, officers)
     out = [name for name, status in statuses.items() if status.package_hash is not None]
-    known = {site.package(str(name)) for name in out} | ({site.releases / REVOKED_FILE} if revoked_text(events) else set[Path]())
+    known = {site.package(str(name)) for name in out} | {site.releases / name for name in list_public(events)}
     for path in _find_strangers(site.releases, known):
         yield Finding("FAIL", f"releases/{path.relative_to(site.releases)}: no event published it")
 
@@ -190,17 +203,27 @@ def _with_chain(officers: Collection[str], office: Office | None) -> Collection[
     return {*officers, *chain} if set(chain) & set(officers) else officers
 
 
-def _verify_revoked(site: Site, events: Sequence[Event]) -> Iterator[Finding]:
-    """The list of revoked keys that the public gets must be the last."""
-    text, file = revoked_text(events), site.releases / REVOKED_FILE
-    if text is None:
+def _verify_public(site: Site, events: Sequence[Event]) -> Iterator[Finding]:
+    """What the public gets of the office must be as it was signed last. An officers.json was not written by earlier versions."""
+    for name, text in list_public(events).items():
+        file = site.releases / name
+        try:
+            same = file.read_bytes() == text.encode()
+        except OSError:
+            same = False
+        missing = name == OFFICERS and not file.exists()
+        words = "is the last that was signed" if same else "is not there, or not the last that was signed: `officer revoke` again"
+        yield Finding("ok" if same else "note" if missing else "FAIL", f"releases/{name}: {words}")
+
+
+def _verify_former(office: Office | None) -> Iterator[Finding]:
+    """Whoever left the office with an earlier version kept a key that strangers still believe."""
+    if office is None or office.faults:
         return
-    try:
-        same = file.read_bytes() == text.encode()
-    except OSError:
-        same = False
-    words = "is the last list that was signed" if same else "is not there, or not the last list: the last `officer revoke` again"
-    yield Finding("ok" if same else "FAIL", f"releases/{REVOKED_FILE}: {words}")
+    revoked = {each.key for each in office.revoked}
+    for fingerprint in [each for each in office.chain[:-1] if each not in revoked]:
+        words = "left the office, and their key is not revoked: strangers believe what it signs and dates back"
+        yield Finding("note", f"trusted-keys.yaml: officer {fingerprint} {words}: `officer revoke {fingerprint} --from DATE`")
 
 
 def _verify_sums(site: Site, registry: Registry) -> Iterator[Finding]:

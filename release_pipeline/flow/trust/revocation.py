@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from release_pipeline.errors import WrongUsage
@@ -19,7 +18,7 @@ from release_pipeline.flow.texts import check_line
 from release_pipeline.flow.trust.clocks import CLOCK, find_doubted, is_ahead
 from release_pipeline.flow.trust.keys import PrivateKey, PublicKey
 from release_pipeline.flow.trust.members import TRUSTED, Trust, check_officer, last_trust, need_trust
-from release_pipeline.flow.trust.office import REVOKE, REVOKED, list_links, read_office
+from release_pipeline.flow.trust.office import OFFICERS, REVOKE, REVOKED, list_links, read_office, write_officers
 from release_pipeline.store.folders import make_folder
 from release_pipeline.store.registry import Event, Registry, canonical_json, hash_of_json
 from release_pipeline.verify import REVOKED_FORMAT
@@ -46,7 +45,7 @@ def revoke(site: Site, name: str, *, since: datetime, why: str, key: PrivateKey)
             )
         if (fingerprint, since) not in _list_standing(registry, trust):
             note_revocation(site, registry, trust, fingerprint, since=since, why=check_line(why), key=key)
-        write_revoked(site, registry.events)
+        write_public(site, registry.events)
     return fingerprint
 
 
@@ -74,13 +73,17 @@ def note_revocation(
     last_trust(site, registry)  # everything is verified; what does not hold is not written
 
 
-def write_revoked(site: Site, events: Sequence[Event]) -> Path | None:
-    """The public list as the last event that stands has it; None if no key was revoked."""
-    if (text := revoked_text(events)) is None:
-        return None
-    make_folder(site.releases, mode=0o755)
-    write_text(site.releases / REVOKED_FILE, text, mode=PUBLIC)
-    return site.releases / REVOKED_FILE
+def write_public(site: Site, events: Sequence[Event]) -> None:
+    """What strangers get of the office, beside the packages: the keys that were revoked, and who followed whom."""
+    for name, text in list_public(events).items():
+        make_folder(site.releases, mode=0o755)
+        write_text(site.releases / name, text, mode=PUBLIC)
+
+
+def list_public(events: Sequence[Event]) -> dict[str, str]:
+    """These files, as the last events that stand have them: none where one officer has always been it, and no key was revoked."""
+    texts = {REVOKED_FILE: revoked_text(events) or "", OFFICERS: write_officers(events, read_office(events))}
+    return {name: text for name, text in texts.items() if text}
 
 
 def revoked_text(events: Sequence[Event]) -> str | None:

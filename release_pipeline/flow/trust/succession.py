@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from release_pipeline.errors import WrongUsage
@@ -31,7 +31,7 @@ from release_pipeline.flow.trust.members import (
     write_list,
 )
 from release_pipeline.flow.trust.office import ACCEPT, OFFICE, RECOVER, RECOVERY, SUCCESSION, read_office
-from release_pipeline.flow.trust.revocation import note_revocation, write_revoked
+from release_pipeline.flow.trust.revocation import note_revocation, write_public
 from release_pipeline.store.registry import Registry, canonical_json, hash_of_json
 from release_pipeline.verify import HOLDER, MOST_HOLDERS, Fault, Office, read_json
 
@@ -139,11 +139,19 @@ def _propose(registry: Registry, trust: Trust, name: str, public: PublicKey, rev
     last = registry.events[-1]
     document = {
         "from": trust.officer.key.fingerprint,
+        "recovery": _hash_recovery(registry),
         "registry": {"event": last.number, "hash": last.hash},
         "revoked": [{"key": key, "from": moment.isoformat(timespec="seconds")} for key, moment in revoked],
         "keys": read_json(canonical_list(members))["keys"],
     }
     return Proposal(OFFICE, document)
+
+
+def _hash_recovery(registry: Registry) -> str:
+    """The hash of the recovery keys, so that who accepts the office signs for them too; empty where there are none."""
+    named = [event.content for event in registry.events if event.kind == RECOVERY]
+    document = {name: named[-1][name] for name in ("keys", "number", "threshold")} if named else None
+    return "" if document is None else hash_of_json(document)
 
 
 def sign_proposal(proposal: Proposal, name: str, *, key: PrivateKey) -> dict[str, Any]:
@@ -163,7 +171,7 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
     with site.open_registry() as registry:
         before = last_trust(site, registry)
         accepted = key.sign(kind=ACCEPT, subject=OFFICE, digest=proposal.digest, name=officer.name)
-        rest = {name: proposal.document[name] for name in ("from", "registry", "revoked")}
+        rest = {name: said for name, said in proposal.document.items() if name != "keys"}
         succession = {**rest, "signed": [*proposal.signed, *statements], "accepted": accepted}
         note_list(registry, members, key, succession=succession)
         trust = last_trust(site, registry)  # everything is verified; what does not hold is not written
@@ -174,10 +182,21 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
             note_revocation(
                 site, registry, trust, each["key"], since=since, why=f"revoked with the office of {officer.name}", key=key
             )
-        trust = last_trust(site, registry) or trust
-        write_revoked(site, registry.events)
+        trust = _retire(site, registry, last_trust(site, registry) or trust, proposal.document["from"], key=key)
+        write_public(site, registry.events)
     write_list(site, trust)
     return trust
+
+
+def _retire(site: Site, registry: Registry, trust: Trust, former: str, *, key: PrivateKey) -> Trust:
+    """Revoke the key of the officer before, from just after the hand-over: all that it signed stands, by hash. In the chain it
+    could sign nothing more; but a stranger has no chain, and a key that is kept or found can put any date on a package."""
+    if trust.office is None or former in {each.key for each in trust.office.revoked}:
+        return trust
+    since = max(trust.office.moment(event.number) for event in registry.events) + timedelta(seconds=1)
+    why = f"the office went to {trust.officer.name}"
+    note_revocation(site, registry, trust, former, since=since.replace(microsecond=0), why=why, key=key)
+    return last_trust(site, registry) or trust
 
 
 def propose_recovery(site: Site, threshold: int, holders: Mapping[str, PublicKey]) -> Proposal:
@@ -215,4 +234,5 @@ def name_recovery(
         content: dict[str, Any] = {**proposal.document, "signed": signed, **quorum}
         registry.add(RECOVERY, None, **content)
         last_trust(site, registry)  # refused, and not written, where enough of the keys before did not sign
+        write_public(site, registry.events)
     return proposal
