@@ -25,7 +25,7 @@ from release_pipeline.cli import main as command
 from release_pipeline.cli.failure import FailureDocument
 from release_pipeline.flow.claims import ClaimsDocument
 from release_pipeline.flow.status.check import CheckDocument, InvalidDocument
-from release_pipeline.flow.status.ledger import LedgerDocument
+from release_pipeline.flow.status.ledger_document import LedgerDocument
 from release_pipeline.flow.status.overview import StatusDocument
 from release_pipeline.flow.status.run import RunDocument
 from release_pipeline.verify import VerificationView

@@ -125,7 +125,8 @@ def _status(options: argparse.Namespace) -> int:
 def _ledger(options: argparse.Namespace) -> int:
     from release_pipeline.flow.exposure import describe_overlap, read_overlap
     from release_pipeline.flow.site import find_site
-    from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers, view_ledgers
+    from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
+    from release_pipeline.flow.status.ledger_document import view_ledgers
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)

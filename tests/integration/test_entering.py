@@ -16,7 +16,8 @@ from release_pipeline.flow.entering import accept, read_named
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.restoring import restore
-from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers, view_ledger
+from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
+from release_pipeline.flow.status.ledger_document import view_ledger
 from release_pipeline.flow.trust.approvals import approve_populations
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store.registry import ReleaseId

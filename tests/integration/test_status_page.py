@@ -15,7 +15,8 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.states import move
-from release_pipeline.flow.status.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.status.ledger import read_ledgers
+from release_pipeline.flow.status.ledger_document import ledger_to_json
 from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.flow.status.page import build_status
 from release_pipeline.flow.trust.keys import PrivateKey

@@ -31,7 +31,8 @@ from release_pipeline.flow.publication.verification import write_events
 from release_pipeline.flow.reviewing.page import REPORT
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, ReleaseStatus, read_statuses
-from release_pipeline.flow.status.ledger import ledger_to_json, read_ledgers
+from release_pipeline.flow.status.ledger import read_ledgers
+from release_pipeline.flow.status.ledger_document import ledger_to_json
 from release_pipeline.flow.sums import SUMS, is_whole, list_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust, need_trust

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.site import find_site
-from release_pipeline.flow.status.ledger import (
+from release_pipeline.flow.status.headroom import (
     ComingView,
     Headroom,
     HeadroomView,

@@ -1,0 +1,189 @@
+"""The room that the ledger of a population has for a policy, and what its timetable opens next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated
+
+from release_pipeline.flow.cap import NEEDS_RELEASES
+from release_pipeline.flow.lineage import check_lineage
+from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.series import find_series
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.status.ledger import list_ahead, list_losses, read_ledgers
+from release_pipeline.flow.status.ledger_document import CapView, view_cap
+from release_pipeline.flow.upcoming import MOST_TOLD, describe_timetable, next_releases
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Amount, Hash, Moment
+from release_pipeline.policy.loss import Account, Loss, depends_on_records
+from release_pipeline.policy.populations import find_population
+from release_pipeline.store.ledger import list_charges
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """What the population of a policy has spent, and what the policy's next releases (`ahead`) would make of it: their `losses`,
+    or None where those depend on a number of rows that nobody named. `begun`: the hash of the policy that its series of parts
+    began under, where that is another one."""
+
+    policy: Policy
+    account: Account
+    ahead: tuple[str, ...]
+    losses: tuple[Loss, ...] | None
+    begun: str = ""
+
+    @property
+    def fitting(self) -> int:
+        """How many of those that are ahead fit, one after the other."""
+        account = self.account
+        for fitting, (release, loss) in enumerate(zip(self.ahead, self.losses or (), strict=False)):
+            account = account.plus(loss, cohort=self.cohort_of(release))
+            if not account.admits():
+                return fitting
+        return len(self.losses or ())
+
+    def cohort_of(self, release: str) -> str:
+        """The cohort that a release (POLICY/PARTITION/rN) would be charged to; empty where releases add up."""
+        return self.account.cap.cohort_of(release.split("/")[1])
+
+    @property
+    def needs(self) -> str:
+        """What has to be otherwise before anything fits; empty where something could."""
+        if not self.losses or self.account.of(self.losses[0]) is not None:
+            return ""
+        return _explain_infinity(self.policy, self.account)
+
+
+def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
+    """The room that the ledger of its population has for a policy."""
+    caps = read_caps(site)
+    find_population(caps.declared, policy.population, file=caps.file)
+    with site.open_registry(read_only=True) as registry:
+        charges = list_charges(registry)
+        events = registry.events
+    check_lineage(caps, charges)
+    [ledger] = read_ledgers(site, policy.population, rows=rows)
+    ahead = list_ahead(policy, charges, events)
+    unknown = rows is None and depends_on_records(policy)
+    losses = None if unknown else tuple(list_losses(policy, ahead, charges, rows=rows))
+    series = find_series(events, policy.policy) if policy.publishes_parts else None
+    begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
+    return Headroom(policy, ledger.account, tuple(ahead), losses, begun)
+
+
+def describe_headroom(headroom: Headroom) -> Iterator[str]:
+    """It in lines for a person."""
+    policy, account, ahead, losses = headroom.policy, headroom.account, headroom.ahead, headroom.losses
+    if losses is None:
+        yield "depends on the number of rows: name it with --rows"
+        return
+    spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit})"
+    if not losses:
+        yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
+        return
+    loss, cohort = losses[0], headroom.cohort_of(ahead[0])
+    verdict = "fits" if account.admits(loss, cohort=cohort) else "is refused"
+    yield f"{spent}; the next release {verdict}: {account.after(loss, cohort=cohort)} after it"
+    if headroom.needs:
+        yield headroom.needs
+    if headroom.begun:
+        yield f"its series began under another policy ({headroom.begun}): a run is refused until that one is restored"
+    if policy.every or len(ahead) > 1:
+        which = f"of the next {len(ahead)} releases" if policy.every else f"of its {len(ahead)} releases not charged yet"
+        take = f"take {account.words(account.of(loss))} each"
+        if policy.publishes_parts:
+            take = f"are parts of one table and take {account.words(account.sum_of(losses))} together"
+        yield f"{which}, which {take}, {headroom.fitting if headroom.fitting < len(ahead) else 'all'} fit"
+
+
+@dataclass(frozen=True, slots=True)
+class NextView:
+    """The next release of a policy in the ledger."""
+
+    release: Annotated[str, "POLICY/PARTITION/rN"]
+    amount: Annotated[Amount, "what it takes"]
+    fits: Annotated[bool, "whether the ledger has room for it"]
+    after: Annotated[Amount, "what is charged to the population with it"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomView:
+    """The ledger before and after the next release of a policy."""
+
+    population: Annotated[str, "its name"]
+    unit: Annotated[str, "what is counted, in words"]
+    cap: Annotated[Amount, "the most that may be spent"]
+    declared: Annotated[CapView, "the cap in parts"]
+    spent: Annotated[Amount, "what is charged already"]
+    remaining: Annotated[Amount, "what may still be charged"]
+    rows_needed: Annotated[bool, "whether what a release takes depends on its rows, and none are named: see --rows"]
+    next: Annotated[NextView | None, "null where every release is charged already, or rows are needed"]
+    ahead: Annotated[tuple[str, ...], "the releases that are not charged yet; of a series without end the next few"]
+    fitting: Annotated[int | None, "how many of them fit, one after the other; null where rows are needed"]
+    needs: Annotated[str | None, "why nothing can ever fit under this cap, and what would; null where something can"]
+    series_policy_hash: Annotated[
+        Hash | None,
+        "of the policy that its series of parts began under, if that is another: a run is refused until it is restored",
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class ComingView:
+    """A release that a timetable opens."""
+
+    release: Annotated[str, "its part: the name of the release within the policy"]
+    due: Annotated[Moment, "when it is opened, or if `earliest` not before then"]
+    earliest: Annotated[bool, "whether another one comes first, so that it may be later"]
+    left_out: Annotated[tuple[str, ...], "periods before it that only `run` opens, since one after them is charged"]
+
+
+def view_coming(site: Site, policy: Policy) -> Iterator[ComingView]:
+    """The first few of what the timetable of a policy opens, for a script."""
+    if policy.cron is None:
+        return
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    for upcoming in islice(next_releases(policy, events, datetime.now(UTC)), MOST_TOLD):
+        if upcoming.due is not None:
+            yield ComingView(upcoming.release, upcoming.due.isoformat(), upcoming.earliest, upcoming.left_out)
+
+
+def describe_coming(site: Site, policy: Policy) -> Iterator[str]:
+    """What the timetable of a policy opens when, as the site's registry stands; nothing where there is none."""
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    yield from describe_timetable(policy, events, datetime.now(UTC))
+
+
+def view_headroom(headroom: Headroom) -> HeadroomView:
+    """The room for a script."""
+    account, first = headroom.account, None
+    if headroom.losses:
+        loss, cohort = headroom.losses[0], headroom.cohort_of(headroom.ahead[0])
+        fits, after = account.admits(loss, cohort=cohort), account.after(loss, cohort=cohort)
+        first = NextView(headroom.ahead[0], account.words(account.of(loss)), fits=fits, after=after)
+    return HeadroomView(
+        population=account.population,
+        unit=account.unit,
+        cap=account.limit,
+        declared=view_cap(account),
+        spent=account.spent,
+        remaining=account.left,
+        rows_needed=headroom.losses is None,
+        next=first,
+        ahead=headroom.ahead,
+        fitting=None if headroom.losses is None else headroom.fitting,
+        needs=headroom.needs or None,
+        series_policy_hash=headroom.begun or None,
+    )
+
+
+def _explain_infinity(policy: Policy, account: Account) -> str:
+    """Why nothing fits under the cap, and what would."""
+    if not policy.adds_up:
+        return NEEDS_RELEASES
+    kept = " or fewer kept columns" if policy.kept_columns and account.cap.cap.scope == "table" else ""
+    return f"nothing bounds this policy in {account.unit}: it needs a cap in its own definition and scope, another method{kept}"
