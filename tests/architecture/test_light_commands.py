@@ -50,6 +50,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_that_only_tells_imports_nothing_heavy(home: Path, command: str) -> None:
     arguments = [word.format(home=home) for word in COMMANDS[command]]

@@ -192,6 +192,7 @@ def test_keys_of_openssh_are_trusted(tmp_path: Path) -> None:
             read_public_key(file)
 
 
+@pytest.mark.slow
 def test_a_key_at_rest_is_under_scrypt(tmp_path: Path) -> None:
     """With these costs; `cryptography`, openssl and sign.py read it, and keys of before; a wrong passphrase opens none."""
     file = tmp_path / "ben.key"

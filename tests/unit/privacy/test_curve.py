@@ -278,6 +278,7 @@ def test_no_two_values_are_further_apart_than_their_cells_say(transform: str) ->
                 assert apart[0] > y - 2
 
 
+@pytest.mark.slow
 def test_reach_of_wide_columns() -> None:
     """The widest cell of a logarithm is the last one; the ends of cells are found exactly."""
     x, y = cell_reach(10**6, 4, "log")

@@ -41,6 +41,7 @@ def test_every_user_writes_a_thousand_alike() -> None:
     assert "(standard deviation 1,000 in the column's unit)" in law.words
 
 
+@pytest.mark.slow
 def test_there_is_one_of_each() -> None:
     """No other module has a formatter of the same name."""
     tree = ast.parse((PACKAGE / "privacy/figures.py").read_text(encoding="utf-8"))

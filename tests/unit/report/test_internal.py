@@ -375,6 +375,7 @@ def test_a_column_without_a_range_says_why() -> None:
     assert "No range could be told for a." in read(sample_view(columns=(unknown,)))
 
 
+@pytest.mark.slow
 def test_what_check_says_is_of_the_noise_alone() -> None:
     """With the command that says it again; the sum of squares stands with the figures, after the first sentences."""
     text = read(sample_view())

@@ -83,6 +83,7 @@ def check_picture(svg: str, stages: Sequence[Step], noted: Sequence[Step]) -> No
     assert all(other[0] != one[0] or other[1] - one[1] >= 16 for one, other in pairwise(lines))
 
 
+@pytest.mark.slow
 @given(TEXTS, STEPS, STEPS)
 def test_any_texts_make_a_picture(title: str, stages: list[Step], noted: list[Step]) -> None:
     """XML that can be read, with nothing in it but boxes, texts and arrows."""

@@ -342,6 +342,7 @@ def test_the_package_holds_nothing_but_the_view_and_hashes(view: PublicView) -> 
     assert found <= known | {str(int(word)) for word in known if word.isdecimal()}
 
 
+@pytest.mark.slow
 def test_the_surroundings_do_not_get_in(tmp_path: Path) -> None:
     """Neither the environment nor the folder, the user or the clock: a canary in each is found in no text."""
     canary, folder = "Canary-Environment-4417", tmp_path / "Canary-Folder-9921"
@@ -401,6 +402,7 @@ def test_the_same_view_gives_the_same_texts(view: PublicView) -> None:
     assert render_package(view).isascii()
 
 
+@pytest.mark.slow
 @given(every_view())
 def test_no_number_is_a_float(view: PublicView) -> None:
     """Amounts are texts and counts are whole: nothing can come out as 0.30000000000000004."""
@@ -466,6 +468,7 @@ def test_hostile_texts_leave_the_page_as_it_is(text: str) -> None:
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]", rendered)
 
 
+@pytest.mark.slow
 @given(TEXTS | HOSTILE)
 def test_hostile_texts_leave_the_note_as_it_is(text: str) -> None:
     """In Markdown too: as many lines, headings, rows and cells as ever, and no HTML, code, link or picture."""

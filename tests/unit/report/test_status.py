@@ -155,6 +155,7 @@ def test_every_link_within_the_page_arrives() -> None:
     assert len(links) == 2 + 2 + 4  # navigation, successors, charges
 
 
+@pytest.mark.slow
 @given(TEXTS | HOSTILE)
 def test_no_text_becomes_anything_but_text(text: str) -> None:
     """With the same text everywhere the page has the same tags as with a plain one, and none of the unseen characters."""
@@ -196,6 +197,7 @@ def test_it_needs_nothing_from_elsewhere() -> None:
 # the amounts
 
 
+@pytest.mark.slow
 @given(POPULATIONS)
 def test_amounts_are_exact_decimals(folk: PopulationView) -> None:
     """At most nine places of epsilon, whole releases, and no trace of a float."""

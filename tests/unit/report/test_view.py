@@ -72,6 +72,7 @@ def test_texts_whole_numbers_and_nothing_pass(value: Any) -> None:
     check_public(value)
 
 
+@pytest.mark.slow
 @given(public_views())
 def test_a_view_cannot_be_changed(view: PublicView) -> None:
     """What was checked stays as it was."""
@@ -80,6 +81,7 @@ def test_a_view_cannot_be_changed(view: PublicView) -> None:
             setattr(view, field, "else")
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.floats() | st.booleans() | st.binary(), lambda inner: st.lists(inner, min_size=1) | st.tuples(st.just("a"), inner)

@@ -13,7 +13,7 @@ from release_pipeline.stages.checks import EXPECTATIONS, FAMILIES, Check
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from tests.integration.sites import GX_WARNINGS
 
-pytestmark = GX_WARNINGS
+pytestmark = [GX_WARNINGS, pytest.mark.slow]  # Great Expectations takes seconds to import
 BOTH = pytest.mark.parametrize("judge", [judge_counts, judge_expectations])
 
 
