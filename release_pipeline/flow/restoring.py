@@ -68,18 +68,20 @@ class _Found:
     doubted: dict[ReleaseId, Mapping[str, Any]] = field(default_factory=dict[ReleaseId, Mapping[str, Any]])
 
 
-def restore(file: Path, home: Path, *, survived: Iterable[Path] = (), witnessed: Head | None = None) -> Restored:
+def restore(
+    file: Path, home: Path, *, survived: Iterable[Path] = (), witnessed: Head | None = None, sha256: str | None = None
+) -> Restored:
     """Put a backup into a folder that is new or empty, or in the place of a site, which is moved aside and never deleted. Stopped
     at any moment, the same command again does all of it.
 
     `survived`: other places where something of the site is left, a site or a folder of packages; `witnessed`: the last event that
-    somebody outside knows of.
+    somebody outside knows of; `sha256`: what the backup's was, when it was made.
     """
-    backup, home = read_backup(file), home.resolve()
+    backup, home = read_backup(file, sha256=sha256), home.resolve()
     with swapping(home) as swap:
         if swap.aside is not None:
             _check_site(home)
-        unpack(file, swap.staged)
+        unpack(file, swap.staged, backup)
         site = Site(swap.staged, dict(os.environ))
         places = [*([home] if swap.aside else []), *(place.resolve() for place in survived)]
         survivors = read_survivors(site, places, backup.head)
