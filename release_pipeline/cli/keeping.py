@@ -95,7 +95,7 @@ def _put_back(options: argparse.Namespace) -> int:
     if not done.all_known:
         print("What was charged after the backup is not known from the registry: the officer must find out, and name it.")
     for entry in done.doubted:
-        print(f"{entry['release']}: a package tells of it that is not believed: {entry['why']}")
+        print(f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}")
         print("  The officer decides whether it was charged, in the file that --charged names.")
     print("Nothing is charged or published until the officer has run `restore --accept`.")
     return 0
@@ -110,9 +110,7 @@ def _accept(options: argparse.Namespace) -> int:
     if options.key is None or (options.charged is None and not options.nothing_else):
         raise WrongUsage("the officer names --key, and --charged FILE or --nothing-else.")
     named = {} if options.charged is None else read_named(options.charged)
-    entered = accept(find_site(options.home), key=read_key_of(options), named=named)
-    for charge in entered.charges:
-        print(f"{charge.id}: charged to {charge.population}")
+    entered = accept(find_site(options.home), key=read_key_of(options), named=named, show=print)
     for words in entered.overdrawn:
         print(f"{words}. Nothing more is charged to it until the officer raises the cap")
     print(f"accepted; {len(entered.charges)} charges entered")

@@ -40,11 +40,8 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
 
 
 def open_plain(path: Path) -> IO[bytes]:
-    """A file that somebody has given us, for reading; refused when it is no regular one: a pipe would be waited for without end."""
-    try:
-        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
-    except OSError as error:
-        raise WrongUsage(f"it cannot be read: {error.strerror}.", where=str(path), remedy="Check the path.") from None
+    """A file that somebody has given us, for reading; refused when it is no regular one: a pipe is waited for without end."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise WrongUsage("this is no regular file.", where=str(path), remedy="Name a file: what a pipe gives, save in one.")
