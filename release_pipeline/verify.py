@@ -1365,6 +1365,7 @@ class _History:
             raise Fault("a list that was signed at a moment that is not believed was put back")
         if content.get("succession") is not None:
             self._check_registry(event)
+            self._tell_stale(event)
         self.office.follow_list(content, keys)
         self.revoked += [Revocation(key, since, event.number, signed.signer, quorum=True) for key, since in self.office.revoked]
         if event.number in self._known.doubted:
@@ -1380,6 +1381,17 @@ class _History:
         number: int = get(head, "event", int)
         if not 0 <= number < event.number or head != {"event": number, "hash": self.events[number - 1].hash if number else ""}:
             raise Fault("it was signed for another registry than this")
+
+    def _tell_stale(self, event: Event) -> None:
+        """A succession that was signed before the list was changed, and accepted after it, brings the older list back. Earlier
+        versions let it through, and what was signed since stands."""
+        head: int = event.content["succession"]["registry"]["event"]
+        changed = {number for number, _, _ in self.lists} | {each.event for each in self.revoked}
+        changed |= {number for number, signed in self.signed if signed.kind == RECOVERY}
+        if later := sorted(number for number in changed if head < number < event.number):
+            words = "the list of keys, recovery keys or revoked keys were changed after this succession was signed"
+            words += f", and it brought back the list of before: look who is on it (event {', '.join(map(str, later))})"
+            self._report("note", f"{EVENTS}: event {event.number} (trusted): {words}")
 
     def _verify_revocation(self, event: Event) -> Statement:
         document = get(event.content, "document", dict)

@@ -46,6 +46,7 @@ def _add_restore(commands: Any) -> None:
     restore.add_argument(
         "--survived", type=Path, action="append", default=[], metavar="FOLDER", help="where else a site or packages are left"
     )
+    restore.add_argument("--sha256", metavar="HASH", help="what `backup` printed: another file is refused")
     restore.add_argument("--since", type=Path, metavar="FILE", help="what `head export` wrote last")
     restore.add_argument("--accept", action="store_true", help="the officer signs what was charged after the backup")
     named = restore.add_mutually_exclusive_group()
@@ -62,6 +63,7 @@ def _backup(options: argparse.Namespace) -> int:
 
     made = write_backup(find_site(options.home), options.output, overwrite=options.overwrite)
     print(f"{options.output}: {len(made.files)} files as of event {made.head.number}")
+    print(f"SHA-256 {made.sha256}: kept elsewhere, it tells whether this file was changed (restore --sha256)")
     print("Confidential, as the vault is, whose key is in it: whoever has this file has everything.")
     return 0
 
@@ -80,8 +82,10 @@ def _put_back(options: argparse.Namespace) -> int:
     if options.key is not None or options.charged is not None or options.nothing_else:
         raise WrongUsage("--key, --charged and --nothing-else go with --accept.")
     witnessed = None if options.since is None else load_head(options.since)
-    done = restore(options.backup, options.into, survived=options.survived, witnessed=witnessed)
+    done = restore(options.backup, options.into, survived=options.survived, witnessed=witnessed, sha256=options.sha256)
     print(f"{options.into}: as it was at {done.backup.made}, up to event {done.backup.head.number}")
+    for name in done.backup.left_out:
+        print(f"{name}: in the backup, and not put back: it is code, which nothing of a site is")
     if done.aside is not None:
         print(f"{done.aside}: what was there before; confidential, and yours to delete")
     for entry in done.lost:
@@ -91,7 +95,7 @@ def _put_back(options: argparse.Namespace) -> int:
     if not done.all_known:
         print("What was charged after the backup is not known from the registry: the officer must find out, and name it.")
     for entry in done.doubted:
-        print(f"{entry['release']}: a package tells of it that is not believed: {entry['why']}")
+        print(f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}")
         print("  The officer decides whether it was charged, in the file that --charged names.")
     print("Nothing is charged or published until the officer has run `restore --accept`.")
     return 0
@@ -101,12 +105,12 @@ def _accept(options: argparse.Namespace) -> int:
     from release_pipeline.flow.entering import accept, read_named
     from release_pipeline.flow.site import find_site
 
+    if options.sha256 is not None or options.since is not None or options.survived:
+        raise WrongUsage("--sha256, --since and --survived go with BACKUP --into HOME.")
     if options.key is None or (options.charged is None and not options.nothing_else):
         raise WrongUsage("the officer names --key, and --charged FILE or --nothing-else.")
     named = {} if options.charged is None else read_named(options.charged)
-    entered = accept(find_site(options.home), key=read_key_of(options), named=named)
-    for charge in entered.charges:
-        print(f"{charge.id}: charged to {charge.population}")
+    entered = accept(find_site(options.home), key=read_key_of(options), named=named, show=print)
     for words in entered.overdrawn:
         print(f"{words}. Nothing more is charged to it until the officer raises the cap")
     print(f"accepted; {len(entered.charges)} charges entered")

@@ -1,11 +1,16 @@
 """A backup: one file with all that a site cannot do without, as it was at one moment, while runs go on.
 
+Its manifest finds damage. It proves nothing against whoever can write to the file, for the vault's key is in it: a backup is as
+trusted as where it was kept, or as its SHA-256, when that was kept elsewhere. So only what `backup` writes is taken from it, and
+nothing that anybody would run.
+
 Every vault and the registry are held open for the time of the copy, so nothing is written to any of them meanwhile. Their files
 are closed only after the databases are: closing a file frees the locks that this process has on it, those of DuckDB too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -18,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import appearing, check_output
+from release_pipeline.flow.files import appearing, check_output, open_plain
 from release_pipeline.flow.site import TOOL, Site
 from release_pipeline.flow.sums import hash_of_content
 from release_pipeline.flow.witness import Head
@@ -28,17 +33,25 @@ from release_pipeline.store.folders import locked, make_folder, sync
 FORMAT, MANIFEST = "release-pipeline/backup/1", "manifest.json"
 _FILES = ("populations.yaml", "site.yaml", "trusted-keys.yaml", "trusted-keys.sig", "registry.duckdb", "registry.duckdb.wal")
 _FOLDERS = ("policies", "vault", "releases")
+_CODE = frozenset({".py", ".pyc", ".pyd", ".so", ".pth"})  # nothing of a site is that, whoever has put it there
 _PATIENCE = 600.0  # seconds to wait for a run that has a vault open
 _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What the manifest of a backup says: when it was made, the last event then, and the SHA-256 of every file."""
+    """What the manifest of a backup says: when it was made, the last event then, and the SHA-256 of every file; and that of the
+    backup itself."""
 
     made: str
     head: Head
     files: Mapping[str, str]
+    sha256: str
+
+    @property
+    def left_out(self) -> list[str]:
+        """The files in it that are not put back, since they are code: an earlier version took them along."""
+        return sorted(name for name in self.files if _is_code(name))
 
 
 def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup:
@@ -54,20 +67,33 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
         held.enter_context(locked(site.vault / "secrets"))
         head = Head.of(held.enter_context(site.open_registry()).events[-1])
         made = datetime.now(UTC).isoformat(timespec="seconds")
-        with appearing(output) as partial, tarfile.open(partial, "w") as archive:
-            sums = {name: _add(archive, site.home / name, name, files) for name in _list_files(site.home)}
-            content = {"format": FORMAT, "made": made, "software": TOOL, "head": json.loads(head.text), "files": sums}
-            manifest = (json.dumps(content, indent=2) + "\n").encode()
-            info = tarfile.TarInfo(MANIFEST)
-            info.size, info.mode = len(manifest), 0o600
-            archive.addfile(info, io.BytesIO(manifest))
-    return Backup(made, head, sums)
+        with appearing(output) as partial:
+            with tarfile.open(partial, "w") as archive:
+                sums = {name: _add(archive, site.home / name, name, files) for name in _list_files(site.home)}
+                content = {"format": FORMAT, "made": made, "software": TOOL, "head": json.loads(head.text), "files": sums}
+                manifest = (json.dumps(content, indent=2) + "\n").encode()
+                info = tarfile.TarInfo(MANIFEST)
+                info.size, info.mode = len(manifest), 0o600
+                archive.addfile(info, io.BytesIO(manifest))
+            with partial.open("rb") as whole:
+                sha256 = hash_of_content(whole)
+    return Backup(made, head, sums, sha256)
 
 
-def read_backup(file: Path) -> Backup:
-    """The manifest, when every file in the backup is what it says, and nothing else is there."""
+def read_backup(file: Path, *, sha256: str | None = None) -> Backup:
+    """The manifest, when every file in the backup is what it says, and nothing is there that no backup has. `sha256`: what was
+    told when it was made, if somebody kept that."""
     try:
-        with tarfile.open(file, "r:") as archive:
+        with open_plain(file) as whole, ExitStack() as held:
+            digest = hash_of_content(whole)
+            if sha256 is not None and digest != sha256.strip().lower():
+                raise WrongUsage(
+                    f"this is not the backup that was named: its SHA-256 is {digest}.",
+                    where=str(file),
+                    remedy="Somebody changed it, or it is another one. Nothing was changed.",
+                )
+            whole.seek(0)
+            archive = held.enter_context(tarfile.open(fileobj=whole, mode="r:"))
             members = archive.getmembers()
             *listed, last = members
             manifest: Any = json.loads(_open(archive, last).read())
@@ -75,9 +101,15 @@ def read_backup(file: Path) -> Backup:
             head = Head(manifest["head"]["event"], manifest["head"]["hash"], manifest["head"]["noted"])
             found = {member.name: hash_of_content(_open(archive, member)) for member in listed}
             plain = all(member.isreg() and _is_plain(member.name) for member in members)
+            if plain and (strange := [member.name for member in listed if not _belongs(member.name)]):
+                raise WrongUsage(
+                    f"it has a file that no backup has: {strange[0]!a}.",
+                    where=str(file),
+                    remedy="Somebody changed it: find out who could. Take another one. Nothing was changed.",
+                )
             if (last.name, manifest["format"]) != (MANIFEST, FORMAT) or not plain or len(found) != len(listed) or found != sums:
                 raise ValueError
-            return Backup(manifest["made"], head, sums)
+            return Backup(manifest["made"], head, sums, digest)
     except OSError as error:
         raise WrongUsage(f"the backup cannot be read: {error.strerror or 'it is cut short'}.", where=str(file)) from None
     except (tarfile.TarError, ValueError, KeyError, TypeError):
@@ -88,19 +120,26 @@ def read_backup(file: Path) -> Backup:
         ) from None
 
 
-def unpack(file: Path, folder: Path) -> None:
-    """The files of a backup that was read, in a new folder."""
+def unpack(file: Path, folder: Path, backup: Backup) -> None:
+    """The files of a backup in a new folder, as they were when it was read; no code."""
     make_folder(folder, mode=0o755)
     with tarfile.open(file, "r:") as archive:
         for member in archive.getmembers()[:-1]:
-            target = folder / member.name
-            make_folder(target.parent, mode=0o700 if member.name.startswith("vault/") else 0o755)
-            with os.fdopen(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
-                content = _open(archive, member)
-                while piece := content.read(_PIECE):
-                    new.write(piece)
-            target.chmod(member.mode & 0o666)
-            sync(target)
+            if not _is_code(member.name):
+                _unpack(archive, member, folder / member.name, backup)
+
+
+def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, backup: Backup) -> None:
+    make_folder(target.parent, mode=0o700 if member.name.startswith("vault/") else 0o755)
+    content, digest = _open(archive, member), hashlib.sha256()
+    with os.fdopen(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
+        while piece := content.read(_PIECE):
+            digest.update(piece)
+            new.write(piece)
+    if digest.hexdigest() != backup.files.get(member.name):
+        raise WrongUsage("the backup was changed while it was read.", where=member.name, remedy="Nothing was changed. Try again.")
+    target.chmod(member.mode & 0o666)
+    sync(target)
 
 
 def _list_files(home: Path) -> Iterator[str]:
@@ -108,10 +147,20 @@ def _list_files(home: Path) -> Iterator[str]:
     yield from (name for name in _FILES if (home / name).is_file())
     for folder in _FOLDERS:
         for path in sorted((home / folder).rglob("*")):
-            name = path.relative_to(home)
-            hidden = any(part.startswith(".") and part != ".gitignore" for part in name.parts)
-            if path.is_file() and not path.is_symlink() and not hidden:
-                yield name.as_posix()
+            name = path.relative_to(home).as_posix()
+            if path.is_file() and not path.is_symlink() and _belongs(name) and not _is_code(name):
+                yield name
+
+
+def _belongs(name: str) -> bool:
+    """Whether `backup` writes files of that name."""
+    parts = PurePosixPath(name).parts
+    hidden = any(part.startswith(".") and part != ".gitignore" for part in parts)
+    return name in _FILES or (len(parts) > 1 and parts[0] in _FOLDERS and not hidden)
+
+
+def _is_code(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in _CODE
 
 
 def _add(archive: tarfile.TarFile, path: Path, name: str, files: ExitStack) -> str:

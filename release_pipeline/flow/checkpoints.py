@@ -16,7 +16,7 @@ from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Micr
 from release_pipeline.flow.people_seal import list_sealed, people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
-from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.vaults import check_vaults
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.noise import Context
@@ -75,15 +75,10 @@ class ReleaseCheckpoints(ReleaseRecord):
         where = self._place_of(stage)
         return read_as(kind, formats.NOTE.read(checkpoint, where=where), where=where)
 
-    def check_exposed(self, workspace: ReleaseWorkspace) -> None:
-        """Refuse to go on in a vault that does not know every release of its population whose noise was drawn: it is an older
-        one, or a new one in the place of one that was lost."""
-        kept = workspace.charged()
-        for name, status in list_statuses(self.site).items():
-            mine = status.charge is not None and status.charge.population == self.policy.population
-            if mine and status.drawn is not None and str(name) not in kept:
-                file = self.site.vault / f"{self.policy.population}.duckdb"
-                raise VaultDamaged(f"the vault does not know of {name}, whose noise was drawn.", where=str(file), remedy=RESTORE)
+    def check_vaults(self, workspace: ReleaseWorkspace) -> None:
+        """Refuse to go on where vaults and registry do not know of the same releases: one of them is an older copy, or a new one
+        in the place of one that was lost."""
+        check_vaults(self.site, self.policy.population, workspace)
 
     def _expose(self, workspace: ReleaseWorkspace) -> None:
         """Keep who is in the release beside the rooms, under the seal of what was kept so before."""

@@ -6,7 +6,7 @@ were exposed to, tells that it is overdrawn, and refuses whatever is new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from release_pipeline.policy.load import read_text
 from release_pipeline.policy.loss import Loss, release_loss
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.typed import Plain
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId, hash_of_json
 
@@ -40,9 +41,16 @@ class Entered:
     overdrawn: tuple[str, ...]
 
 
-def accept(site: Site, *, key: PrivateKey, named: Mapping[ReleaseId, Mapping[str, Any] | None]) -> Entered:
+def accept(
+    site: Site,
+    *,
+    key: PrivateKey,
+    named: Mapping[ReleaseId, Mapping[str, Any] | None],
+    show: Callable[[str], None] = lambda _: None,
+) -> Entered:
     """The officer signs and enters what was charged after the backup. `named`: what they know of releases beside what was found;
-    None says of one that only a doubted package tells of it, and that it was never charged."""
+    None says of one that only a doubted package tells of it, and that it was never charged. `show` gets, before anything is
+    signed, each charge in words."""
     with site.open_registry() as registry:
         trust, waiting = need_trust(site, registry), find_waiting(registry.events)
         if waiting is None:
@@ -51,6 +59,8 @@ def accept(site: Site, *, key: PrivateKey, named: Mapping[ReleaseId, Mapping[str
         statuses, caps = read_statuses(registry.events), read_caps(site)
         uncharged = {name: entry for name, entry in entries.items() if name not in statuses or statuses[name].charge is None}
         charges = [_make_charge(site, registry, name, entry) for name, entry in sorted(uncharged.items())]
+        for charge in charges:
+            show(_format_charge(registry, caps, charge))
         document = {
             "event": waiting.number,
             "hash": waiting.hash,
@@ -75,15 +85,22 @@ def read_named(file: Path) -> dict[ReleaseId, Mapping[str, Any] | None]:
     if document.problems or not isinstance(content, dict):
         raise _refuse_named(file)
     try:
-        return {read_release(name): None if entry == NEVER else _read_entry(file, entry) for name, entry in content.items()}
+        names = {name: read_release(name) for name in content}
     except WrongUsage:
         raise _refuse_named(file) from None
+    return {names[name]: None if entry == NEVER else _read_entry(file, entry) for name, entry in content.items()}
 
 
 def _read_entry(file: Path, entry: Plain) -> Mapping[str, Any]:
     records = entry.get("records") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or set(entry) - {"records", "policy"}:
         raise _refuse_named(file)
+    if type(records) is int and records < 1:
+        raise WrongUsage(
+            f"a release of {records} records was never charged.",
+            where=str(file),
+            remedy="Write how many records it was made of, 1 or more: what is charged may depend on it.",
+        )
     if type(records) is not int or not 0 < records <= _MOST_ROWS or not isinstance(entry.get("policy", ""), str):
         raise _refuse_named(file)
     return {"records": records, "policy_hash": entry.get("policy", "")}
@@ -111,8 +128,8 @@ def _decide(
             raise WrongUsage(f"this {what}, so it is not for the officer to deny.", where=str(name), remedy="Leave it out.")
     if open_names := sorted(doubted - set(named)):
         raise WrongUsage(
-            f"of {', '.join(map(str, open_names))} there are packages that nobody of this site signed, and the officer has not "
-            "said what they are.",
+            f"of {', '.join(map(str, open_names))} there are packages that nobody of this site signed, or only a vault knows "
+            "of them, and the officer has not said what they are.",
             where=f"event {waiting.number}",
             remedy=f"In --charged FILE, a line for each: POLICY/RELEASE/rN: {{records: NUMBER}}, or POLICY/RELEASE/rN: {NEVER}.",
         )
@@ -130,6 +147,13 @@ def _find_overdrawn(registry: Registry, caps: Caps, charges: Iterable[Charge]) -
         account = open_account(caps, policy, list_charges(registry))
         if not account.admits():
             yield f"{population}: {account.spent} of {account.limit} ({account.unit}) is spent: over the cap, for it has happened"
+
+
+def _format_charge(registry: Registry, caps: Caps, charge: Charge) -> str:
+    """What the officer reads before they sign: whom it is charged to, for how many records, and how much."""
+    account = open_account(caps, policy_of(registry, charge.policy_hash), list_charges(registry))
+    amount = f"{account.words(account.of(charge.loss))} ({account.unit})"
+    return f"{charge.id}: {count_of(charge.records, 'record')}, charged to {charge.population}: {amount}"
 
 
 def _describe_charge(charge: Charge) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_out_of_space
 from release_pipeline.store.folders import sync
@@ -36,6 +37,15 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
             raise WrongUsage("its folder cannot be written to.", where=str(path))
     except OSError as error:
         raise WrongUsage(f"the path cannot be used: {error.strerror}.", where=str(path), remedy="Name another.") from None
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """A file that somebody has given us, for reading; refused when it is no regular one: a pipe is waited for without end."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise WrongUsage("this is no regular file.", where=str(path), remedy="Name a file: what a pipe gives, save in one.")
+    return file
 
 
 def is_same_file(one: Path, other: Path) -> bool:

@@ -24,17 +24,6 @@ from release_pipeline.store.vault import ReleaseWorkspace
 Standings: TypeAlias = Mapping[ReleaseId, ReleaseStatus]
 
 
-def check_history(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
-    """Refuse when vault and registry do not know of the same releases: one of them is an older copy."""
-    for name in workspace.charged():
-        if all(str(known.id) != name or known.charge is None for known in statuses.values()):
-            raise Blocked(
-                f"the vault knows of the charged release {name}, and the registry does not.",
-                where=str(flow.id),
-                remedy="Was an older registry put back? Restore the last one.",
-            )
-
-
 def check_differencing(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, statuses: Standings) -> None:
     """Refuse the release when, since another of its policy, at least one person joined and fewer than the policy's number did, or
     left: who has both could subtract them. Compared with every charged release, which includes the one before it. Refused too

@@ -24,7 +24,7 @@ from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exposure import everywhere_key, person_key
-from release_pipeline.flow.gates import check_differencing, check_history, expect_errors, keep_refusal, show_refusal
+from release_pipeline.flow.gates import check_differencing, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
     NO_RELEASES,
@@ -117,7 +117,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
         with self._workspace() as workspace:
-            self.check_exposed(workspace)
+            self.check_vaults(workspace)
             raw = workspace.ingest(source, needed, release=release_filter(policy, names, self.id.release))
             records = raw.count_records()
             workspace.forget(["validated"])
@@ -210,8 +210,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:
                 return self._serve(workspace, drawn, checkpoint)
+            self.check_vaults(workspace)
             statuses = list_statuses(self.site)
-            check_history(self, workspace, statuses)
             check_differencing(self, workspace, statuses)
             expected = expect_errors(self, workspace, checkpoint.content)
             merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry

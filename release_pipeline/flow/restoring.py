@@ -68,18 +68,20 @@ class _Found:
     doubted: dict[ReleaseId, Mapping[str, Any]] = field(default_factory=dict[ReleaseId, Mapping[str, Any]])
 
 
-def restore(file: Path, home: Path, *, survived: Iterable[Path] = (), witnessed: Head | None = None) -> Restored:
+def restore(
+    file: Path, home: Path, *, survived: Iterable[Path] = (), witnessed: Head | None = None, sha256: str | None = None
+) -> Restored:
     """Put a backup into a folder that is new or empty, or in the place of a site, which is moved aside and never deleted. Stopped
     at any moment, the same command again does all of it.
 
     `survived`: other places where something of the site is left, a site or a folder of packages; `witnessed`: the last event that
-    somebody outside knows of.
+    somebody outside knows of; `sha256`: what the backup's was, when it was made.
     """
-    backup, home = read_backup(file), home.resolve()
+    backup, home = read_backup(file, sha256=sha256), home.resolve()
     with swapping(home) as swap:
         if swap.aside is not None:
             _check_site(home)
-        unpack(file, swap.staged)
+        unpack(file, swap.staged, backup)
         site = Site(swap.staged, dict(os.environ))
         places = [*([home] if swap.aside else []), *(place.resolve() for place in survived)]
         survivors = read_survivors(site, places, backup.head)
@@ -112,12 +114,14 @@ def _note(site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: 
             raise WrongUsage("the registry in the backup does not end as its manifest says.", remedy="Take another backup.")
         later = list_later(survivors, backup.head)
         found = _find_lost(registry, later, [card for survivor in survivors for card in survivor.cards])
+        unexplained = _add_kept(registry, found, later, survivors)
         for events in chains:
             _note_policies(registry, events, _list_policies(found))
         _note_files(site, registry, survivors, _list_policies(found))
-        last, all_known = Head.of(chain[-1]) if chain else backup.head, _is_all_known(later)
+        last, all_known = Head.of(chain[-1]) if chain else backup.head, _is_all_known(survivors, later)
         if witnessed is not None and [event.hash for event in chain[witnessed.number - 1 : witnessed.number]] != [witnessed.hash]:
             last, all_known = max(last, witnessed, key=lambda head: head.number), False
+        all_known = all_known and not unexplained
         head = {"event": last.number, "hash": last.hash}
         content: dict[str, Any] = {"made": backup.made, "last": head, "releases": [*found.lost.values()], "all_known": all_known}
         content |= {"doubted": [*found.doubted.values()]} if found.doubted else {}
@@ -125,10 +129,25 @@ def _note(site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: 
     return found, all_known
 
 
-def _is_all_known(later: Sequence[Sequence[Event]]) -> bool:
-    """Whether the events tell all that happened: they can be read, and were not put back from a backup themselves, after which
-    not all was known."""
-    return bool(later) and all(event.content["all_known"] for event in later[0] if event.kind == RESTORING)
+def _is_all_known(survivors: Sequence[Survivor], later: Sequence[Sequence[Event]]) -> bool:
+    """Whether the events tell all that happened: they can be read, the vault beside them says that they are the last, and they
+    were not put back from a backup themselves, after which not all was known."""
+    whole = [len(survivor.events or ()) for survivor in survivors if survivor.is_last]
+    longest = max((len(survivor.events or ()) for survivor in survivors), default=0)
+    told = bool(later) and all(event.content["all_known"] for event in later[0] if event.kind == RESTORING)
+    return told and longest in whole
+
+
+def _add_kept(registry: Registry, found: _Found, later: Iterable[Sequence[Event]], survivors: Iterable[Survivor]) -> bool:
+    """Releases that a vault knows of, and neither the backup nor any events that are left do: the officer must say what was
+    charged for them, for a vault alone is signed by nobody. Gives whether there are any."""
+    known = {name for name, status in read_statuses(registry.events).items() if status.charge is not None}
+    known |= {event.release for events in later for event in events if event.kind == RESERVED and event.release is not None}
+    kept = {name for survivor in survivors for name in survivor.kept} - known
+    for name in sorted(kept - set(found.lost) - set(found.doubted)):
+        why = "a vault knows of it, and no registry that is left does"
+        found.doubted[name] = {"release": str(name), "why": why}
+    return bool(kept)
 
 
 def _find_lost(registry: Registry, later: Iterable[Sequence[Event]], cards: Iterable[Card]) -> _Found:

@@ -71,6 +71,10 @@ class Site:
         with open_registry(file, anchor=_OtherAnchor(self), read_only=True) as registry:
             return registry.events
 
+    def read_other_head(self, file: Path) -> tuple[int, str] | None:
+        """The last event that another copy of this site's vault knows of; None where it knows of none."""
+        return _RegistryAnchor(self, file).read()
+
     @property
     def dagster_home(self) -> Path:
         """Dagster's own records of this site."""
@@ -204,9 +208,9 @@ _NONE = "-"  # in the place of the hash of no event
 class _RegistryAnchor:
     """The registry's seals and its last event, under the vault's key: nobody without it can forge one."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, file: Path | None = None) -> None:
         self._site = site
-        self._file = site.vault / "registry.head"
+        self._file = site.vault / "registry.head" if file is None else file
         self._key: bytes | None = None
 
     def seal(self, digest: str) -> str:

@@ -18,8 +18,10 @@ from release_pipeline.errors import ReleasePipelineError, StoreBusy, WrongUsage
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.office import read_office
 from release_pipeline.flow.trust.revocation import revoked_text
+from release_pipeline.flow.vaults import list_files
 from release_pipeline.flow.witness import Head
 from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.store.vault import open_rooms
 from release_pipeline.verify import RELEASE, examine
 from release_pipeline.verify import WrongUsage as NotVerifiable
 
@@ -44,11 +46,14 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Survivor:
-    """What is left in a place: its events, if they can be read and go on where the backup ends; and the cards of packages."""
+    """What is left in a place: its events, if they can be read and go on where the backup ends; the cards of packages; the
+    releases that its vault knows of; and whether its events are all that there were, as the vault beside them says."""
 
     home: Path
     events: tuple[Event, ...] | None
     cards: tuple[Card, ...]
+    kept: tuple[ReleaseId, ...] = ()
+    is_last: bool = False
 
 
 def read_survivors(site: Site, places: Iterable[Path], head: Head) -> list[Survivor]:
@@ -57,7 +62,35 @@ def read_survivors(site: Site, places: Iterable[Path], head: Head) -> list[Survi
     with site.open_registry(read_only=True) as registry:
         chains = [registry.events, *(events for _, events in found if events is not None)]
     judge = _Judge(site, chains)
-    return [Survivor(place, events, tuple(judge.read_cards(place))) for place, events in found]
+    return [
+        Survivor(place, events, tuple(judge.read_cards(place)), list_kept(place), _is_last(site, place, events))
+        for place, events in found
+    ]
+
+
+def list_kept(place: Path) -> tuple[ReleaseId, ...]:
+    """The releases that a vault knows to have been charged: those of its candidates, and those that populations' files keep.
+    Whoever puts an older registry back has to take all of them away, too."""
+    found = {"/".join(folder.parts[-3:]) for folder in (place / "vault" / "candidates").glob("*/*/r*")}
+    for population in list_files(place / "vault"):
+        try:
+            with open_rooms(place / "vault", population, wait=0) as rooms:
+                found |= set(rooms.charged())
+        except StoreBusy:
+            raise
+        except ReleasePipelineError:  # damaged: then what lies beside it must do
+            continue
+    return tuple(sorted(read_release(name) for name in found if RELEASE.fullmatch(name)))
+
+
+def _is_last(site: Site, place: Path, events: tuple[Event, ...] | None) -> bool:
+    """Whether the vault beside a registry says that its last event was the last of all: an older copy has none beside it, or one
+    that knows of more."""
+    try:
+        known = site.read_other_head(place / "vault" / "registry.head")
+    except ReleasePipelineError:
+        return False
+    return bool(events) and known == (events[-1].number, events[-1].hash)
 
 
 def read_release(text: str) -> ReleaseId:

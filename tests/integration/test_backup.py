@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -88,12 +91,65 @@ def test_what_nobody_can_find_the_officer_names(tiny: TinySite, keys: dict[str, 
     shutil.rmtree(tiny.home)
     assert restore(file, tiny.home).lost == []
     named.write_text(f"people/2/r1: {{records: {charged.records}}}\n")
-    [entered] = accept(tiny.site, key=keys["olga"], named=read_named(named)).charges
+    seen: list[str] = []
+    [entered] = accept(tiny.site, key=keys["olga"], named=read_named(named), show=seen.append).charges
+    assert seen == [f"people/2/r1: {charged.records} records, charged to folk: 2 (epsilon, iDP, column)"]
     assert (entered.id, entered.loss, entered.policy_hash) == (charged.id, charged.loss, charged.policy_hash)
     assert failures_of(verify(tiny.home)) == []
+    named.write_text("people/2/r1: {records: 0}\n")
+    with pytest.raises(WrongUsage, match="a release of 0 records was never charged"):
+        read_named(named)
     named.write_text("people/2: {records: all}\n")
     with pytest.raises(WrongUsage, match="which releases were charged"):
         read_named(named)
+
+
+def test_an_older_registry_does_not_tell_that_nothing_is_lost(tiny: TinySite, tmp_path: Path) -> None:
+    """Beside it, what the vault knows: its last event, candidates, and who was charged. Elsewhere, nothing at all."""
+    file = tmp_path / "site.tar"
+    write_backup(tiny.site, file)
+    older = tmp_path / "older"
+    older.mkdir()
+    shutil.copy(tiny.site.registry, older)
+    tiny.flow("2").run()
+    shutil.copy(older / "registry.duckdb", tiny.site.registry)
+    done = restore(file, tiny.home)
+    assert [entry["release"] for entry in done.doubted] == ["people/2/r1"]
+    assert not done.all_known
+    assert not restore(file, tmp_path / "new", survived=[older]).all_known
+
+
+def _add_files(file: Path, into: Path, files: dict[str, bytes]) -> None:
+    """A backup with more files in it, and the manifest that goes with them."""
+    with tarfile.open(file) as old, tarfile.open(into, "w") as new:
+        contents = {member.name: (old.extractfile(member) or io.BytesIO()).read() for member in old.getmembers()}
+        manifest = json.loads(contents.pop("manifest.json"))
+        contents |= files
+        manifest["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+        for name, content in [*contents.items(), ("manifest.json", json.dumps(manifest).encode())]:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+
+
+def test_nothing_is_taken_from_a_backup_that_none_has(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever has the file can make its manifest anew: Dagster's settings could name code that would run. Code of an earlier
+    version's backup stays away; with its SHA-256 kept elsewhere any change is found."""
+    file, other, home = tmp_path / "site.tar", tmp_path / "other.tar", tmp_path / "new"
+    assert main(["backup", "-o", str(file), "--home", str(tiny.home)]) == 0
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert f"SHA-256 {digest}" in capsys.readouterr().out
+    for name in ("dagster/dagster.yaml", "evilmod.py", "data/people.csv", "policies/.hidden", "Vault/key"):
+        _add_files(file, other, {name: b"anything"})
+        with pytest.raises(WrongUsage, match="it has a file that no backup has"):
+            read_backup(other)
+    _add_files(file, other, {"policies/evil.py": b"anything"})
+    assert main(["restore", str(other), "--into", str(home), "--sha256", digest]) == 2
+    assert not home.exists()
+    assert main(["restore", str(other), "--into", str(home)]) == 0
+    assert "policies/evil.py: in the backup, and not put back" in capsys.readouterr().out
+    assert not (home / "policies" / "evil.py").exists()
+    assert main(["restore", str(file), "--into", str(tmp_path / "whole"), "--sha256", digest.upper()]) == 0
 
 
 def test_a_backup_that_was_cut_or_changed_is_refused(tiny: TinySite, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from release_pipeline.cli import main as command
@@ -14,11 +15,14 @@ from release_pipeline.flow.exposure import describe_overlap, read_overlap
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
 from release_pipeline.policy.populations import load_populations
+from release_pipeline.store.holdings import VaultDamaged
 from release_pipeline.store.ledger import list_charges
 from release_pipeline.store.registry import ReleaseId
+from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 IDP = "definition: idp, scope: column"
@@ -103,6 +107,37 @@ def test_a_signed_rename_carries_what_was_spent(tiny: TinySite) -> None:
     tiny.write_policy(gates=NO_GUARD)
     declare(tiny, f"adults: {{{ROOMY}, was: folk}}\nfolk: {{cap: {{epsilon: 99, {IDP}}}}}\n")
     with pytest.raises(Blocked, match="'folk' is carried on by adults"):
+        tiny.flow("2").ingest()
+
+
+@pytest.mark.slow
+def test_an_older_registry_is_found_out_by_the_vaults_of_those_before(tiny: TinySite) -> None:
+    """The attack: registry and head put back, the young vault of the population that carries another taken away. The vault of
+    that other one is as it was, and knows a release that the registry does not."""
+    older = {file: file.read_bytes() for file in (tiny.site.registry, tiny.site.vault / "registry.head")}
+    charge(tiny, "2")
+    declare(tiny, f"folk: {{{ROOMY}}}\nadults: {{{ROOMY.replace('4', '6')}, was: folk}}\n")
+    tiny.write_policy(population="adults", gates=NO_GUARD)
+    for file, content in older.items():
+        file.write_bytes(content)
+    with pytest.raises(VaultDamaged, match="knows of the charged release people/2/r1, and the registry does not"):
+        tiny.flow("2").ingest()
+    assert [str(each.id) for each in tiny.charges()] == ["people/1/r1"]
+    words = "vault/folk.duckdb: people/2/r1: it was charged, and the registry does not know that: an older registry was put back"
+    assert words in failures_of(verify(tiny.home))
+    shutil.copy(tiny.site.vault / "folk.duckdb", tiny.site.vault / "strangers.duckdb")
+    assert any(words.startswith("vault/strangers.duckdb: people/1/r1") for words in failures_of(verify(tiny.home)))
+
+
+@pytest.mark.slow
+def test_an_older_vault_of_those_before_is_found_out(tiny: TinySite) -> None:
+    """The other direction: the registry knows a drawn release, and the vault of the population before does not."""
+    tiny.flow("1").mask()
+    declare(tiny, f"folk: {{{ROOMY}}}\nadults: {{{ROOMY.replace('4', '6')}, was: folk}}\n")
+    tiny.write_policy(population="adults", gates=NO_GUARD)
+    with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
+        vault.execute("DELETE FROM charged")
+    with pytest.raises(VaultDamaged, match="does not know of people/1/r1"):
         tiny.flow("2").ingest()
 
 

@@ -14,11 +14,12 @@ from release_pipeline.flow.policies import policy_of, read_caps
 from release_pipeline.flow.publication.package import CARD
 from release_pipeline.flow.publication.published import TOMBSTONES, package_is_whole
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, read_statuses
+from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus, list_statuses, read_statuses
 from release_pipeline.flow.sums import SUMS, is_whole
 from release_pipeline.flow.trust.members import read_trust
 from release_pipeline.flow.trust.office import OFFICERS, read_office
 from release_pipeline.flow.trust.revocation import list_public
+from release_pipeline.flow.vaults import find_uncharged, list_files
 from release_pipeline.flow.witness import Head
 from release_pipeline.policy import Policy
 from release_pipeline.store.connections import is_unfinished
@@ -124,6 +125,8 @@ def _verify_site(site: Site, officers: Collection[str], *, deep: bool, since: He
     statuses = read_statuses(events)
     for population in list_populations(events):
         yield from _verify_vault(site, population, events, charged, deep=deep)
+    for population in sorted(set(list_files(site.vault)) - set(list_populations(events))):
+        yield from _verify_stranger(site, population)
     for _, status in sorted(statuses.items()):
         yield from _verify_folders(site, status, events, officers)
     out = [name for name, status in statuses.items() if status.package_hash is not None]
@@ -152,6 +155,7 @@ def _verify_vault(
     try:
         with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
             kept, faults = rooms.charged(), list(find_people_faults(site, population, rooms, events, deep=deep))
+            faults += _find_uncharged(site, population, kept)
             for status in drawn:
                 if str(status.id) not in kept:
                     faults.append(f"{status.id}: who was in it is missing")
@@ -167,6 +171,24 @@ def _verify_vault(
     if not faults:
         looked = "every table is what its sealed note says" if deep else "notes sealed by this site, and their tables there"
         yield Finding("ok", f"{name}: {len(drawn)} releases; {looked}")
+
+
+def _verify_stranger(site: Site, population: str) -> Iterator[Finding]:
+    """The file of a population that the registry has charged nothing to: a release may have begun there, and no more."""
+    name = f"vault/{population}.duckdb"
+    try:
+        with open_rooms(site.vault, population, wait=PATIENCE) as rooms:
+            yield from (Finding("FAIL", f"{name}: {fault}") for fault in _find_uncharged(site, population, rooms.charged()))
+    except StoreBusy:
+        yield Finding("note", f"{name}: another process is working with it, so it was not looked at")
+    except ReleasePipelineError as error:
+        yield Finding("FAIL", f"{name}: {error.what} Restore it from a backup.")
+
+
+def _find_uncharged(site: Site, population: str, kept: Collection[str]) -> Iterator[str]:
+    """The releases that a vault knows and the registry does not, as that is now: a run may have charged one meanwhile."""
+    for release in find_uncharged(population, kept, list_statuses(site)) if kept else ():
+        yield f"{release}: it was charged, and the registry does not know that: an older registry was put back"
 
 
 def _find_room_faults(

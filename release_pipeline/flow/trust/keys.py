@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import PUBLIC, check_output, write_text
+from release_pipeline.flow.files import PUBLIC, check_output, open_plain, write_text
 from release_pipeline.flow.trust.pkcs8 import encrypt
 from release_pipeline.sign import signature_file
 from release_pipeline.store.registry import canonical_json
@@ -267,7 +267,7 @@ def read_statement(file: Path) -> dict[str, Any]:
 
 
 def _read_small(file: Path) -> bytes:
-    with file.open("rb") as content:
+    with open_plain(file) as content:
         return content.read(_LONGEST_STATEMENT)
 
 

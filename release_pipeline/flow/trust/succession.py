@@ -170,6 +170,7 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
         raise NotSigned("this is not the key of the officer in the proposal.", where=officer.name)
     with site.open_registry() as registry:
         before = last_trust(site, registry)
+        _check_fresh(registry, proposal)
         accepted = key.sign(kind=ACCEPT, subject=OFFICE, digest=proposal.digest, name=officer.name)
         rest = {name: said for name, said in proposal.document.items() if name != "keys"}
         succession = {**rest, "signed": [*proposal.signed, *statements], "accepted": accepted}
@@ -186,6 +187,27 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
         write_public(site, registry.events)
     write_list(site, trust)
     return trust
+
+
+def _check_fresh(registry: Registry, proposal: Proposal) -> None:
+    """Refuse what was proposed before keys were changed: it would bring back who was taken off the list since. What the proposal
+    itself takes back changes nothing: else a thief of the officer's key could keep the holders from ever replacing it."""
+    document = proposal.document
+    revoked = tuple((each["key"], datetime.fromisoformat(each["from"])) for each in document["revoked"])
+    office = read_office(registry.events, revoked=revoked)
+    if office is None:  # nothing but lists of one officer
+        changed = {event.number for event in registry.events if event.kind == TRUSTED}
+    else:
+        noted = {each.event for each in office.revoked if each.event <= len(registry.events)}
+        noted -= {each.event for each in office.revoked if each.event in noted and office.is_taken_back(each.event, each.signer)}
+        changed = {number for number, _ in office.lists} | set(office.links) | noted
+    if later := sorted(number for number in changed if number > document["registry"]["event"]):
+        raise NotSigned(
+            "since this was proposed the list of keys, the recovery keys or the revoked keys were changed, and it would undo "
+            f"that (event {', '.join(map(str, later))}).",
+            where=proposal.subject,
+            remedy="Make a new proposal, and have it signed again. Nothing was changed.",
+        )
 
 
 def _retire(site: Site, registry: Registry, trust: Trust, former: str, *, key: PrivateKey) -> Trust:

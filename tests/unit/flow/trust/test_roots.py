@@ -16,7 +16,7 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, PublicKey
-from release_pipeline.flow.trust.members import Trust, need_trust, trust_key
+from release_pipeline.flow.trust.members import Trust, distrust, need_trust, trust_key
 from release_pipeline.flow.trust.revocation import repair_clock, revoke
 from release_pipeline.flow.trust.succession import Proposal, accept, hand_over, name_recovery, recover, sign_proposal
 from release_pipeline.store import registry as registry_module
@@ -93,6 +93,55 @@ def test_k_of_n_replace_a_lost_officer(site: Site) -> None:
     accept(site, proposal, signed_by(proposal, "vera", "xia"), key=KEYS["otto"])
     assert trust_of(site).officer.name == "otto"
     assert failures(site) == []
+
+
+CHANGES: dict[str, Callable[[Site], object]] = {
+    "somebody taken off the list": lambda site: distrust(site, "ben", key=KEYS["olga"]),
+    "a revoked key": lambda site: revoke(site, "ben", since=datetime.now(UTC), why="stolen", key=KEYS["olga"]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("way", ["handed over", "handed over by one officer alone", "recovered"])
+def test_an_old_proposal_undoes_nothing(site: Site, way: str, change: Callable[[Site], object]) -> None:
+    """Signed, kept, and accepted after keys were changed: it would bring back who was taken off."""
+    if way != "handed over by one officer alone":
+        with_recovery(site)
+    if way == "recovered":
+        proposal = recover(site, "otto", KEYS["otto"].public)
+        statements = signed_by(proposal, "vera", "xia")
+    else:
+        proposal, statements = hand_over(site, "otto", KEYS["otto"].public, key=KEYS["olga"]), []
+    change(site)
+    before = events_of(site)
+    with pytest.raises(NotSigned, match=r"since this was proposed .* were changed") as refused:
+        accept(site, proposal, statements, key=KEYS["otto"])
+    assert "Make a new proposal" in refused.value.remedy
+    assert events_of(site) == before
+    fresh = hand_over(site, "otto", KEYS["otto"].public, key=KEYS["olga"])
+    assert accept(site, fresh, [], key=KEYS["otto"]).officer.name == "otto"
+
+
+def test_an_old_proposal_that_an_earlier_version_accepted_is_told(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands, for much was signed since; `verify` says that somebody should look."""
+    proposal = hand_over(site, "otto", KEYS["otto"].public, key=KEYS["olga"])
+    distrust(site, "ben", key=KEYS["olga"])
+    monkeypatch.setattr("release_pipeline.flow.trust.succession._check_fresh", lambda *_: None)
+    accept(site, proposal, [], key=KEYS["otto"])
+    notes = [finding.words for finding in verify(site.home) if finding.level == "note"]
+    assert any("brought back the list of before: look who is on it (event" in words for words in notes)
+    assert failures(site) == []
+
+
+def test_a_thief_cannot_shut_out_the_holders_with_lists(site: Site) -> None:
+    """What the stolen key changes after the proposal of those who recover is taken back by it, and does not stop it."""
+    with_recovery(site)
+    time.sleep(1.1)  # moments are whole seconds
+    proposal = recover(site, "otto", KEYS["otto"].public, stolen=datetime.now(UTC).replace(microsecond=0))
+    trust_key(site, "eve", "reviewer", KEYS["eve"].public, key=KEYS["olga"])
+    revoke(site, "ben", since=datetime.now(UTC), why="not so", key=KEYS["olga"])
+    accept(site, proposal, signed_by(proposal, "vera", "wim"), key=KEYS["otto"])
+    assert [member.name for member in trust_of(site).members] == ["ben", "otto"]
 
 
 def test_a_thief_of_the_officers_key_is_put_out(site: Site) -> None:
