@@ -205,7 +205,7 @@ def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """The rules by which this connection reads numbers, entries and persons."""
     forms = _list_compatible_forms()
     connection.execute(
-        statement("schema/set_compatible_forms"), {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
+        statement("schema/create_compatible_forms"), {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
     )
     for macro in _MACROS:
         connection.execute(statement(f"schema/create_{macro}"))
