@@ -15,6 +15,7 @@ import argparse
 import base64
 import getpass
 import hashlib
+import html
 import inspect
 import json
 import os
@@ -23,11 +24,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from release_pipeline.verify import (
     BASE,
@@ -315,10 +317,13 @@ def _read_passphrase(file: Path | None) -> str:
 ABOUT, CANONICAL, BEFORE, BEFORE_SIGNED = "review.json", "canonical.json", "before.json", "before.signed.json"
 CANDIDATE, FORMAT = "candidate", "release-pipeline/review/1"
 REPORT, EVIDENCE = "report.html", "evidence.json"
+_PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg", ".xml")  # what a browser opens
 WORDS = ("plan.txt", "difference.txt", "questions.txt")  # the site's, which nothing vouches for
 REMARKS = (*WORDS, "policy.yaml", "populations.yaml", "README.txt")
 DRAFTS = {"policy": ("policy",), "populations": ("populations",), "candidate": ("approve", "reject")}
-MOST_LINES, MOST_BUNDLE = 400, 2**30
+MOST_LINES, MOST_BUNDLE = 400, 2**30  # of the site's words; what is computed here is never cut
+CHANGES, WHOLE = "changes.txt", "canonical.indented.json"  # computed here, beside what was unpacked
+THEIRS, OURS = "| ", "  "  # how lines of the site begin, and how those that are computed here
 _SUBJECT = {"policy": re.compile(r"[a-z][a-z0-9-]{0,62}"), "populations": re.compile("populations"), "candidate": RELEASE}
 
 
@@ -340,10 +345,6 @@ class Bundle:
 
 def read_bundle(tree: Tree) -> Bundle:
     """What a bundle has; `Fault` unless everything in it belongs there and agrees."""
-    if tree.faults:
-        raise Fault(tree.faults[0])
-    if sum(tree.sizes.values()) > 64 * MOST_BUNDLE:
-        raise Fault("it is larger than any bundle")
     about = tree.json(ABOUT)
     if get(about, "format", str) != FORMAT:
         raise Fault(f"its format is not {FORMAT}: take a later sign.py")
@@ -386,46 +387,110 @@ def _read_candidate(part: Tree) -> dict[str, str]:
             raise Fault(f"{CANDIDATE}/{name}: its content is not what {SUMS} says")
     if set(part.sizes) != {SUMS, *listed} or REPORT not in listed:
         raise Fault(f"the files of the candidate are not those of its {SUMS}")
+    for name in listed:
+        if name.lower().endswith(_PAGES) and (active := find_active(part.read(name))):
+            raise Fault(
+                f"{CANDIDATE}/{name}: it has {active!r}, which no page of ours has: it could run, load or lead elsewhere and show"
+                " other people other things. Do not open it, and ask the operator where it comes from"
+            )
     return listed
 
 
-def list_changes(old: Json, new: Json, path: str = "") -> Iterator[str]:
-    """What differs between two canonical forms, path by path."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for name in sorted({*old, *new}):
-            yield from list_changes(old.get(name), new.get(name), f"{path}.{name}" if path else name)
-    elif old != new or type(old) is not type(new):
-        yield f"{path}: {_shorten(old)} -> {_shorten(new)}"
+_NONE = object()  # where nothing stands, not even null
+_DECIDES = ("protect", "cap", "population", "person", "review", "gates", "publish", "releases", "suppress")
+REPEATED = 40  # weighty changes that are told once more before the question, where there are more changes than this
 
 
-def _shorten(value: Any) -> str:
-    text = "nothing" if value is None else canonical_json(value)
-    return text if len(text) <= 200 else f"{text[:160]}... ({len(text):,} characters)"
+@dataclass(frozen=True)
+class Change:
+    """What differs at one place of two canonical forms; `added` says that there was nothing. `line` says it, all of it."""
+
+    path: tuple[str, ...]
+    line: str
+    added: bool = False
+
+
+def list_changes(old: Json, new: Json, *, named: bool = False) -> list[str]:
+    """What differs between two canonical forms, all of it, the weightiest first. `named` where the first step is a name, as in
+    populations.yaml."""
+    return [change.line for change in find_changes(old, new, named=named)]
+
+
+def find_changes(old: Json, new: Json, *, named: bool = False) -> list[Change]:
+    """Likewise: single options of what decides stand before long lists, what was there before what is new."""
+    place = int(named)
+
+    def weigh(change: Change) -> tuple[bool, bool, bool, int, tuple[str, ...]]:
+        rank = _rank(change.path[place] if len(change.path) > place else "")
+        return (rank == len(_DECIDES), len(change.path) > place + 2, change.added, rank, change.path)
+
+    return sorted(_compare(old, new, ()), key=weigh)
+
+
+def _rank(section: str) -> int:
+    """How early a section is told: what decides first, in this order."""
+    return _DECIDES.index(section) if section in _DECIDES else len(_DECIDES)
+
+
+def _compare(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[Change]:
+    sides = [side for side in (old, new) if side is not _NONE]
+    if all(isinstance(side, dict) for side in sides) and any(sides):
+        was, now = (cast("dict[str, Any]", side) if isinstance(side, dict) else {} for side in (old, new))
+        for name in sorted({*was, *now}):
+            yield from _compare(was.get(name, _NONE), now.get(name, _NONE), (*path, name))
+        return
+    before, after = ("nothing" if side is _NONE else canonical_json(side) for side in (old, new))
+    where, line = ".".join(path), f"{before} -> {after}"
+    if isinstance(old, list) and isinstance(new, list) and len(line) > 200:
+        left, come = _count_parts(cast("list[Any]", old)), _count_parts(cast("list[Any]", new))
+        lines = [f"without {part}" for part in (left - come).elements()] + [
+            f"and now {part}" for part in (come - left).elements()
+        ]
+        yield from (Change(path, f"{where}: {part}") for part in lines)
+        line = "" if lines else line  # the same parts in another order are told whole
+    if before != after and line:
+        yield Change(path, f"{where}: {line}", old is _NONE)
+
+
+def _count_parts(whole: list[Any]) -> Counter[str]:
+    return Counter(canonical_json(part) for part in whole)
 
 
 def describe_bundle(bundle: Bundle, signer: Signer) -> Iterator[str]:
     """Everything that somebody must see before they sign it: first what the site says, then what was computed here."""
     for name, text in bundle.words.items():
-        yield f"--- {name}: in the words of the site; nothing vouches for them ---"
-        yield from _indent(text.split("\n"))
+        yield f"--- {name}: in the words of the site, every line after '{THEIRS.strip()}'; nothing vouches for them ---"
+        yield from _quote(text.split("\n"))
     yield "=== computed here, from what is signed ==="
     if bundle.what == "candidate":
         yield f"the candidate {bundle.subject}, {len(bundle.files)} files, each with the hash that the list has:"
-        yield from (f"  {digest}  {name}" for name, digest in sorted(bundle.files.items()))
+        yield from (f"{OURS}{digest}  {name}" for name, digest in sorted(bundle.files.items()))
     else:
         yield f"{'the policy ' if bundle.what == 'policy' else ''}{bundle.subject}, the whole of what counts:"
-        yield from _indent(json.dumps(bundle.now, indent=1, sort_keys=True).split("\n"))
-    yield from _describe_changes(bundle, signer)
+        yield from (f"{OURS}{line}" for line in write_whole(bundle).split("\n"))
+    yield from describe_changes(bundle, signer)
     yield f"hash  {bundle.digest}"
 
 
-def _describe_changes(bundle: Bundle, signer: Signer) -> Iterator[str]:
+def write_whole(bundle: Bundle) -> str:
+    """The canonical form, indented: what decides first."""
+    ordered = sorted(bundle.now, key=lambda name: (_rank(name) if bundle.what != "populations" else 0, name))
+    return json.dumps({name: json.loads(canonical_json(bundle.now[name])) for name in ordered}, indent=1)
+
+
+def describe_changes(bundle: Bundle, signer: Signer) -> Iterator[str]:
+    """Every change since what was approved or published before, and who vouches that it was."""
     if bundle.before is None:
         yield "nothing of it was approved or published before, says the site: there is nothing to compare it with"
         return
     yield f"compared with {_describe_before(bundle, signer)}:"
-    changes = list(list_changes(bundle.before, bundle.now))
-    yield from _indent(changes or ["no change"])
+    named = bundle.what == "populations"
+    changes = find_changes(bundle.before, bundle.now, named=named)
+    yield from (f"{OURS}{change.line}" for change in changes) if changes else (f"{OURS}no change",)
+    if len(changes) > REPEATED:
+        weighty = [change for change in changes if named or _rank(change.path[0] if change.path else "") < len(_DECIDES)]
+        yield f"these were {len(changes)} changes, {len(weighty)} of what decides; the weightiest once more:"
+        yield from (f"{OURS}{change.line}" for change in weighty[:REPEATED])
 
 
 def _describe_before(bundle: Bundle, signer: Signer) -> str:
@@ -452,25 +517,91 @@ def _write_public(public: bytes) -> str:
     return f"{'sk-ed25519' if len(public) > 32 else 'ed25519'}:{base64.b64encode(public).decode()}"
 
 
-def _indent(lines: list[str]) -> Iterator[str]:
-    yield from (f"  {line}" for line in lines[:MOST_LINES])
+def _quote(lines: list[str]) -> Iterator[str]:
+    yield from (f"{THEIRS}{line[:2000]}" for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
-        yield f"  ... and {len(lines) - MOST_LINES} more lines: they are in the folder"
+        yield f"... and {len(lines) - MOST_LINES} more lines of the site: they are in the folder"
 
 
-def unpack(tree: Tree, folder: Path) -> int:
-    """Write what a person can look at into a new folder, for themselves alone; gives how many files are too large for that."""
-    left, skipped = MOST_BUNDLE, 0
+def keep(tree: Tree, folder: Path) -> tuple[Tree, int]:
+    """A private copy of a bundle, every byte of it read once: whoever owns the original may change it while it is looked at, and
+    what is judged, hashed and shown must be the same. Of files too large to look at, which are counted, only the hash is kept."""
+    if tree.faults:
+        raise Fault(tree.faults[0])
+    if sum(tree.sizes.values()) > 64 * MOST_BUNDLE:
+        raise Fault("it is larger than any bundle")
+    kept, left, skipped = Tree(lambda name: (folder / name).open("rb"), ""), MOST_BUNDLE, 0
+    kept.sizes = dict(tree.sizes)
     for name, size in sorted(tree.sizes.items()):
         if size > min(left, MOST_TO_PARSE) or shutil.disk_usage(folder).free < 2 * size + 2**26:
+            kept.remember(name, tree.digest(name))
             skipped += 1
             continue
-        content, file = tree.read(name), folder / name
         left -= size
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
-            new.write(content)
-    return skipped
+        _write_private(folder / name, tree.read(name))
+    return kept, skipped
+
+
+def _write_private(file: Path, content: bytes) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as new:
+        new.write(content)
+
+
+# --- What a page may have -------------------------------------------------------------------------------------------------------
+
+_TAG = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)((?:\s+[A-Za-z][A-Za-z0-9:_-]*(?:=\"[^\"<]*\")?)*)\s*/?>")
+_ATTRIBUTE = re.compile(r"([A-Za-z][A-Za-z0-9:_-]*)(?:=\"([^\"<]*)\")?")
+_INERT = re.compile(
+    "a|abbr|article|aside|b|bdi|bdo|blockquote|body|br|caption|circle|clippath|code|col|colgroup|dd|defs|desc|details|dfn|div|dl|dt"
+    "|ellipse|em|figcaption|figure|footer|g|h[1-6]|head|header|hr|html|i|kbd|li|line|lineargradient|main|mark|marker|meta|nav|ol|p"
+    "|path|pattern|polygon|polyline|pre|q|rect|s|samp|section|small|span|stop|strong|style|sub|summary|sup|svg|symbol|table|tbody"
+    "|td|text|tfoot|th|thead|time|title|tr|tspan|u|ul|var|wbr"
+)
+_FETCHES = re.compile(
+    "on.*|action|background|cite|data|dynsrc|formaction|icon|itemtype|longdesc|lowsrc|manifest|ping|poster|profile|src|srcdoc|srcset"
+    "|usemap|xlink:.*|xml:base"
+)
+_TEXTS = re.compile("aria-.*|data-.*|class|content|id|lang|name|role|title")  # attributes that are no style
+_CSS = re.compile(
+    r"\\|url\((?!#)|@(?!media\b|page\b|container\b|supports\b)|(?:image|image-set|src|cross-fade|expression)\(", re.IGNORECASE
+)
+_STYLE = re.compile(r"<style[^>]*>([^<]*)", re.IGNORECASE)
+
+
+def find_active(page: bytes) -> str:
+    """The first thing in a page that no reviewers' page of ours has: what could run, load or lead elsewhere, so that it shows
+    different things to different people; empty where there is none. Every `<` must begin a tag that is known, wherever it stands,
+    so that no reader of HTML sees another tag than this one."""
+    try:
+        text = page.decode("utf-8")
+    except UnicodeDecodeError:
+        return "what is not UTF-8"
+    if any(ord(c) < 32 and c not in "\n\t\r" for c in text):
+        return "a control character"
+    text = text[15:] if text[:15].lower() == "<!doctype html>" else text
+    at = text.find("<")
+    while at >= 0:
+        tag = _TAG.match(text, at)
+        if tag is None:
+            return text[at : at + 60]
+        if _is_active(tag):
+            return tag[0][:60]
+        at = text.find("<", tag.end())
+    return next((f"the style {found[0][:60]}" for css in _STYLE.findall(text) if (found := _CSS.search(css))), "")
+
+
+def _is_active(tag: re.Match[str]) -> bool:
+    if not _INERT.fullmatch(tag[1].lower()):
+        return True
+    given = {name.lower(): html.unescape(value).strip() for name, value in _ATTRIBUTE.findall(tag[2])}
+    if given.get("http-equiv", "Content-Security-Policy").lower() != "content-security-policy":
+        return True
+    if not given.get("href", "#").startswith("#") or given.get("charset", "utf-8").lower() != "utf-8":
+        return True
+    if any(_FETCHES.fullmatch(name) for name in given):
+        return True
+    return any(_CSS.search(value) for name, value in given.items() if not _TEXTS.fullmatch(name))
 
 
 # --- The deed -------------------------------------------------------------------------------------------------------------------
@@ -531,20 +662,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def sign_bundle(options: argparse.Namespace) -> None:
     """Show a bundle, ask, and write a signed statement; `WrongUsage` or `Fault` in words when nothing was signed."""
     signer = read_signer(options.key, options.passphrase_file)
-    with open_tree(options.bundle) as tree:
-        bundle = read_bundle(tree)
+    folder = Path(tempfile.mkdtemp(prefix="review-"))
+    try:
+        with open_tree(options.bundle) as tree:
+            kept, skipped = keep(tree, folder)
+        bundle = read_bundle(kept)
         statement = make_statement(bundle, signer, reject=options.reject, why=options.why)
         output = options.output or Path(f"{statement['kind']}-{bundle.digest[:8]}-{statement['name']}.json")
         for file in (output, signature_file(output)):
             if file.exists() or not file.parent.is_dir():
                 raise WrongUsage(f"{file}: {'it is there already' if file.exists() else 'its folder does not exist'}")
-        folder = Path(tempfile.mkdtemp(prefix="review-"))
-        skipped = unpack(tree, folder)
+        lines = "".join(f"{make_plain(line)}\n" for line in describe_changes(bundle, signer))
+        _write_private(folder / CHANGES, lines.encode())
+        _write_private(folder / WHOLE, f"{write_whole(bundle)}\n".encode())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     for line in describe_bundle(bundle, signer):
         _show(line)
     _show(
         f"unpacked for you alone, confidential, yours to delete: {folder}" + (f" ({skipped} large files not)" if skipped else "")
     )
+    _show(f"computed here and the same as above: {CHANGES} and {WHOLE} in it")
     if bundle.what == "candidate":
         _show(f"the reviewers' page: {folder / CANDIDATE / REPORT}")
     _show(
@@ -565,9 +704,22 @@ def _ask(digest: str) -> None:
         raise WrongUsage("nothing was signed")
 
 
+def make_plain(line: str) -> str:
+    """All of a line, made so that it cannot play tricks on a terminal; `printable` alone cuts it."""
+    return "".join(printable(line[start : start + 1000]) for start in range(0, len(line), 1000))
+
+
 def _show(line: str) -> None:
+    """Print a line. On a terminal a long one is broken here, so that every piece begins as it does: the terminal would begin
+    at the edge, where a line of the site could pass for one of ours."""
     coding = sys.stdout.encoding or "ascii"
-    print(printable(line).encode(coding, "backslashreplace").decode(coding), flush=True)
+    start, text = next(((sign, line[2:]) for sign in (THEIRS, OURS) if line.startswith(sign)), ("", line))
+    text = make_plain(text).encode(coding, "backslashreplace").decode(coding)
+    wide = max(len(text), 1)
+    if start and sys.stdout.isatty():
+        wide = max(20, shutil.get_terminal_size().columns - 3) // (1 if text.isascii() else 2)
+    for at in range(0, max(len(text), 1), wide):
+        print(start + text[at : at + wide], flush=True)
 
 
 _IMPORTS = re.compile(r"^from release_pipeline.verify import \([^)]*\)\n", re.MULTILINE)

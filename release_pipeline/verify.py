@@ -872,7 +872,12 @@ class Tree:
         start = len(folder) + 1
         part = Tree(lambda name: self._open(f"{folder}/{name}"), "", f"{self.prefix}{folder}/")
         part.sizes = {name[start:]: size for name, size in self.sizes.items() if name.startswith(f"{folder}/")}
+        part._digests = {name[start:]: digest for name, digest in self._digests.items() if name.startswith(f"{folder}/")}
         return part
+
+    def remember(self, name: str, digest: str) -> None:
+        """The hash of a file that is not read again."""
+        self._digests[name] = digest
 
     def digest(self, name: str) -> str:
         """SHA-256 of the file."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from release_pipeline.cli.options import PROGRAM, Progress
+from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import OverCap
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _demo(options: argparse.Namespace) -> int:
     print(
         "\nRAND Health Insurance Experiment: yearly waves of the same people, each taken to a candidate, the first published.\n"
     )
-    print("\n".join(describe_candidates(site)))
+    print_lines(describe_candidates(site))
     print(
         f"""
 ledger   asked for a correction of the first wave, rand-hie/1/r2:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.cli.options import Progress, add_json, check_input, positive, print_json
+from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 
 
@@ -88,8 +89,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(view_check(check)))
         return 0
-    for line in describe_check(check):
-        print(line)
+    print_lines(describe_check(check))
     return 0
 
 
@@ -98,7 +98,7 @@ def _diff(options: argparse.Namespace) -> int:
     from release_pipeline.policy.diff import describe_diff
 
     lines = list(describe_diff(load_policy(options.old), load_policy(options.new)))
-    print("\n".join(lines) if lines else "no change: both have the same hash")
+    print_lines(lines or ["no change: both have the same hash"])
     return 0
 
 

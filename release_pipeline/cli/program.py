@@ -15,11 +15,17 @@ from release_pipeline.cli import auditor, demo, experiments, keeping, people, po
 from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.cli.stopping import list_outputs, say_stopped
+from release_pipeline.cli.visible import keep_line, visible_output
 from release_pipeline.errors import ReleasePipelineError, own_frame, read_out_of_space
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; every outcome is an exit code and words, never a traceback."""
+    """Run one command; every outcome is an exit code and words, never a traceback, and words play no tricks on a terminal."""
+    with visible_output():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     heard, options, before = _listen(), argparse.Namespace(), dict[Path, object]()
     try:
         parser = _parser()
@@ -71,9 +77,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print_error(error: ReleasePipelineError) -> None:
-    print(f"{PROGRAM}: {error}", file=sys.stderr)
+    print(f"{PROGRAM}: {keep_line(str(error))}", file=sys.stderr)
     for detail in error.details:
-        print(f"  {detail}", file=sys.stderr)
+        print(f"  {keep_line(detail)}", file=sys.stderr)
 
 
 def _say(options: argparse.Namespace, exit_code: int, code: str, what: str, *, remedy: str = "") -> int:

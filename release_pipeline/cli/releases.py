@@ -9,6 +9,7 @@ from typing import Any
 
 from release_pipeline.cli.options import Progress, add_home, add_json, print_json, whole_number
 from release_pipeline.cli.stopping import tell_run
+from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
 
 
@@ -98,7 +99,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(done))
     else:
-        print("\n".join(describe_run(done)))
+        print_lines(describe_run(done))
     return 0
 
 
@@ -118,7 +119,7 @@ def _status(options: argparse.Namespace) -> int:
     elif options.json:
         print_json(to_json(view_status(site)))
     else:
-        print("\n".join(describe_status(site)))
+        print_lines(describe_status(site))
     return 0
 
 
@@ -136,11 +137,11 @@ def _ledger(options: argparse.Namespace) -> int:
         print_json(to_json(view_ledgers(site, ledgers, exposure=options.exposure, overlap=overlap)))
         return 0
     for ledger in ledgers:
-        print("\n".join(describe_ledger(ledger)))
+        print_lines(describe_ledger(ledger))
         if options.exposure:
-            print("\n".join(describe_exposure(site, ledger)))
+            print_lines(describe_exposure(site, ledger))
     if overlap is not None:
-        print("\n".join(describe_overlap(overlap)))
+        print_lines(describe_overlap(overlap))
     return 0
 
 

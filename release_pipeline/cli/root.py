@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from release_pipeline.cli.options import add_home, add_key, read_key_of
 from release_pipeline.cli.stopping import AGAIN
+from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _recovery_sign(options: argparse.Namespace) -> int:
 
     check_output(options.output, endings=(".json",), overwrite=False, hint=False)
     proposal = _read_proposal(options.proposal)
-    print("\n".join(describe_proposal(proposal)))
+    print_lines(describe_proposal(proposal))
     signed = sign_proposal(proposal, options.name or options.key.stem, key=read_key_of(options))
     write_text(options.output, write_statement(signed))
     print(f"{options.output}: signed; for whoever asked you, if that above is what they told you")
@@ -223,7 +224,7 @@ def _write_proposal(options: argparse.Namespace, proposal: Proposal) -> int:
 
     check_output(options.output, endings=(".json",), overwrite=False, hint=False)
     write_text(options.output, proposal.text)
-    print("\n".join(describe_proposal(proposal)))
+    print_lines(describe_proposal(proposal))
     print(f"{options.output}: nothing is changed by it yet")
     return 0
 

@@ -6,6 +6,7 @@ program that is no spreadsheet would read another value."""
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 
 from release_pipeline.policy.formats import name_some
@@ -16,15 +17,27 @@ from release_pipeline.policy.text import Problem
 _BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four full-width, which some spreadsheets take for the first
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|-+")  # computed it is itself; so are dashes
 
+_CELLS_END = re.compile(r"[;,\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # where some country or program begins another cell
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cf", "Cc"})
+
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may take the text for a formula.
+    """Whether a spreadsheet may take the text for a formula, or a part of it, where it splits cells at other signs than ours.
 
-    >>> is_formula("=1+1"), is_formula("-8"), is_formula("+49 30"), is_formula("a=b"), is_formula("-")
-    (True, False, True, False, False)
+    >>> is_formula("=1+1"), is_formula("-8"), is_formula("+49 30"), is_formula("a=b"), is_formula("-"), is_formula("a;=b")
+    (True, False, True, False, False, True)
     """
-    text = text.lstrip(" ")
+    return _begins_formula(text.lstrip(" ")) or any(_begins_formula(_strip(part)) for part in _CELLS_END.split(text))
+
+
+def _begins_formula(text: str) -> bool:
     return text.startswith(_BEGINNINGS) and _NUMBER.fullmatch(text) is None
+
+
+def _strip(part: str) -> str:
+    """Without what is not seen at its ends, and quotes: some programs leave that out before they look for a formula."""
+    seen = [place for place, letter in enumerate(part) if letter != '"' and unicodedata.category(letter) not in _UNSEEN]
+    return part[seen[0] : seen[-1] + 1] if seen else ""
 
 
 def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal
 
 import duckdb
@@ -190,8 +192,21 @@ def _pad(key: bytes) -> dict[str, bytes]:
     return {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
 
 
+@lru_cache
+def _list_compatible_forms() -> dict[str, str]:
+    """The letters that NFKC takes for others, as full-width ones, and for which. None stands beyond these planes; of those with
+    a canonical form alone NFC knows."""
+    letters = (chr(code) for code in range(0x80, 0x20000) if unicodedata.decomposition(chr(code)))
+    forms = {letter: unicodedata.normalize("NFKD", letter) for letter in letters}
+    return {letter: form for letter, form in forms.items() if form != unicodedata.normalize("NFD", letter)}
+
+
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """The rules by which this connection reads numbers and entries."""
+    """The rules by which this connection reads numbers, entries and persons."""
+    forms = _list_compatible_forms()
+    connection.execute(
+        statement("schema/create_compatible_forms"), {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
+    )
     for macro in _MACROS:
         connection.execute(statement(f"schema/create_{macro}"))
 

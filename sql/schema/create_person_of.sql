@@ -1,6 +1,26 @@
--- A person as they are told apart, however somebody wrote them: compatible forms, case, spaces, and zeros around a number are one.
+-- A person as they are told apart, however somebody wrote them: compatible forms (NFKC), case, what is not seen (spaces and controls of
+-- every kind, formats, fillers, selectors), and zeros around a number are one. NFKC is NFC of every letter's compatible form, and the
+-- variable has these forms. Hashes of this are compared over years: what is plain ASCII must stay what it is.
 CREATE OR REPLACE TEMP MACRO person_of(entry) AS
     regexp_replace(
-        regexp_replace(lower(regexp_replace(nfc_normalize(entry), '\s+', '', 'g')), '^([+]?0+)([0-9])', '\2'),
+        regexp_replace(
+            lower(nfc_normalize(regexp_replace(
+                CASE
+                    WHEN strlen(entry) = length(entry) THEN entry
+                    ELSE array_to_string(
+                        list_transform(
+                            string_split(entry, ''),
+                            lambda letter: coalesce(getvariable('compatible_forms')[letter], letter)
+                        ),
+                        ''
+                    )
+                END,
+                '[\p{Z}\p{Cc}\p{Cf}\x{34F}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180B}-\x{180F}'
+                || '\x{2800}\x{3164}\x{FE00}-\x{FE0F}\x{FFA0}\x{E0000}-\x{E0FFF}]+',
+                '',
+                'g'
+            ))),
+            '^([+]?0+)([0-9])', '\2'
+        ),
         '^([0-9]+)[.]0+$', '\1'
     );

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import zipfile
@@ -232,7 +233,7 @@ def test_a_bundle_cannot_play_tricks_on_a_terminal(
     shown = capsys.readouterr().out
     assert not set(shown) & {"\x1b", "\x07", "\r", "\u202e"}
     assert "more lines" in shown
-    assert "\\x1b[2J" in shown
+    assert "| \\x1b[2J" in shown
 
 
 def test_a_lie_about_what_was_approved_before_is_seen(
@@ -251,6 +252,40 @@ def test_a_lie_about_what_was_approved_before_is_seen(
     assert "which NO signature vouches for" in capsys.readouterr().out
     with pytest.raises(verify.WrongUsage):
         sign_as("olga", rewrite(bundle, lambda files: {**files, "before.json": files["canonical.json"]}))
+
+
+def test_what_changed_is_in_the_folder_too(tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path) -> None:
+    """All of it, as it was shown, and the canonical form in lines."""
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 25, k: 5}")
+    sign_as("olga", export(tiny, POLICY))
+    [folder] = (tmp_path / "machine").glob("review-*")
+    assert 'protect.epsilon: "2" -> "25"' in (folder / sign.CHANGES).read_text()
+    whole = (folder / sign.WHOLE).read_text()
+    assert json.loads(whole) == json.loads((folder / sign.CANONICAL).read_text())
+    assert whole.splitlines()[1].startswith(' "protect"')
+
+
+def test_a_page_with_a_script_is_not_signed(
+    tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Though every hash is right: whoever replaced the page replaced the list. Nothing of it stays unpacked."""
+
+    def replace_page(files: dict[str, bytes]) -> dict[str, bytes]:
+        page = files["candidate/report.html"].replace(b"</body>", b"<script>fetch('x')</script></body>")
+        old = files["candidate/SHA256SUMS"]
+        sums = old.replace(_sha(files["candidate/report.html"]), _sha(page))
+        changed = {**files, "candidate/report.html": page, "candidate/SHA256SUMS": sums}
+        return {n: part.replace(_sha(old), _sha(sums)) if n.startswith("draft") else part for n, part in changed.items()}
+
+    bundle = rewrite(export(tiny, "people/1"), replace_page)
+    with pytest.raises(verify.WrongUsage):
+        sign_as("ben", bundle)
+    assert "'<script>', which no page of ours has" in capsys.readouterr().err
+    assert not list((tmp_path / "machine").glob("review-*"))
+
+
+def _sha(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -29,7 +30,7 @@ from release_pipeline.flow.trust.keys import (
     read_key,
     read_public_key,
 )
-from release_pipeline.verify import SSH_NAMESPACE, Fault, armor_ssh, message_of, pack_ssh, verify_statement
+from release_pipeline.verify import SSH_NAMESPACE, Fault, Json, armor_ssh, message_of, pack_ssh, verify_statement
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
@@ -285,3 +286,108 @@ def _names(text: str) -> set[str]:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
         found |= {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
     return found
+
+
+BEFORE = {"protect": {"epsilon": "1", "k": 10}, "columns": {"income": {"domain": ["0", "9"]}}, "retain": None}
+
+
+def test_no_change_is_hidden_behind_others() -> None:
+    """The attack: hundreds of new columns, and behind them another epsilon and fewer reviewers. What decides comes first."""
+    columns = {f"c{number:03}": {"do": "drop"} for number in range(500)}
+    now = {"protect": {"epsilon": "2", "k": 10, "weights": dict.fromkeys(columns, "1")}, "review": {"reviewers": 1}}
+    now |= {"columns": {**columns, "income": {"domain": ["0", "90"]}}, "retain": None}
+    found = sign.list_changes(BEFORE, now)
+    assert found[:2] == ['protect.epsilon: "1" -> "2"', "review.reviewers: nothing -> 1"]
+    assert found[502] == 'columns.income.domain: ["0","9"] -> ["0","90"]'
+    assert len(found) == 2 + 500 + 1 + 500
+
+
+def test_nor_behind_other_populations() -> None:
+    """What was there before what is new."""
+    caps = {f"a{number:03}": {"cap": {"epsilon": "1"}} for number in range(500)}
+    found = sign.list_changes({"people": {"cap": {"epsilon": "5"}}}, {"people": {"cap": {"epsilon": "50"}}, **caps}, named=True)
+    assert found[0] == 'people.cap.epsilon: "5" -> "50"'
+    assert len(found) == 501
+
+
+def test_a_change_is_told_whole() -> None:
+    """Null is not nothing; of long lists the parts that differ; long texts to their end."""
+    assert sign.list_changes({"retain": None}, {}) == ["retain: null -> nothing"]
+    rows: list[Json] = [[f"city {number}", "region"] for number in range(100)]
+    assert sign.list_changes({"rows": rows}, {"rows": [*rows[:-1], ["city 99", "*"]]}) == [
+        'rows: without ["city 99","region"]',
+        'rows: and now ["city 99","*"]',
+    ]
+    [other_order] = sign.list_changes({"rows": rows}, {"rows": rows[::-1]})
+    assert other_order.endswith('["city 0","region"]]')
+    assert sign.list_changes({"why": "x" * 5000}, {"why": "x" * 5000 + "y"})[0].endswith('xy"')
+    assert sign.make_plain("a" * 5000 + "\n\x1b") == "a" * 5000 + "\\n\\x1b"
+
+
+def test_a_line_of_the_site_cannot_pass_for_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a terminal would break it, either."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    for line in sign._quote(["all is well" + " " * 67 + "=== computed here ===", "=== computed here ==="]):
+        sign._show(line)
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 3
+    assert all(line.startswith("| ") and len(line) < 80 for line in shown)
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'">
+<style>@media print { p { fill: url(#tip) } }</style></head><body><p style="--wide: 3px" aria-label="url(x">BODY</p></body></html>
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<script>x</script>",
+        "<ScRiPt src=x>",
+        "<svg/onload=alert(1)>",
+        '<p onclick="x">',
+        "<p onclick='x'>",
+        '<a href="https://evil.example">',
+        '<a href="java&#115;cript:x">',
+        '<a href="other.html">',
+        '<img src="x">',
+        '<meta http-equiv="refresh" content="0">',
+        '<meta charset="iso-2022-jp">',
+        '<p style="background: u&#114;l(x)">',
+        '<rect fill="u\\72l(x)">',
+        "<style>@import 'x'</style>",
+        "<style>p { background: URL(x) }</style>",
+        "<!-- x -->",
+        "<svg><title><script>x</script></title></svg>",
+        '<p title="<script>x</script>">',
+        "<",
+        "\x1b$B",
+        "<iframe>",
+        '<form action="x">',
+        "<animate>",
+    ],
+)
+def test_a_page_that_does_something_is_found(body: str) -> None:
+    """Scripts, handlers, addresses, and what a browser may read as another tag than we do."""
+    assert sign.find_active(PAGE.encode()) == ""
+    assert sign.find_active(PAGE.replace("BODY", body).encode())
+    assert sign.find_active(b"\xff") == "what is not UTF-8"
+
+
+def test_a_bundle_is_read_once(tmp_path: Path) -> None:
+    """Its owner changes it after every reading: what is judged, hashed and looked at is the first one, in our copy."""
+    contents, reads = {"a.txt": b"shown", "large": b"counted"}, list[str]()
+
+    def open_file(name: str) -> io.BytesIO:
+        reads.append(name)
+        return io.BytesIO(contents[name] if reads.count(name) == 1 else b"other")
+
+    tree = verify.Tree(open_file, "")
+    tree.sizes = {"a.txt": 5, "large": verify.MOST_TO_PARSE + 1}
+    contents["large"] = bytes(verify.MOST_TO_PARSE + 1)
+    kept, skipped = sign.keep(tree, tmp_path)
+    assert (kept.read("a.txt"), kept.digest("a.txt")) == (b"shown", hashlib.sha256(b"shown").hexdigest())
+    assert kept.digest("large") == hashlib.sha256(contents["large"]).hexdigest()
+    assert (skipped, sorted(reads), list(tmp_path.iterdir())) == (1, ["a.txt", "large"], [tmp_path / "a.txt"])

@@ -41,7 +41,8 @@ _README = """\
     python sign.py THIS.zip --key YOUR.key        # or an OpenSSH key: id_ed25519, id_ed25519_sk, or the .pub of one in an agent
 
 sign.py is one file that needs Python alone; take it from where you trust it, for this zip could bring a wrong one. It computes
-the hash from what is in here, says what changed, asks, and writes a statement and its signature: send back both.
+the hash from what is in here, says all that changed (also in changes.txt, beside what it unpacks), asks, and writes a statement
+and its signature: send back both.
 
 What counts is {counts}. Everything else (plan.txt, difference.txt, questions.txt, a .yaml) is the site's word for it.
 The drafts (draft.*.json) are what is signed, but for name, key and moment, which whoever signs fills in. CONFIDENTIAL.
@@ -106,7 +107,7 @@ def _describe_approved(registry: Registry, item: _Item) -> dict[str, str]:
         return {"difference.txt": "Nothing of it was approved before.\n"}
     last = approved[-1]
     if item.what == "populations":
-        was, changes = str(last["text"]), sign.list_changes(json.loads(last["text"]), json.loads(item.text))
+        was, changes = str(last["text"]), sign.list_changes(json.loads(last["text"]), json.loads(item.text), named=True)
     else:
         old = next(known for known in list_policies(registry.events) if known.hash == last["hash"])
         was, changes = old.text, describe_diff(old.policy, read_canonical(json.loads(item.text), item.columns))

@@ -1,0 +1,84 @@
+"""How persons are told apart: one person is one, however an identifier is spelled."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import duckdb
+import pytest
+
+from release_pipeline.store.raw import create_macros
+
+
+@pytest.fixture(scope="module")
+def connection() -> duckdb.DuckDBPyConnection:
+    """A database with the rules."""
+    made = duckdb.connect()
+    create_macros(made)
+    return made
+
+
+def person_of(connection: duckdb.DuckDBPyConnection, *entries: str) -> list[str]:
+    """What is hashed of each."""
+    return [row[0] for row in connection.execute("SELECT person_of(e) FROM (SELECT unnest($1) AS e)", [list(entries)]).fetchall()]
+
+
+@pytest.mark.parametrize(
+    "unseen", ["\u00a0", "\u200b", "\u200d", "\ufeff", "\u3000", "\u00ad", "\u2003", "\u2060", "\u2028", "\x00", "\x85"]
+)
+def test_what_is_not_seen_makes_nobody_else(connection: duckdb.DuckDBPyConnection, unseen: str) -> None:
+    """The attack: the same people in a second cohort, each with a no-break space."""
+    assert person_of(connection, f"p{unseen}1", f"{unseen}p1", f"p1{unseen}") == ["p1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("odd", "plain"),
+    [
+        ("\uff301", "p1"),
+        ("p\uff11", "p1"),
+        ("\uff10\uff10\uff17.\uff10", "7"),
+        ("\U0001d5fd1", "p1"),
+        ("\ufb01x", "fix"),
+        ("p\ufe0f1", "p1"),
+        ("p\u31641", "p1"),
+        ("p\u034f1", "p1"),
+        ("e\u200b\u0301", "\u00e9"),
+        ("\u212b", "\u00e5"),
+    ],
+)
+def test_compatible_forms_are_one(connection: duckdb.DuckDBPyConnection, odd: str, plain: str) -> None:
+    """Full-width and mathematical letters, ligatures, selectors, fillers; what is composed after something unseen went."""
+    assert person_of(connection, odd) == [plain]
+
+
+def test_it_is_nfkc(connection: duckdb.DuckDBPyConnection) -> None:
+    """Against Python, for every letter of the two planes that have compatible forms."""
+    letters = [chr(code) for code in range(0x80, 0x20000) if unicodedata.category(chr(code))[0] in "LN"]
+    letters = [
+        letter
+        for letter in letters
+        if unicodedata.normalize("NFKC", letter).isalnum() and letter not in "\u115f\u1160\u3164\uffa0"
+    ]
+    [[whole]] = connection.execute(
+        "SELECT lower($1)", ["|".join(unicodedata.normalize("NFKC", one) for one in letters)]
+    ).fetchall()
+    assert "|".join(person_of(connection, *(f"x{letter}" for letter in letters))) == "|".join(
+        f"x{one}" for one in whole.split("|")
+    )
+
+
+def test_a_plain_identifier_is_what_it_was(connection: duckdb.DuckDBPyConnection) -> None:
+    """Hashes of earlier versions compare with these for ever: as version 1 read them."""
+    before = {
+        "P 1": "p1",
+        "0012.0": "12",
+        "+007": "7",
+        "a-b_c/d.e": "a-b_c/d.e",
+        "00": "0",
+        "12.50": "12.50",
+        "\t9\n": "9",
+        "\u00dcnal": "\u00fcnal",
+    }
+    assert person_of(connection, *before) == list(before.values())
+    every = "".join(chr(code) for code in range(33, 127))
+    assert person_of(connection, every) == [every.lower()]
