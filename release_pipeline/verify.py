@@ -244,6 +244,7 @@ class _Report:
         self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
         self._unproved: dict[str, str] = {}  # likewise, where somebody before the one who was given could have made the link
         self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
+        self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
         self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
         self.officers: list[str] = []  # those who were met
         self.revocations: _Revocations | None = None
@@ -287,6 +288,8 @@ class _Report:
         next one named when accepting; and those after, as long as nobody from before the known one could have made them it."""
         for officer, moment in office.left.items():
             self.left[officer] = min(moment, self.left.get(officer, moment))
+        for key, moment in office.taken.items():
+            self.taken[key] = min(moment, self.taken.get(key, moment))
         for at, given in enumerate(office.chain):
             if given in self.given:
                 places = range(at + 1, len(office.chain))
@@ -633,14 +636,15 @@ class Revocation:
 class _Office:
     """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
     each other by successions that hold; `roots`: beside each, the place in it of the officer who signed for that step, or for the
-    recovery keys that made it; `left`: when each left; `rooted`: whether a quorum must have named the officer before as the one
-    it replaces."""
+    recovery keys that made it; `left`: when each left; `taken`: keys that successions revoked; `rooted`: whether a quorum must have
+    named the officer before as the one it replaces."""
 
     def __init__(self, *, rooted: bool = True) -> None:
         self.keys: dict[str, Key] = {}
         self.chain: list[str] = []
         self.roots: list[int] = []
         self.left: dict[str, datetime] = {}
+        self.taken: dict[str, datetime] = {}
         self.revoked: list[tuple[str, datetime]] = []  # by the last succession that is followed
         self._rooted, self._was = rooted, set[str]()
         self.holders: dict[str, Key] = {}
@@ -656,9 +660,11 @@ class _Office:
             recovered = self._check_succession(succession, content, keys)
             self._append(officer, succession, recovered=recovered)
         elif self.chain[-1:] != [officer]:
-            self.chain, self.roots, self.left, self._named_by = [officer], [0], {}, 0
+            self.chain, self.roots, self.left, self.taken, self._named_by = [officer], [0], {}, {}, 0
         self._was.add(officer)
         self.keys, self.revoked = keys, [] if succession is None else _list_revoked(succession)
+        for key, since in self.revoked:
+            self.taken[key] = min(since, self.taken.get(key, since))
 
     def _append(self, officer: str, succession: Any, *, recovered: bool) -> None:
         """One more officer. Whoever accepts signs for the recovery keys too: by their hash, or as their event is among those that
@@ -1095,10 +1101,9 @@ def _check_same_office(report: _Report, tree: Tree, officer: str) -> None:
 
 
 def _check_counts(report: _Report, where: str, signed: Statement, keys: Mapping[str, Key]) -> None:
-    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. Nor does
-    what was signed under an officer's list after they left, in a package: in a dossier the place of the event decides."""
+    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. In a
+    package the signature must be of the office's time too; in a dossier the place of the event decides."""
     revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
-    left = report.left.get(_officer(keys))
     since = f"{revoked.since:%Y-%m-%d %H:%M} UTC" if revoked else ""
     if revoked and (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
         report("ok", f"{where}: the key of {signed.name} was revoked from {since} on; this was signed before, as the list says")
@@ -1107,9 +1112,40 @@ def _check_counts(report: _Report, where: str, signed: Statement, keys: Mapping[
     elif revoked:
         words = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
         raise Fault(f"{words}, and the list does not name it among what stands: it is dated back, or was never published")
-    elif left is not None and not where.startswith(PACKAGE) and _read_moment(signed.at) > left:
-        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {left:%Y-%m-%d %H:%M:%S} UTC"
+    elif not where.startswith(PACKAGE):
+        _check_not_taken(report, signed)
+        _check_in_office(report, signed, _officer(keys))
+
+
+def _check_not_taken(report: _Report, signed: Statement) -> None:
+    """A key that holders of recovery keys took back in a succession signs nothing from then on; nor before, for all that a
+    stranger can tell: a thief dates as they like. Only a list tells what stands."""
+    taken = report.taken.get(signed.signer)
+    if taken is None:
+        return
+    since = f"{taken:%Y-%m-%d %H:%M} UTC"
+    if _read_moment(signed.at) >= taken:
+        words = f"it was signed at {signed.at} with the key of {signed.name}, which recovery keys revoked from {since} on"
+        raise Fault(f"{words}: it does not count")
+    words = f"recovery keys revoked the key of {signed.name} from {since} on, and whoever has it can date this back to {signed.at}"
+    if report.revocations is None:
+        raise Fault(f"{words}: name the publisher's list of revoked keys with --revocations, which tells what stands")
+    raise Fault(f"{words}: the list of revoked keys does not name that key: get the newest")
+
+
+def _check_in_office(report: _Report, signed: Statement, officer: str) -> None:
+    """What was signed under the list of an officer who left was signed before; where there is a list of revoked keys, it must name
+    what stands of that officer."""
+    left = report.left.get(officer)
+    if left is None:
+        return
+    since = f"{left:%Y-%m-%d %H:%M:%S} UTC"
+    if _read_moment(signed.at) > left:
+        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {since}"
         raise Fault(f"{words}: it does not count (if a clock was wrong then, --revocations tells what stands)")
+    if report.revocations is not None and signed.signer == officer:
+        words = f"list {report.revocations.number} of revoked keys does not tell what stands of {signed.name}, who left at {since}"
+        raise Fault(f"{words}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key")
 
 
 def _tell_what_dates_prove(report: _Report, where: str, officer: str) -> None:
@@ -1146,8 +1182,8 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
             wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
             theirs = _keys_of_tombstone(report, tree, name, keys)
             signed = _verify_statement(tree.json(f"{name}.json"), theirs, **wanted)
-            _report_tombstone(report, f"{at}{name}.json", signed)
             _check_counts(report, f"{at}{name}.json", signed, theirs)
+            _report_tombstone(report, f"{at}{name}.json", signed)
             found.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
@@ -1163,6 +1199,12 @@ def _keys_of_tombstone(report: _Report, tree: Tree, name: str, keys: Mapping[str
     office = _read_officers(tree.json(beside))
     if not keys or _officer(keys) not in office.chain:
         raise Fault(f"{beside} does not begin with the officer of the package")
+    lines = dict(report.lines)
+    if OFFICERS in tree.sizes:
+        lines[OFFICERS] = tuple(_read_officers(tree.json(OFFICERS)).chain)
+    for line, known in lines.items():
+        if any(one != other for one, other in zip(office.chain, known)):  # noqa: B905  Python 3.9 has no strict
+            raise Fault(f"{beside} and the {line} are of other officers: the office has forked, or it is another publisher's")
     report.link(office)
     report.judge_officer(office.chain[-1], tree.prefix + beside)
     return office.keys
@@ -1507,6 +1549,7 @@ def _latest_moments(events: Sequence[Event], doubted: Collection[int]) -> dict[i
 def _read_history(report: _Report, events: list[Event]) -> _History:
     """The events, after it is known whose keys count from when to when."""
     extra = list(report.revocations.entries.values()) if report.revocations else []
+    extra += [Revocation(key, since, sys.maxsize, "", quorum=True) for key, since in report.taken.items()]
     if not extra and not has_office(events):
         return _History(report, events)
     known = _find_known(events)
