@@ -636,8 +636,8 @@ class Revocation:
 class _Office:
     """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
     each other by successions that hold; `roots`: beside each, the place in it of the officer who signed for that step, or for the
-    recovery keys that made it; `left`: when each left; `taken`: keys that successions revoked; `rooted`: whether a quorum must have
-    named the officer before as the one it replaces."""
+    recovery keys that made it; `left`: when each left; `taken`: keys that successions revoked; `rooted`: whether a quorum must
+    have named the officer before as the one it replaces."""
 
     def __init__(self, *, rooted: bool = True) -> None:
         self.keys: dict[str, Key] = {}
@@ -1127,15 +1127,17 @@ def _check_not_taken(report: _Report, signed: Statement) -> None:
     if _read_moment(signed.at) >= taken:
         words = f"it was signed at {signed.at} with the key of {signed.name}, which recovery keys revoked from {since} on"
         raise Fault(f"{words}: it does not count")
-    words = f"recovery keys revoked the key of {signed.name} from {since} on, and whoever has it can date this back to {signed.at}"
+    words = (
+        f"recovery keys revoked the key of {signed.name} from {since} on, and whoever has it can date this back to {signed.at}"
+    )
     if report.revocations is None:
         raise Fault(f"{words}: name the publisher's list of revoked keys with --revocations, which tells what stands")
     raise Fault(f"{words}: the list of revoked keys does not name that key: get the newest")
 
 
 def _check_in_office(report: _Report, signed: Statement, officer: str) -> None:
-    """What was signed under the list of an officer who left was signed before; where there is a list of revoked keys, it must name
-    what stands of that officer."""
+    """What was signed under the list of an officer who left was signed before; where there is a list of revoked keys, it must
+    name what stands of that officer."""
     left = report.left.get(officer)
     if left is None:
         return
@@ -1144,8 +1146,12 @@ def _check_in_office(report: _Report, signed: Statement, officer: str) -> None:
         words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {since}"
         raise Fault(f"{words}: it does not count (if a clock was wrong then, --revocations tells what stands)")
     if report.revocations is not None and signed.signer == officer:
-        words = f"list {report.revocations.number} of revoked keys does not tell what stands of {signed.name}, who left at {since}"
-        raise Fault(f"{words}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key")
+        words = (
+            f"list {report.revocations.number} of revoked keys does not tell what stands of {signed.name}, who left at {since}"
+        )
+        raise Fault(
+            f"{words}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key"
+        )
 
 
 def _tell_what_dates_prove(report: _Report, where: str, officer: str) -> None:
