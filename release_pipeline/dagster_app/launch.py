@@ -25,8 +25,11 @@ from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
+from release_pipeline.store.folders import make_private_folder
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+_FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 
 class RunFailed(ReleasePipelineError):
@@ -141,13 +144,21 @@ def _check_port(port: int) -> None:
 
 def prepare(site: Site) -> None:
     """Make the site's Dagster folder with its instance and workspace files, which are left alone if they are there."""
-    site.dagster_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folders(site.dagster_home)
     here = Path(__file__).resolve()
     for name in ("dagster.yaml", "workspace.yaml"):
         target, inside = site.dagster_home / name, here.with_name(name)
         if not target.exists():
             shipped = inside if inside.is_file() else here.parents[2] / name
             write_bytes(target, shipped.read_bytes(), mode=PUBLIC)  # whole or not at all: half of its settings would be none
+
+
+def _make_folders(home: Path) -> None:
+    """Dagster makes its folders as the umask says, and leaves those alone that are there."""
+    for folder in (home, *(home / name for name in _FOLDERS)):
+        make_private_folder(folder)
+        if folder.stat().st_mode & 0o022:
+            folder.chmod(0o700)
 
 
 @contextmanager
