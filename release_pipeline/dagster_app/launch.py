@@ -19,13 +19,12 @@ from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import PUBLIC, write_bytes
+from release_pipeline.flow.files import PUBLIC, own_folder, write_bytes
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import record_policies
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
-from release_pipeline.store.folders import make_private_folder
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -144,21 +143,15 @@ def _check_port(port: int) -> None:
 
 def prepare(site: Site) -> None:
     """Make the site's Dagster folder with its instance and workspace files, which are left alone if they are there."""
-    _make_folders(site.dagster_home)
+    own_folder(site.dagster_home)
+    for name in _FOLDERS:  # Dagster would make them as the umask says; it leaves those alone that are there
+        own_folder(site.dagster_home / name)
     here = Path(__file__).resolve()
     for name in ("dagster.yaml", "workspace.yaml"):
         target, inside = site.dagster_home / name, here.with_name(name)
         if not target.exists():
             shipped = inside if inside.is_file() else here.parents[2] / name
             write_bytes(target, shipped.read_bytes(), mode=PUBLIC)  # whole or not at all: half of its settings would be none
-
-
-def _make_folders(home: Path) -> None:
-    """Dagster makes its folders as the umask says, and leaves those alone that are there."""
-    for folder in (home, *(home / name for name in _FOLDERS)):
-        make_private_folder(folder)
-        if folder.stat().st_mode & 0o022:
-            folder.chmod(0o700)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_out_of_space
-from release_pipeline.store.folders import sync
+from release_pipeline.store.folders import make_private_folder, sync
 
 PRIVATE, PUBLIC = 0o600, 0o644
 _PARTIAL = ".partial-"
@@ -36,6 +36,13 @@ def check_output(path: Path, *, endings: tuple[str, ...], overwrite: bool, hint:
             raise WrongUsage("its folder cannot be written to.", where=str(path))
     except OSError as error:
         raise WrongUsage(f"the path cannot be used: {error.strerror}.", where=str(path), remedy="Name another.") from None
+
+
+def own_folder(folder: Path) -> None:
+    """The folder is there, and nobody but its owner can change what is in it, whatever the umask was when it was made."""
+    make_private_folder(folder)
+    if folder.stat().st_mode & 0o022:
+        folder.chmod(0o700)
 
 
 def is_same_file(one: Path, other: Path) -> bool:

@@ -23,15 +23,18 @@ def no_umask() -> Iterator[None]:
 
 def list_open(folder: Path) -> list[str]:
     """What others could change, or read of what is private."""
-    found = [path for path in (folder, *folder.rglob("*"))]
-    return [str(path) for path in found if stat.S_IMODE(path.stat().st_mode) & (0o077 if path.is_dir() else 0o022)]
+    return [
+        str(path)
+        for path in (folder, *folder.rglob("*"))
+        if stat.S_IMODE(path.stat().st_mode) & (0o077 if path.is_dir() else 0o022)
+    ]
 
 
 @pytest.mark.parametrize("there", [False, True])
 def test_folders_are_their_owners(there: bool, tmp_path: Path, no_umask: None) -> None:
     """Made now, or by an earlier version that left their modes to the umask."""
     tmp_path.chmod(0o700)
-    site = Site(tmp_path)
+    site = Site(tmp_path, {})
     if there:
         (site.dagster_home / "history" / "runs").mkdir(parents=True)
         (tmp_path / "vault").mkdir()
