@@ -244,6 +244,7 @@ class _Report:
         self._linked: dict[str, str] = {}  # an officer, and the one who was given whom signed successions link them to
         self._unproved: dict[str, str] = {}  # likewise, where somebody before the one who was given could have made the link
         self.left: dict[str, datetime] = {}  # when officers left: what they sign later is not the officer's
+        self.taken: dict[str, datetime] = {}  # keys that holders of recovery keys revoked in successions, from when on
         self.lines: dict[str, tuple[str, ...]] = {}  # files that were named beside the package, and the officers in them
         self.officers: list[str] = []  # those who were met
         self.revocations: _Revocations | None = None
@@ -287,6 +288,8 @@ class _Report:
         next one named when accepting; and those after, as long as nobody from before the known one could have made them it."""
         for officer, moment in office.left.items():
             self.left[officer] = min(moment, self.left.get(officer, moment))
+        for key, moment in office.taken.items():
+            self.taken[key] = min(moment, self.taken.get(key, moment))
         for at, given in enumerate(office.chain):
             if given in self.given:
                 places = range(at + 1, len(office.chain))
@@ -633,14 +636,15 @@ class Revocation:
 class _Office:
     """The officer and how they came to it, as the events that it follows say. `chain`: the fingerprints of those who followed
     each other by successions that hold; `roots`: beside each, the place in it of the officer who signed for that step, or for the
-    recovery keys that made it; `left`: when each left; `rooted`: whether a quorum must have named the officer before as the one
-    it replaces."""
+    recovery keys that made it; `left`: when each left; `taken`: keys that successions revoked; `rooted`: whether a quorum must
+    have named the officer before as the one it replaces."""
 
     def __init__(self, *, rooted: bool = True) -> None:
         self.keys: dict[str, Key] = {}
         self.chain: list[str] = []
         self.roots: list[int] = []
         self.left: dict[str, datetime] = {}
+        self.taken: dict[str, datetime] = {}
         self.revoked: list[tuple[str, datetime]] = []  # by the last succession that is followed
         self._rooted, self._was = rooted, set[str]()
         self.holders: dict[str, Key] = {}
@@ -656,9 +660,11 @@ class _Office:
             recovered = self._check_succession(succession, content, keys)
             self._append(officer, succession, recovered=recovered)
         elif self.chain[-1:] != [officer]:
-            self.chain, self.roots, self.left, self._named_by = [officer], [0], {}, 0
+            self.chain, self.roots, self.left, self.taken, self._named_by = [officer], [0], {}, {}, 0
         self._was.add(officer)
         self.keys, self.revoked = keys, [] if succession is None else _list_revoked(succession)
+        for key, since in self.revoked:
+            self.taken[key] = min(since, self.taken.get(key, since))
 
     def _append(self, officer: str, succession: Any, *, recovered: bool) -> None:
         """One more officer. Whoever accepts signs for the recovery keys too: by their hash, or as their event is among those that
@@ -936,7 +942,7 @@ def open_tree(path: Path) -> Generator[Tree]:
         except _UNREADABLE:
             raise WrongUsage(f"{path}: this is neither a folder nor a zip file that can be read.") from None
         with archive:
-            yield _scan_zip(archive, whole.stat().st_size)
+            yield _scan_zip(archive, file, whole.stat().st_size)
 
 
 def _open_plain(path: Path) -> io.FileIO:
@@ -974,14 +980,15 @@ def _scan_folder(root: Path) -> Tree:
     return tree
 
 
-def _scan_zip(archive: zipfile.ZipFile, size: int) -> Tree:
+def _scan_zip(archive: zipfile.ZipFile, file: io.BufferedReader, size: int) -> Tree:
+    folders = [entry for entry in archive.infolist() if entry.filename.endswith("/") and entry.file_size == 0]
     entries = [entry for entry in archive.infolist() if not (entry.filename.endswith("/") and entry.file_size == 0)]
     folder = min((entry.filename.rpartition("/")[0] for entry in entries), key=len, default="")  # around everything, if one is
     if not (_is_plain(folder) and all(entry.filename.startswith(f"{folder}/") for entry in entries)):
         folder = ""
     start = len(folder) + 1 if folder else 0
     infos: dict[str, zipfile.ZipInfo] = {}
-    tree = Tree(lambda name: archive.open(infos[name]), "/".join(folder.split("/")[-3:]))
+    tree = Tree(lambda name: io.BufferedReader(_Packed(file, infos[name])), "/".join(folder.split("/")[-3:]))
     for entry in entries:
         name, kind = entry.filename[start:], stat.S_IFMT(entry.external_attr >> 16)
         unusual = kind not in (0, stat.S_IFREG) or entry.flag_bits & 1 or entry.compress_type not in (0, zipfile.ZIP_DEFLATED)
@@ -990,7 +997,149 @@ def _scan_zip(archive: zipfile.ZipFile, size: int) -> Tree:
         infos.setdefault(name, entry)
     if sum(entry.file_size for entry in entries) > min(MOST_BYTES, max(MOST_UNPACKED, MOST_RATIO * size)):
         raise Fault("unpacked it would be larger than any package: perhaps it is made to fill a disk")
+    tree.faults += _judge_folders(folders, {entry.filename.lower() for entry in entries})
+    if not tree.faults:  # else it is refused anyway, by words that name a file
+        _check_layout(file, archive)
     return tree
+
+
+def _judge_folders(folders: Sequence[zipfile.ZipInfo], files: Collection[str]) -> list[str]:
+    """What is wrong with folders that stand in a zip for themselves: some programs make them."""
+    if len(folders) > MOST_FILES:
+        raise Fault(f"there are more than {MOST_FILES} folders")
+    faults = list[str]()
+    for entry in folders:
+        name, kind = entry.orig_filename[:-1], stat.S_IFMT(entry.external_attr >> 16)
+        if entry.orig_filename != entry.filename or not _is_plain(name):
+            faults.append(f"{name}/: is not a plain name")
+        elif kind not in (0, stat.S_IFDIR) or entry.compress_size > len(_EMPTY) or name.lower() in files:
+            faults.append(f"{name}/: is more than a folder")
+    return faults
+
+
+class _Packed(io.RawIOBase):
+    """A file of a zip, unpacked. All of its packed bytes are of it: another program could find another file behind its end."""
+
+    def __init__(self, file: io.BufferedReader, entry: zipfile.ZipInfo) -> None:
+        super().__init__()
+        file.seek(entry.header_offset + 26)
+        self._file, self._entry = file, entry
+        self._at = entry.header_offset + 30 + sum(struct.unpack("<2H", file.read(4)))
+        self._left, self._crc = entry.compress_size, 0
+        self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS) if entry.compress_type else None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        content = self._take(len(buffer)) if self._unpacker is None else self._unpack(self._unpacker, len(buffer))
+        self._crc = zlib.crc32(content, self._crc)
+        if not content and (self._left or (self._unpacker and self._unpacker.unused_data) or self._crc != self._entry.CRC):
+            raise zipfile.BadZipFile
+        buffer[: len(content)] = content
+        return len(content)
+
+    def _unpack(self, unpacker: Any, most: int) -> bytes:
+        while not unpacker.eof:
+            packed: bytes = unpacker.unconsumed_tail or self._take(2**16)
+            content: bytes = unpacker.decompress(packed, most)
+            if content:
+                return content
+            if not packed and not unpacker.eof:
+                raise zipfile.BadZipFile
+        return b""
+
+    def _take(self, most: int) -> bytes:
+        self._file.seek(self._at)
+        packed = self._file.read(min(most, self._left))
+        self._at, self._left = self._at + len(packed), self._left - len(packed)
+        return packed
+
+
+_LARGE, _UNICODE_PATH = 0xFFFFFFFF, 0x7075
+_EMPTY = b"\x03\0"  # nothing, deflated
+_CRYPTIC, _DEFERRED, _NAMED, _MASKED = 0x41, 0x8, 0x800, 0x2000  # flags: encrypted, sizes after it, UTF-8, headers hidden
+_OTHERWISE = "other programs may find other files in this zip than its directory names: pack the folder anew"
+
+
+def _check_layout(file: io.BufferedReader, archive: zipfile.ZipFile) -> None:
+    """The files lie one after the other from the first byte up to the directory, each as that says, and it up to the end. Who
+    reads a zip from its start sees the directory last, and must find the same."""
+    entries = sorted(archive.infolist(), key=lambda entry: entry.header_offset)
+    ends = [*(entry.header_offset for entry in entries[1:]), archive.start_dir]
+    if (entries[0].header_offset if entries else archive.start_dir) != 0:
+        raise Fault(f"something stands before its first file: {_OTHERWISE}")
+    try:
+        for entry, end in zip(entries, ends):  # noqa: B905  Python 3.9 has no strict
+            if not _is_as_told(file, entry, end):
+                raise Fault(f"{entry.filename}: the directory tells otherwise of it, or something stands after it: {_OTHERWISE}")
+        if not _ends_the_file(file, archive):
+            raise Fault(f"its directory does not reach from its last file to its end: {_OTHERWISE}")
+    except (ValueError, LookupError, struct.error, OSError):
+        raise Fault(f"its entries are cut off: {_OTHERWISE}") from None
+
+
+def _is_as_told(file: io.BufferedReader, entry: zipfile.ZipInfo, end: int) -> bool:
+    """Whether an entry says of itself what the directory does, under that name alone, and ends at `end`."""
+    file.seek(entry.header_offset)
+    signature, _, flags, method, _, _, *told, of_name, of_extra = struct.unpack("<4s5H3L2H", file.read(30))
+    name, mine, theirs = file.read(of_name), _read_extras(file.read(of_extra)), _read_extras(entry.extra)
+    if _LARGE in told[1:]:
+        told[2], told[1] = struct.unpack("<2Q", mine[1][:16])
+    deferred, wanted = flags & _DEFERRED, [entry.CRC, entry.compress_size, entry.file_size]
+    right = all(one == other or (deferred and not one) for one, other in zip(told, wanted))  # noqa: B905  Python 3.9 has no strict
+    alike = not (flags ^ entry.flag_bits) & (_CRYPTIC | _DEFERRED | _MASKED) and method == entry.compress_type
+    coding = "utf-8" if entry.flag_bits & _NAMED else "cp437"
+    file.seek(packed_to := entry.header_offset + 30 + of_name + of_extra + entry.compress_size)
+    after = file.read(end - packed_to) if 0 <= end - packed_to <= 24 else b"something else"
+    return (
+        (signature, name) == (b"PK\3\4", entry.orig_filename.encode(coding))
+        and _UNICODE_PATH not in {*mine, *theirs}
+        and right
+        and alike
+        and after in (_list_deferred(wanted) if deferred else (b"",))
+        and not (deferred and method == zipfile.ZIP_STORED and entry.file_size)  # nobody could tell where it ends
+    )
+
+
+def _list_deferred(wanted: Sequence[int]) -> list[bytes]:
+    """How CRC and sizes can stand behind a file."""
+    forms = [struct.pack("<L2Q", *wanted)]
+    if max(wanted) <= _LARGE:
+        forms.append(struct.pack("<3L", *wanted))
+    return [mark + form for form in forms for mark in (b"", b"PK\7\10")]
+
+
+def _read_extras(extra: bytes) -> dict[int, bytes]:
+    """The extra fields of an entry by their kinds, each once."""
+    found: dict[int, bytes] = {}
+    while len(extra) >= 4:
+        kind, length = struct.unpack("<2H", extra[:4])
+        if 4 + length > len(extra) or kind in found:
+            raise ValueError
+        found[kind], extra = extra[4 : 4 + length], extra[4 + length :]
+    return found
+
+
+def _ends_the_file(file: io.BufferedReader, archive: zipfile.ZipFile) -> bool:
+    """Whether the directory has the entries that were read, and after it comes what ends a zip, once."""
+    at, count = archive.start_dir, len(archive.infolist())
+    for _ in range(count):
+        file.seek(at + 28)
+        at += 46 + sum(struct.unpack("<3H", file.read(6)))
+    told = [count, at - archive.start_dir, archive.start_dir]
+    file.seek(at)
+    last = file.read(2**17)
+    if last.startswith(b"PK\6\6"):  # of a large one
+        large = struct.pack("<2L4Q", 0, 0, count, *told), struct.pack("<4sLQL", b"PK\6\7", 0, at, 1)
+        if (last[4:12], last[16:56], last[56:76]) != (struct.pack("<Q", 44), *large):
+            return False
+        last = last[76:]
+    signature, disk, disk_of_it, *numbers, of_comment = struct.unpack("<4s4H2LH", last[:22])
+    known = [{count, 0xFFFF}, {count, 0xFFFF}, {told[1], _LARGE}, {told[2], _LARGE}]
+    right = all(number in wanted for number, wanted in zip(numbers, known))  # noqa: B905  Python 3.9 has no strict
+    whole = len(last) == 22 + of_comment and b"PK" not in last[22:]
+    return right and whole and (signature, disk, disk_of_it) == (b"PK\5\6", 0, 0)
 
 
 def read_sums(tree: Tree) -> dict[str, str]:
@@ -1100,10 +1249,9 @@ def _check_same_office(report: _Report, tree: Tree, officer: str) -> None:
 
 
 def _check_counts(report: _Report, where: str, signed: Statement, keys: Mapping[str, Key]) -> None:
-    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. Nor does
-    what was signed under an officer's list after they left, in a package: in a dossier the place of the event decides."""
+    """What a revoked key signed stands only where the list names it: the moment in it is the word of who had the key. In a
+    package the signature must be of the office's time too; in a dossier the place of the event decides."""
     revoked = report.revocations.entries.get(signed.signer) if report.revocations else None
-    left = report.left.get(_officer(keys))
     since = f"{revoked.since:%Y-%m-%d %H:%M} UTC" if revoked else ""
     if revoked and (signed.kind, signed.subject, signed.hash) in (revoked.stands or ()):
         report("ok", f"{where}: the key of {signed.name} was revoked from {since} on; this was signed before, as the list says")
@@ -1112,9 +1260,46 @@ def _check_counts(report: _Report, where: str, signed: Statement, keys: Mapping[
     elif revoked:
         words = f"it says that it was signed at {signed.at}, before the key of {signed.name} was revoked from {since} on"
         raise Fault(f"{words}, and the list does not name it among what stands: it is dated back, or was never published")
-    elif left is not None and not where.startswith(PACKAGE) and _read_moment(signed.at) > left:
-        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {left:%Y-%m-%d %H:%M:%S} UTC"
+    elif not where.startswith(PACKAGE):
+        _check_not_taken(report, signed)
+        _check_in_office(report, signed, _officer(keys))
+
+
+def _check_not_taken(report: _Report, signed: Statement) -> None:
+    """A key that holders of recovery keys took back in a succession signs nothing from then on; nor before, for all that a
+    stranger can tell: a thief dates as they like. Only a list tells what stands."""
+    taken = report.taken.get(signed.signer)
+    if taken is None:
+        return
+    since = f"{taken:%Y-%m-%d %H:%M} UTC"
+    if _read_moment(signed.at) >= taken:
+        words = f"it was signed at {signed.at} with the key of {signed.name}, which recovery keys revoked from {since} on"
+        raise Fault(f"{words}: it does not count")
+    words = (
+        f"recovery keys revoked the key of {signed.name} from {since} on, and whoever has it can date this back to {signed.at}"
+    )
+    if report.revocations is None:
+        raise Fault(f"{words}: name the publisher's list of revoked keys with --revocations, which tells what stands")
+    raise Fault(f"{words}: the list of revoked keys does not name that key: get the newest")
+
+
+def _check_in_office(report: _Report, signed: Statement, officer: str) -> None:
+    """What was signed under the list of an officer who left was signed before; where there is a list of revoked keys, it must
+    name what stands of that officer."""
+    left = report.left.get(officer)
+    if left is None:
+        return
+    since = f"{left:%Y-%m-%d %H:%M:%S} UTC"
+    if _read_moment(signed.at) > left:
+        words = f"it was signed at {signed.at}, and the officer of its {KEYS} left at {since}"
         raise Fault(f"{words}: it does not count (if a clock was wrong then, --revocations tells what stands)")
+    if report.revocations is not None and signed.signer == officer:
+        words = (
+            f"list {report.revocations.number} of revoked keys does not tell what stands of {signed.name}, who left at {since}"
+        )
+        raise Fault(
+            f"{words}, and whose key can date this back: get the newest; if none does, the publisher must revoke that key"
+        )
 
 
 def _tell_what_dates_prove(report: _Report, where: str, officer: str) -> None:
@@ -1151,8 +1336,8 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
             wanted = {"kind": TOMBSTONES[name], "subject": found.release, "hash": found.hash}
             theirs = _keys_of_tombstone(report, tree, name, keys)
             signed = _verify_statement(tree.json(f"{name}.json"), theirs, **wanted)
-            _report_tombstone(report, f"{at}{name}.json", signed)
             _check_counts(report, f"{at}{name}.json", signed, theirs)
+            _report_tombstone(report, f"{at}{name}.json", signed)
             found.tombstones.append(TOMBSTONES[name])
             report("note", f"{at}{name}.md: signed by nobody; what counts is {name}.json")
     away = "removed by the retraction" if "retract" in found.tombstones else "not in a dossier" if data_may_be_away else ""
@@ -1168,6 +1353,12 @@ def _keys_of_tombstone(report: _Report, tree: Tree, name: str, keys: Mapping[str
     office = _read_officers(tree.json(beside))
     if not keys or _officer(keys) not in office.chain:
         raise Fault(f"{beside} does not begin with the officer of the package")
+    lines = dict(report.lines)
+    if OFFICERS in tree.sizes:
+        lines[OFFICERS] = tuple(_read_officers(tree.json(OFFICERS)).chain)
+    for line, known in lines.items():
+        if any(one != other for one, other in zip(office.chain, known)):  # noqa: B905  Python 3.9 has no strict
+            raise Fault(f"{beside} and the {line} are of other officers: the office has forked, or it is another publisher's")
     report.link(office)
     report.judge_officer(office.chain[-1], tree.prefix + beside)
     return office.keys
@@ -1524,6 +1715,7 @@ def _latest_moments(events: Sequence[Event], doubted: Collection[int]) -> dict[i
 def _read_history(report: _Report, events: list[Event]) -> _History:
     """The events, after it is known whose keys count from when to when."""
     extra = list(report.revocations.entries.values()) if report.revocations else []
+    extra += [Revocation(key, since, sys.maxsize, "", quorum=True) for key, since in report.taken.items()]
     if not extra and not has_office(events):
         return _History(report, events)
     known = _find_known(events)

@@ -19,7 +19,7 @@ from release_pipeline.dagster_app.serving import serve
 from release_pipeline.dagster_app.site import job_name
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.files import PUBLIC, write_bytes
+from release_pipeline.flow.files import PUBLIC, own_folder, write_bytes
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.flow.timetable import record_policies
@@ -27,6 +27,8 @@ from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+_FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 
 class RunFailed(ReleasePipelineError):
@@ -141,7 +143,9 @@ def _check_port(port: int) -> None:
 
 def prepare(site: Site) -> None:
     """Make the site's Dagster folder with its instance and workspace files, which are left alone if they are there."""
-    site.dagster_home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own_folder(site.dagster_home)
+    for name in _FOLDERS:  # Dagster would make them as the umask says; it leaves those alone that are there
+        own_folder(site.dagster_home / name)
     here = Path(__file__).resolve()
     for name in ("dagster.yaml", "workspace.yaml"):
         target, inside = site.dagster_home / name, here.with_name(name)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage, read_out_of_space
-from release_pipeline.store.folders import sync
+from release_pipeline.store.folders import make_private_folder, sync
 
 PRIVATE, PUBLIC = 0o600, 0o644
 _PARTIAL = ".partial-"
@@ -46,6 +46,13 @@ def open_plain(path: Path) -> IO[bytes]:
         file.close()
         raise WrongUsage("this is no regular file.", where=str(path), remedy="Name a file: what a pipe gives, save in one.")
     return file
+
+
+def own_folder(folder: Path) -> None:
+    """The folder is there, and nobody but its owner can change what is in it, whatever the umask was when it was made."""
+    make_private_folder(folder)
+    if folder.stat().st_mode & 0o022:
+        folder.chmod(0o700)
 
 
 def is_same_file(one: Path, other: Path) -> bool:

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -631,3 +632,157 @@ def test_a_succession_for_other_recovery_keys(tmp_path: Path) -> None:
     """Whoever accepts signs for those that there are."""
     world = made_under(lambda world: world.name_recovery(*HOLDERS), lambda world: world.succeed("otto", recovery=""))
     assert any("other recovery keys" in words for words in failures(verify_path(put(world.package, tmp_path / "p"), OLGA)))
+
+
+# --- What a former officer's key can still do to strangers: the table of docs/roots.md ------------------------------------------
+
+LEFT, STOLEN, LATE = "2026-11-20T13:00:00+00:00", "2026-11-20T12:30:00+00:00", "2026-11-20T14:00:00+00:00"
+
+
+def forged_by(world: OfficeWorld, at: str) -> Files:
+    """A package that olga's key signs, under a list of keys of its own, dated as it likes."""
+    files = {name: part for name, part in world.package.items() if not name.startswith(("officers", "SHA256SUMS"))}
+    files["trusted-keys.json"] = canonical(
+        {"keys": {"eve": world.entry("eve", "service"), "olga": world.entry("olga", "officer")}}
+    ).encode()
+    listed = world.sign("olga", "trusted-keys", "trusted-keys", digest(files["trusted-keys.json"]), at=at)
+    files["trusted-keys.sig"] = json.dumps(listed).encode()
+    files["SHA256SUMS"] = sums(files)
+    signed = world.sign("eve", "package", RELEASE, digest(files["SHA256SUMS"]), at=at)
+    return {**files, "SHA256SUMS.sig": json.dumps(signed).encode()}
+
+
+@cache
+def gone(how: str) -> OfficeWorld:
+    """olga's site after her key was handed over or, stolen, replaced by recovery keys."""
+    world = usual_world()
+    if how == "stolen":
+        world.name_recovery(*HOLDERS)
+        taken = [{"key": OLGA, "from": STOLEN}]
+        world.succeed("otto", by=("vera", "wim"), kind="recover", accepted_at=LEFT, revoked=taken)
+    else:
+        world.succeed("otto", accepted_at=LEFT)
+    return world
+
+
+def lists_of(world: OfficeWorld) -> dict[str, bytes]:
+    """One that names what stands of olga's key, and one of the same officer that says nothing of that key."""
+    stands = ("trusted-keys", "trusted-keys", digest(world.package["trusted-keys.json"]))
+    return {"full": world.revoked(world.entry_of("olga", LEFT, stands)), "silent": world.revoked(world.entry_of("dan", LEFT))}
+
+
+def known_list(world: OfficeWorld, named: str, folder: Path) -> str:
+    """The file of the list that is named, if one is."""
+    for name, content in lists_of(world).items():
+        if name in named:
+            (folder / LIST).write_bytes(content)
+            return str(folder / LIST)
+    return ""
+
+
+MADE = {"genuine": "", "dated back": TIME, "late": LATE}
+
+
+@pytest.mark.parametrize("known", ["OLD", "NEW"])
+@pytest.mark.parametrize(
+    ("how", "named", "passes"),
+    [
+        ("handed over", "", "genuine, dated back, late"),  # whoever knows the earlier officer alone
+        ("handed over", "way", "genuine, dated back"),  # with a note: only dates speak for it
+        ("handed over", "full", "genuine"),
+        ("handed over", "full way", "genuine"),
+        ("handed over", "silent", ""),
+        ("handed over", "silent way", ""),
+        ("stolen", "", "genuine, dated back, late"),
+        ("stolen", "way", ""),  # a thief dates as they like: a list must tell what stands
+        ("stolen", "full", "genuine"),
+        ("stolen", "full way", "genuine"),
+        ("stolen", "silent", ""),
+        ("stolen", "silent way", ""),
+    ],
+)
+def test_packages_by_a_former_officers_key(known: str, how: str, named: str, passes: str, tmp_path: Path) -> None:
+    """Each row of the table, for who knows the earlier officer and who knows the new one; the public way inside saves none."""
+    world = gone(how)
+    officer = OLGA if known == "OLD" else world.fingerprint("otto")
+    way = known_way(world, tmp_path) if "way" in named else ""
+    listed = known_list(world, named, tmp_path)
+    for what, at in MADE.items():
+        files = forged_by(world, at) if at else world.package
+        found = verify_path(put(files, tmp_path / "p"), officer, listed, way)
+        wrong = failures(found)
+        if known == "NEW" and not named:
+            assert any("name the publisher's officers.json with --officers" in words for words in wrong), what
+        else:
+            assert (wrong == []) is (what in passes.split(", ")), (what, wrong)
+        if not wrong and named == "way":
+            assert any("word of who had the key" in str(each) for each in found)
+        inside = {**files, "officers.json": canonical({"officers": world.links}).encode()}
+        inside["SHA256SUMS"] = sums({name: part for name, part in inside.items() if not name.startswith("SHA256SUMS")})
+        by, hash = "olga" if not at else "eve", digest(inside["SHA256SUMS"])
+        inside["SHA256SUMS.sig"] = json.dumps(world.sign(by, "package", RELEASE, hash, at=at or TIME)).encode()
+        assert any(
+            "leads to another officer" in words
+            for words in failures(verify_path(put(inside, tmp_path / "q"), officer, listed, way))
+        )
+
+
+def test_what_to_fetch_is_told(tmp_path: Path) -> None:
+    """Of a stolen key without a list, and of a list that says nothing of a former officer's key."""
+    way, folder = known_way(gone("stolen"), tmp_path), put(gone("stolen").package, tmp_path / "p")
+    [words] = failures(verify_path(folder, OLGA, officers=way))
+    assert words.startswith("trusted-keys.sig: recovery keys revoked the key of olga from 2026-11-20 12:30 UTC on")
+    assert "name the publisher's list of revoked keys with --revocations" in words
+    [words] = judge(gone("stolen").package, tmp_path, lists_of(gone("stolen"))["silent"])
+    assert "does not name that key: get the newest" in words
+    [words] = judge(gone("handed over").package, tmp_path, lists_of(gone("handed over"))["silent"])
+    assert "does not tell what stands of olga" in words
+    assert "get the newest" in words
+
+
+@pytest.mark.parametrize(
+    ("how", "named", "passes"),
+    [
+        ("handed over", "way", True),
+        ("handed over", "full", True),
+        ("handed over", "silent", False),
+        ("stolen", "way", False),
+        ("stolen", "full way", True),
+        ("stolen", "silent way", False),
+    ],
+)
+def test_dossiers_of_a_chain_without_the_succession(how: str, named: str, passes: bool, tmp_path: Path) -> None:
+    """With the key alone one can write such a chain: what is known of the office judges it as it does a package."""
+    world, folder = gone(how), put(usual_world().dossier(), tmp_path / "d")
+    way = known_way(world, tmp_path) if "way" in named else ""
+    listed = known_list(world, named, tmp_path)
+    for officer in (OLGA, world.fingerprint("otto")):
+        assert (failures(verify_path(folder, officer, listed, way)) == []) is passes
+
+
+@pytest.mark.parametrize("how", ["handed over", "stolen"])
+@pytest.mark.parametrize("at", [TIME, LATE])
+def test_tombstones_by_a_former_officers_key(how: str, at: str, tmp_path: Path) -> None:
+    """They count for nothing, and nobody is told that the release was retracted, where the list is at hand; nor do they with
+    the way alone if they are late or the key was stolen."""
+    world = gone(how)
+    signed = world.sign("olga", "retract", RELEASE, world.package_hash, "forged", at=at)
+    folder = put({**world.package, "RETRACTED.json": json.dumps(signed).encode()}, tmp_path / "p")
+    (tmp_path / LIST).write_bytes(lists_of(world)["full"])
+    way = known_way(world, tmp_path)
+    for officer in (OLGA, world.fingerprint("otto")):
+        [words] = failures(verify_path(folder, officer, str(tmp_path / LIST)))
+        assert words.startswith("RETRACTED.json: it ")
+        told = failures(verify_path(folder, officer, officers=way))
+        assert any("RETRACTED: release" in words for words in told) is ((how, at) == ("handed over", TIME))
+        assert told
+
+
+def test_a_tombstone_of_a_forked_office(tmp_path: Path) -> None:
+    """The officer who left signs for another successor, and that one buries the package."""
+    other, way = usual_world(), known_way(gone("handed over"), tmp_path)
+    other.succeed("eve")
+    folder = put(buried(other, "eve", other.links), tmp_path / "p")
+    assert failures(verify_path(folder, OLGA)) == []  # who knows nothing of otto
+    found = failures(verify_path(folder, OLGA, officers=way))
+    assert any("SUPERSEDED.officers.json and the officers.json are of other officers" in words for words in found)

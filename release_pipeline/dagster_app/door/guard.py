@@ -11,7 +11,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from release_pipeline.dagster_app.door.addresses import Addresses, Headers, read_one
 from release_pipeline.dagster_app.door.entrance import LOGIN, LOGOUT, LONGEST_FORM, Entrance
 from release_pipeline.dagster_app.door.forwarded import TrustedProxy
-from release_pipeline.dagster_app.door.judge import LONGEST, judge_post
+from release_pipeline.dagster_app.door.judge import LONGEST, judge_request
+from release_pipeline.dagster_app.door.patience import Patience
 from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Visitor
@@ -49,6 +50,7 @@ class Door:
         self, places: Mapping[str, Application], *, way: Entrance | TrustedProxy, addresses: Addresses, most: Role
     ) -> None:
         self._places, self._way, self._addresses, self._most = dict(places), way, addresses, most
+        self._patience = Patience()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -126,9 +128,13 @@ class Door:
             raise Refused(404, "there is nothing to post to here.")
         if (read_one(scope["headers"], b"content-type") or "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "GraphQL is posted as application/json.")
-        body = judge_post(await _read_body(Request(scope, receive), LONGEST), visitor.role)
+        body, asks_only = judge_request(await _read_body(Request(scope, receive), LONGEST), visitor.role)
         passed["headers"] = [*(one for one in passed["headers"] if one[0].lower() != b"content-length"), _length(body)]
-        await dagster(passed, _Replay(body, receive), send)
+        replay = _Replay(body, receive)
+        if asks_only:
+            await self._patience.answer(visitor.role, send, lambda send_in_time: dagster(passed, replay, send_in_time))
+        else:
+            await dagster(passed, replay, send)
 
     async def _connect(self, scope: Message, receive: Receive, send: Send) -> None:
         """A websocket, which browsers open to any server for any page: only ours is let in."""

@@ -50,6 +50,11 @@ NOBODY = _names(
     "freeConcurrencySlotsForRun freeConcurrencySlots setAppManagedComponent deleteAppManagedComponent refreshComponentState",
     "logTelemetry setNuxSeen test",
 )
+COUNTS = _names(
+    "limit upperLimit lowerLimit characterLimit dayRange dayOffset"
+)  # arguments that say how much is looked up or made
+PLACES = _names("startIdx endIdx cursor tickTimestamp startTimestamp beforeTimestamp afterTimestamp timestamp")  # and where
+SPAN = ("cursor", "until")  # of ticks to come: made one by one, from a moment or now until another
 HIDDEN = {("Instance", "info")}  # dagster.yaml as it stands, a password that somebody wrote into it included
 EVALUATED = ("DryRunInstigationTick", "evaluationResult")  # a field of queries that runs the tick, and a tick opens releases
 TAGS = _names(  # what runs may be tagged with: other launchers take a container's settings, and `watch` a process, from tags

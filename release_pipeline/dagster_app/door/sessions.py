@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from release_pipeline.dagster_app.door.roles import Role
 
 LASTS_SECONDS = 8 * 3600
-_MOST = 100
+_MOST = 100  # of each role: who may look cannot throw out who operates
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,15 @@ class Sessions:
         self._sessions: list[_Session] = []
 
     def enter(self, token: str) -> str | None:
-        """The secret of a new session, if the token is one of ours; the oldest session makes room."""
+        """The secret of a new session, if the token is one of ours; the oldest session of its role makes room."""
         roles = [role for role, known in self.tokens.items() if hmac.compare_digest(_digest(token), _digest(known))]
         if not roles:
             return None
         secret = secrets.token_urlsafe(32)
         new = _Session(_digest(secret), roles[0], self._clock() + LASTS_SECONDS)
-        self._sessions = [*self._lasting()[-(_MOST - 1) :], new]
+        lasting = self._lasting()
+        same = [one for one in lasting if one.role is new.role]
+        self._sessions = [*(one for one in lasting if one.role is not new.role), *same[-(_MOST - 1) :], new]
         return secret
 
     def find(self, secret: str) -> Visitor | None:

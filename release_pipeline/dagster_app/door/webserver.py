@@ -30,13 +30,14 @@ from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster._serdes import serialize_value
 from dagster._utils.log import configure_loggers
 from dagster_shared.ipc import get_ipc_shutdown_pipe, open_ipc_subprocess, send_ipc_shutdown_message
-from dagster_webserver.app import create_app_from_workspace_process_context
+from dagster_webserver.webserver import DagsterWebserver
 
 from release_pipeline.dagster_app.door.addresses import local_addresses
 from release_pipeline.dagster_app.door.entrance import LOGIN, Entrance
 from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Application, Door
 from release_pipeline.dagster_app.door.judge import LONGEST
+from release_pipeline.dagster_app.door.patience import stop_late
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Sessions
 
@@ -128,8 +129,15 @@ def _build_server(opening: Opening, context: WorkspaceProcessContext) -> _Server
 
 
 def _dagster(context: WorkspaceProcessContext, prefix: str) -> Application:
-    application: Any = create_app_from_workspace_process_context(context, prefix)
+    application: Any = _Webserver(context, prefix).create_asgi_app()
     return application
+
+
+class _Webserver(DagsterWebserver):
+    """Stops at queries whose time is over."""
+
+    def build_graphql_middleware(self) -> list[Any]:
+        return [*super().build_graphql_middleware(), stop_late]
 
 
 class _Server(uvicorn.Server):

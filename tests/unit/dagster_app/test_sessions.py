@@ -39,3 +39,13 @@ def test_oldest_session_makes_room() -> None:
     secrets = [sessions.enter(sessions.tokens[Role.VIEW]) or "" for _ in range(150)]
     lasting = [sessions.find(secret) is not None for secret in secrets]
     assert lasting == [False] * 50 + [True] * 100
+
+
+def test_nobody_throws_out_another_role() -> None:
+    """However often somebody logs in who may only look."""
+    sessions = Sessions((Role.VIEW, Role.OPERATE))
+    operating = sessions.find(sessions.enter(sessions.tokens[Role.OPERATE]) or "")
+    for _ in range(150):
+        sessions.enter(sessions.tokens[Role.VIEW])
+    assert operating is not None
+    assert operating.is_here()
