@@ -17,7 +17,8 @@ from release_pipeline.policy.text import Problem
 _BEGINNINGS = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # the last four full-width, which some spreadsheets take for the first
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|-+")  # computed it is itself; so are dashes
 
-_CELLS_END = re.compile(r"[;,\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # where some country or program begins another cell
+# Not at a comma: a text with one is in quotes.
+_CELLS_END = re.compile(r"[;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")  # where some country or program begins another cell
 _UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cf", "Cc"})
 
 

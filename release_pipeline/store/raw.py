@@ -79,6 +79,7 @@ class RawTable:
 
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
         """missing, persons, too_often (persons with more records than allowed)."""
+        self._prepare_persons(column)
         names = {"column": column, "entry": self.entry(column)}
         return self._counts("facts/count_persons", names, {"allowed": allowed})
 
@@ -108,6 +109,7 @@ class RawTable:
         """Records that are like another one in all these columns; the one of persons is compared as persons are."""
         entries = {column: self._entry_of(column) for column in columns}
         if person in entries:
+            self._prepare_persons(person)
             entries[person] = Applied("person_of", entries[person])
         return self._counts("facts/count_repeated", {"entries": list(entries.values())}, {})["broken"]
 
@@ -141,10 +143,16 @@ class RawTable:
 
     def people(self, column: str, key: bytes, *, everywhere: bytes) -> pa.Table:
         """Every person of this column once, as hashes under both keys, in the order of the first."""
+        self._prepare_persons(column)
         pads = _pad(key) | {f"everywhere_{name}": pad for name, pad in _pad(everywhere).items()}
         text = statement("stages/read_people", column=column, entry=self.entry(column))
         with source_errors(self._name):
             return self._connection.sql(text, params=pads).to_arrow_table()
+
+    def _prepare_persons(self, column: str) -> None:
+        """The forms by which `person_of` reads letters beyond ASCII, where there are any: they take a while to load."""
+        if self._counts("facts/count_beyond_ascii", {"column": column, "entry": self.entry(column)}, {})["beyond"]:
+            learn_forms(self._connection)
 
     def number(self, column: str) -> str:
         """The macro that reads this column as a number."""
@@ -201,12 +209,15 @@ def _list_compatible_forms() -> dict[str, str]:
     return {letter: form for letter, form in forms.items() if form != unicodedata.normalize("NFD", letter)}
 
 
+def learn_forms(connection: duckdb.DuckDBPyConnection) -> None:
+    """What `person_of` needs for letters beyond ASCII; without it it refuses them."""
+    forms = _list_compatible_forms()
+    values = {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
+    connection.execute(statement("schema/create_compatible_forms"), values)
+
+
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
     """The rules by which this connection reads numbers, entries and persons."""
-    forms = _list_compatible_forms()
-    connection.execute(
-        statement("schema/create_compatible_forms"), {"letters": "".join(forms), "forms": "\x1f".join(forms.values())}
-    )
     for macro in _MACROS:
         connection.execute(statement(f"schema/create_{macro}"))
 
