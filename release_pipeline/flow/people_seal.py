@@ -15,7 +15,7 @@ from release_pipeline.store.exposed import Sums
 from release_pipeline.store.holdings import RESTORE, VaultDamaged
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event
-from release_pipeline.store.vault import Rooms
+from release_pipeline.store.vault import ReleaseWorkspace, Rooms
 
 SEALED_SINCE = 3  # the format of the registry from which on a release that is charged leaves a seal, when its clusters are made
 
@@ -48,6 +48,15 @@ def list_sealed(events: Sequence[Event], population: str) -> set[str]:
     statuses = read_statuses(events).items()
     mine = {name for name, status in statuses if status.drawn and status.charge and status.charge.population == population}
     return {str(name) for name in mine & since}
+
+
+def keeps_what_it_was_given(site: Site, population: str, rooms: ReleaseWorkspace | Rooms, events: Sequence[Event]) -> bool:
+    """Whether the releases that a vault keeps as charged are those that it was given: the table is small, and asked before each
+    charge."""
+    kept = read_people_sums(site, population, rooms.people_note())
+    if kept is None:
+        return not list_sealed(events, population)
+    return kept.charged == rooms.sum_charged(people_sums_key(site))
 
 
 def find_people_faults(site: Site, population: str, rooms: Rooms, events: Sequence[Event], *, deep: bool) -> Iterator[str]:

@@ -8,17 +8,19 @@ these are asked too, before each charge.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from release_pipeline.flow.people_seal import keeps_what_it_was_given
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import ReleaseStatus, list_statuses
+from release_pipeline.flow.states import ReleaseStatus, list_statuses, read_statuses
 from release_pipeline.policy.populations import list_ancestors
 from release_pipeline.store.connections import WAIT_SECONDS, is_unfinished
 from release_pipeline.store.holdings import RESTORE, VaultDamaged
-from release_pipeline.store.registry import ReleaseId
-from release_pipeline.store.vault import ReleaseWorkspace, open_rooms
+from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.store.vault import ReleaseWorkspace, Rooms, open_rooms
 
 
 def find_uncharged(population: str, kept: Collection[str], statuses: Mapping[ReleaseId, ReleaseStatus]) -> list[str]:
@@ -33,22 +35,34 @@ def find_forgotten(population: str, kept: Collection[str], statuses: Mapping[Rel
     return sorted(str(name) for name, charge in mine.items() if charge.population == population and str(name) not in kept)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What the vault of a population keeps as charged, and whether it is what it was given."""
+
+    releases: Mapping[str, bool]
+    is_sealed: bool
+
+
 def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> None:
     """Refuse to go on where the vault of the population (open as `workspace`), or of one whose charges it carries, and the
     registry do not know of the same releases."""
-    before = list_statuses(site)
-    kept = {population: workspace.charged(), **_read_carried(site, population)}
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    before = read_statuses(events)
+    found = {population: _read(site, population, workspace, events), **_read_carried(site, population, events)}
     after = list_statuses(site)  # a charge is noted before a vault keeps it, and a draw after: others may be at work
-    for name, releases in kept.items():
+    for name, kept in found.items():
         file = str(site.vault / f"{name}.duckdb")
-        if unknown := find_uncharged(name, releases, after):
+        if unknown := find_uncharged(name, kept.releases, after):
             what = f"the vault knows of the charged release {unknown[0]}, and the registry does not."
             remedy = (
                 "Was an older registry put back? Restore the last one, together with the vault; until then nothing is charged."
             )
             raise VaultDamaged(what, where=file, remedy=remedy)
-        if forgotten := find_forgotten(name, releases, before):
+        if forgotten := find_forgotten(name, kept.releases, before):
             raise VaultDamaged(f"the vault does not know of {forgotten[0]}, whose noise was drawn.", where=file, remedy=RESTORE)
+        if not kept.is_sealed:
+            raise VaultDamaged("which releases were charged is not what was written.", where=file, remedy=RESTORE)
 
 
 def list_files(vault: Path) -> list[str]:
@@ -56,10 +70,14 @@ def list_files(vault: Path) -> list[str]:
     return sorted(file.stem for file in vault.glob("*.duckdb") if not is_unfinished(file))
 
 
-def _read_carried(site: Site, population: str) -> dict[str, Mapping[str, bool]]:
+def _read(site: Site, population: str, rooms: ReleaseWorkspace | Rooms, events: Sequence[Event]) -> _Kept:
+    return _Kept(rooms.charged(), keeps_what_it_was_given(site, population, rooms, events))
+
+
+def _read_carried(site: Site, population: str, events: Sequence[Event]) -> dict[str, _Kept]:
     """What the vaults of the populations keep whose charges this one carries; of one that never was charged there may be none."""
-    found: dict[str, Mapping[str, bool]] = {}
+    found: dict[str, _Kept] = {}
     for name in sorted(list_ancestors(read_caps(site).declared, population) & set(list_files(site.vault))):
         with open_rooms(site.vault, name, wait=WAIT_SECONDS) as rooms:
-            found[name] = rooms.charged()
+            found[name] = _read(site, name, rooms, events)
     return found

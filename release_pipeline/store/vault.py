@@ -117,6 +117,10 @@ class ReleaseWorkspace:
         """What was written of the people beside the rooms, if it was."""
         return _read_note(self._connection.execute(statement("stages/select_people_note")))
 
+    def sum_charged(self, key: bytes) -> int:
+        """The sum over the releases that are kept as charged, as it is now."""
+        return sum_rows(self._connection, "stages/sum_charged", key)
+
     def write_people_note(self, note: Mapping[str, Any]) -> None:
         """Replace it."""
         self._connection.execute(statement("stages/delete_people_notes"))
@@ -208,6 +212,10 @@ class Rooms:
         if ("main", "people_notes") not in self.tables:
             return None
         return _read_note(self._connection.execute(statement("stages/select_people_note")))
+
+    def sum_charged(self, key: bytes) -> int:
+        """As a workspace has it; nothing where its table is missing."""
+        return sum_rows(self._connection, "stages/sum_charged", key) if ("main", "charged") in self.tables else 0
 
     def sum_people(self, key: bytes) -> Sums | None:
         """Over all that is kept of people beside the rooms; none where one of the tables is missing."""

@@ -141,6 +141,23 @@ def test_an_older_vault_of_those_before_is_found_out(tiny: TinySite) -> None:
         tiny.flow("2").ingest()
 
 
+@pytest.mark.slow
+def test_a_vault_of_those_before_that_forgot_with_the_registry_is_found_out(tiny: TinySite) -> None:
+    """Registry and head put back, and in the vault of the population before the release that they do not know deleted."""
+    tiny.flow("1").mask()
+    older = {file: file.read_bytes() for file in (tiny.site.registry, tiny.site.vault / "registry.head")}
+    charge(tiny, "2")
+    tiny.write_policy(population="adults", gates=NO_GUARD)
+    for file, content in older.items():
+        file.write_bytes(content)
+    declare(tiny, f"folk: {{{ROOMY}}}\nadults: {{{ROOMY.replace('4', '6')}, was: folk}}\n")
+    with duckdb.connect(str(tiny.site.vault / "folk.duckdb")) as vault:
+        vault.execute("DELETE FROM charged WHERE release = 'people/2/r1'")
+    with pytest.raises(VaultDamaged, match="which releases were charged is not what was written"):
+        tiny.flow("2").ingest()
+    assert len(tiny.charges()) == 1
+
+
 def test_a_split_carries_everything_into_each_and_other_units_count_anew(tiny: TinySite) -> None:
     """Both have what the people were charged before; a cap in releases counts the releases."""
     declare(tiny, f"men: {{{ROOMY}, was: folk}}\nwomen: {{cap: {{releases: 3}}, was: folk}}\n")
