@@ -6,7 +6,7 @@ CREATE OR REPLACE TEMP MACRO person_of(entry) AS
         regexp_replace(
             lower(nfc_normalize(regexp_replace(
                 CASE
-                    WHEN strlen(entry) = length(entry) THEN entry
+                    WHEN entry IS NULL OR strlen(entry) = length(entry) THEN entry
                     WHEN getvariable('compatible_forms') IS NULL THEN error('the compatible forms are not known here')
                     ELSE array_to_string(
                         list_transform(

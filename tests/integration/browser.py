@@ -86,6 +86,7 @@ def open_browser(folder: Path, *more: str) -> Iterator[Page]:
             told = folder / "DevToolsActivePort"
             end = time.monotonic() + HANGING
             while not told.exists() or "\n" not in told.read_text():
+                assert browser.poll() is None, f"the browser ended with {browser.returncode} before it had begun"
                 assert time.monotonic() < end, "the browser does not start"
                 time.sleep(0.2)
             port = told.read_text().splitlines()[0]

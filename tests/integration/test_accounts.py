@@ -103,7 +103,7 @@ def _touch(path: Path) -> None:
         pass
 
 
-def test_a_review_by_accounts_of_their_own(office: TinySite) -> None:
+def test_a_review_by_accounts_of_their_own(office: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator exports, the reviewer signs without seeing the vault, the operator imports; nobody else can."""
     home, folder = office.home, office.home.parent
     bundle, desk = folder / "bundle.zip", folder / "reviewer"
@@ -120,7 +120,8 @@ def test_a_review_by_accounts_of_their_own(office: TinySite) -> None:
     assert be("reviewer", bundle.read_bytes) == "PermissionError"  # 0600: the operator hands it over, here root does
     shutil.copy(bundle, given)
     os.chown(given, PEOPLE["reviewer"], PEOPLE["reviewer"])
-    os.environ["TMPDIR"], tempfile.tempdir = str(desk), None
+    monkeypatch.setenv("TMPDIR", str(desk))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     command = [str(given), "--key", str(desk / "my.key"), "--passphrase-file", str(desk / "pass"), "--yes"]
     assert "PermissionError" in be("operator", lambda: (desk / "my.key").read_bytes() and None)
     assert be("reviewer", lambda: sign.main([*command, "-o", str(desk / "said.json")])) == ""
