@@ -27,7 +27,6 @@ from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-
 _FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 

@@ -49,8 +49,10 @@ def check_vaults(site: Site, population: str, workspace: ReleaseWorkspace) -> No
     with site.open_registry(read_only=True) as registry:
         events = registry.events
     before = read_statuses(events)
-    found = {population: _read(site, population, workspace, events), **_read_carried(site, population, events)}
-    after = list_statuses(site)  # a charge is noted before a vault keeps it, and a draw after: others may be at work
+    own, carried = _read(site, population, workspace, events), _read_carried(site, population, events)
+    found = {population: own, **carried}
+    # a charge is noted before a vault keeps it, and a draw after; in the vaults that are not ours others may be at work
+    after = list_statuses(site) if carried else before
     for name, kept in found.items():
         file = str(site.vault / f"{name}.duckdb")
         if unknown := find_uncharged(name, kept.releases, after):

@@ -27,13 +27,20 @@ class FrozenList(list[Any]):
 
 def parse_frozen(text: str) -> Any:
     """The value of a JSON text, every object and array in it unchangeable."""
-    return _freeze(json.loads(text, object_pairs_hook=_freeze_object))
+    return _freeze(_DECODER.decode(text))
 
 
 def _freeze_object(pairs: list[tuple[str, Any]]) -> FrozenDict:
-    return FrozenDict((name, _freeze(value)) for name, value in pairs)
+    """Objects inside are frozen already, where they were parsed; few have arrays."""
+    frozen = FrozenDict(pairs)
+    for name, value in frozen.items():
+        if type(value) is list:
+            dict[str, Any].__setitem__(frozen, name, _freeze(value))
+    return frozen
 
 
 def _freeze(value: Plain) -> Plain:
-    """Objects inside are frozen already, where they were parsed."""
     return FrozenList(map(_freeze, value)) if isinstance(value, list) else value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_freeze_object)

@@ -26,7 +26,32 @@ KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
 
-class ReleaseWorkspace:
+class _BesideRooms:
+    """What a vault keeps of the people outside the rooms, so that it outlives them."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def has(self, table: str) -> bool:
+        """Whether the vault has this table beside its rooms; one that an earlier version left, and that is read only, may not."""
+        return True
+
+    def charged(self) -> dict[str, bool]:
+        """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
+        return dict(self._connection.execute(statement("stages/list_charged")).fetchall()) if self.has("charged") else {}
+
+    def people_note(self) -> dict[str, Any] | None:
+        """What was written of the people, if it was."""
+        if not self.has("people_notes"):
+            return None
+        return _read_note(self._connection.execute(statement("stages/select_people_note")))
+
+    def sum_charged(self, key: bytes) -> int:
+        """The sum over the releases that are kept as charged, as it is now."""
+        return sum_rows(self._connection, "stages/sum_charged", key) if self.has("charged") else 0
+
+
+class ReleaseWorkspace(_BesideRooms):
     """The tables and notes of one release. A stage writes its tables and its note in one transaction.
 
     The transaction has the file for itself, so that a column is read, and hashed, once: what is kept of it here is what was
@@ -34,7 +59,7 @@ class ReleaseWorkspace:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, Mapping[str, str]] = {}
 
@@ -113,22 +138,10 @@ class ReleaseWorkspace:
         exposed += sum_rows(self._connection, "stages/sum_exposed_in", key, release=release)
         return Sums(exposed, identities, sum_rows(self._connection, "stages/sum_charged", key))
 
-    def people_note(self) -> dict[str, Any] | None:
-        """What was written of the people beside the rooms, if it was."""
-        return _read_note(self._connection.execute(statement("stages/select_people_note")))
-
-    def sum_charged(self, key: bytes) -> int:
-        """The sum over the releases that are kept as charged, as it is now."""
-        return sum_rows(self._connection, "stages/sum_charged", key)
-
     def write_people_note(self, note: Mapping[str, Any]) -> None:
         """Replace it."""
         self._connection.execute(statement("stages/delete_people_notes"))
         self._connection.execute(statement("stages/insert_people_note"), {"note": _write_note(note)})
-
-    def charged(self) -> dict[str, bool]:
-        """Every release of the population that got as far as clusters, and whether it is kept who is in it."""
-        return dict(self._connection.execute(statement("stages/list_charged")).fetchall())
 
     def compare_people(self, releases: Sequence[str]) -> list[tuple[str, int, int]]:
         """Of each of these releases that people are kept of: its name, how many joined since, and how many left."""
@@ -194,34 +207,20 @@ def open_workspace(vault: Path, population: str, release: str) -> Generator[Rele
             yield ReleaseWorkspace(connection)
 
 
-class Rooms:
+class Rooms(_BesideRooms):
     """The rooms of a population, for reading alone."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self.tables = {(room, name) for room, name in connection.execute(statement("schema/list_tables")).fetchall()}
 
-    def charged(self) -> dict[str, bool]:
-        """As a workspace has it; nothing where its table is missing."""
-        if ("main", "charged") not in self.tables:
-            return {}
-        return dict(self._connection.execute(statement("stages/list_charged")).fetchall())
-
-    def people_note(self) -> dict[str, Any] | None:
-        """As a workspace has it; none where its table is missing."""
-        if ("main", "people_notes") not in self.tables:
-            return None
-        return _read_note(self._connection.execute(statement("stages/select_people_note")))
-
-    def sum_charged(self, key: bytes) -> int:
-        """As a workspace has it; nothing where its table is missing."""
-        return sum_rows(self._connection, "stages/sum_charged", key) if ("main", "charged") in self.tables else 0
+    def has(self, table: str) -> bool:
+        """Whether the vault has this table beside its rooms."""
+        return ("main", table) in self.tables
 
     def sum_people(self, key: bytes) -> Sums | None:
         """Over all that is kept of people beside the rooms; none where one of the tables is missing."""
-        if not {("main", table) for table in ("exposed", "identities", "charged")} <= self.tables:
-            return None
-        return Sums.of(self._connection, key)
+        return Sums.of(self._connection, key) if all(map(self.has, ("exposed", "identities", "charged"))) else None
 
     def enter(self, room: str) -> ReleaseWorkspace | None:
         """The workspace of a release, if it is there with its notes."""
