@@ -37,7 +37,7 @@ CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10*
 AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (10**3, 3 * 10**3)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 COMMANDS_SIZES = (4 * 10**3,)
-EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20, 100)  # no run without some ten events before it
+EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run without some ten events before it
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

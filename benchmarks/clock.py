@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import process_time
 
 
@@ -17,6 +20,21 @@ def cpu_seconds(*tasks: Callable[[], object], runs: int) -> list[float]:
             spent.append(process_time() - start)
             del result  # freed outside the measured time, and before the next task needs memory
     return [median(spent) for spent in seconds]
+
+
+@contextmanager
+def nothing_kept(*, when: bool) -> Iterator[None]:
+    """What is called in here for the first time is compiled, `when` that is worth some seconds, although a machine keeps it."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    with TemporaryDirectory(prefix="release-pipeline-benchmark-") as folder:
+        if when:
+            os.environ["XDG_CACHE_HOME"] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop("XDG_CACHE_HOME", None)
+            if before is not None:
+                os.environ["XDG_CACHE_HOME"] = before
 
 
 def runs_for(n: int) -> int:

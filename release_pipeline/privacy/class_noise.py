@@ -33,6 +33,7 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -212,7 +213,8 @@ def find_exposed(original: IntArray, released: IntArray, group: IntArray, widths
     starts = np.searchsorted(group[order], np.arange(len(widths) + 1)).astype(np.int64)
     exposed = np.zeros(len(group), dtype=np.bool_)
     reach = np.minimum(widths, 2**60)
-    _box_kernel()(np.ascontiguousarray(original[order]), starts, order, released, group[order], reach, m, k, exposed)
+    kernel = _load_kernel()
+    kernel.count_boxes(np.ascontiguousarray(original[order]), starts, order, released, group[order], reach, m, k, exposed)
     return exposed
 
 
@@ -241,33 +243,8 @@ def find_small_classes(
 
 
 @cache
-def _box_kernel() -> Any:
-    """Compiled when first needed: it takes a second."""
-    from numba import njit
+def _load_kernel() -> ModuleType:
+    """The compiled loops, when they are needed."""
+    from release_pipeline.privacy import box_kernel
 
-    @njit
-    def count_boxes(  # pragma: no cover  compiled
-        original: Any, starts: Any, order: Any, released: Any, group: Any, widths: Any, m: int, k: int, exposed: Any
-    ) -> None:
-        for place in range(len(order)):
-            record, g = order[place], group[place]
-            low, high = released[record, 0] - widths[g, 0], released[record, 0] + widths[g, 0]
-            left, right = starts[g], starts[g + 1]
-            while left < right:  # the first original of the class that is not below the box
-                middle = (left + right) // 2
-                if original[middle, 0] < low:
-                    left = middle + 1
-                else:
-                    right = middle
-            count = 0
-            while left < starts[g + 1] and original[left, 0] <= high and count < k:
-                inside = True
-                for column in range(1, m):
-                    if abs(original[left, column] - released[record, column]) > widths[g, column]:
-                        inside = False
-                        break
-                count += inside
-                left += 1
-            exposed[record] = 0 < count < k
-
-    return count_boxes
+    return box_kernel

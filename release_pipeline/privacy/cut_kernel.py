@@ -6,16 +6,12 @@ All columns are int64 that sort like their values (`cuts` says how), so that eve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
 
-import numba  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.privacy.compiling import compiled
 from release_pipeline.privacy.grid import IntArray
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 WHOLE, FLOAT, LABELS = 0, 1, 2  # kinds of columns: integers; floats as ordered words; values of a hierarchy in its order
 _NEARLY = 2.0**-48  # two shares of floats that differ by more, relatively, differ in truth: each has at most four roundings
@@ -23,13 +19,6 @@ _TINY = 2.0**-900  # below it a share may have lost bits
 _LOWEST = 2272  # the accumulator's lowest bit is 2^-2272: a float is a whole number times 2^-1126 or more
 _LIMBS = 140  # of 32 bits each: up to 2^2048 for the product of two floats, and room for sums and a sign
 _BUCKET_BITS = 11
-
-
-def compiled(function: Function) -> Function:
-    """The function, compiled when it is first called; a private one can only be called by others of this module."""
-    # what Python would need to call the private ones takes a quarter of the time that compiling takes
-    compiler = cast(Callable[..., Callable[[Function], Function]], numba.njit)
-    return compiler(no_cpython_wrapper=function.__name__.startswith("_"), no_cfunc_wrapper=True)(function)
 
 
 @compiled

@@ -108,7 +108,7 @@ def cut_classes(
 
 @cache
 def _load_kernel() -> ModuleType:
-    """The compiled loops; nothing is compiled before a table is cut, and nothing is written to disk."""
+    """The compiled loops; nothing is compiled before a table is cut."""
     from release_pipeline.privacy import cut_kernel
 
     return cut_kernel

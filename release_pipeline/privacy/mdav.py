@@ -199,7 +199,7 @@ def _nearest(z: FloatArray, centre: int, k: int) -> npt.NDArray[np.intp]:
 
 @cache
 def _load_kernel() -> ModuleType | None:
-    """The compiled loops, or nothing where they cannot be compiled; no file is written."""
+    """The compiled loops, or nothing where they cannot be compiled."""
     try:
         from release_pipeline.privacy import mdav_kernel
 

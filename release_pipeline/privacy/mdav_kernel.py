@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.cut_kernel import compiled
+from release_pipeline.privacy.compiling import compiled
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
 _LEAF = 64  # records in a leaf at most

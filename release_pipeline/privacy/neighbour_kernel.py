@@ -7,15 +7,15 @@ within the limit are looked at a second time, to count and to list. Other thread
 
 from __future__ import annotations
 
-import numba  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 
+from release_pipeline.privacy.compiling import compiled
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
 TILE = 2_048
 
 
-@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+@compiled
 def _turn(known: FloatArray, codes: IntArray, first: int, tile: FloatArray) -> int:
     """Copy the points from `first` on into the columns of `tile`, numbers before codes; how many there are."""
     size = min(TILE, len(known) - first)
@@ -27,7 +27,7 @@ def _turn(known: FloatArray, codes: IntArray, first: int, tile: FloatArray) -> i
     return size
 
 
-@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+@compiled
 def _add_up(tile: FloatArray, size: int, point: FloatArray, code: IntArray, squared: bool, total: FloatArray) -> None:
     """The sum of (squared) differences and of mismatched codes, for each point of the tile."""
     total[:size] = 0.0
@@ -45,7 +45,7 @@ def _add_up(tile: FloatArray, size: int, point: FloatArray, code: IntArray, squa
             total[i] += 1.0 if column[i] != level else 0.0
 
 
-@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+@compiled
 def find_least(
     known: FloatArray, codes: IntArray, points: FloatArray, sought: IntArray, squared: bool, least: FloatArray
 ) -> None:
@@ -62,7 +62,7 @@ def find_least(
             least[q, t] = best
 
 
-@numba.njit(nogil=True)  # pyright: ignore[reportUnknownMemberType, reportUntypedFunctionDecorator]
+@compiled
 def find_within(
     known: FloatArray,
     codes: IntArray,

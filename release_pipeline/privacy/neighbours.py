@@ -277,7 +277,7 @@ def _as_codes(codes: IntArray, n: int) -> IntArray:
 
 @cache
 def _load_kernel() -> ModuleType:
-    """The compiled loops; nothing is compiled before they are needed, and nothing is written to disk."""
+    """The compiled loops; nothing is compiled before they are needed."""
     from release_pipeline.privacy import neighbour_kernel
 
     return neighbour_kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from release_pipeline.policy.typed import Plain
 
@@ -34,8 +34,8 @@ def _freeze_object(pairs: list[tuple[str, Any]]) -> FrozenDict:
     """Objects inside are frozen already, where they were parsed; few have arrays."""
     frozen = FrozenDict(pairs)
     for name, value in frozen.items():
-        if type(value) is list:
-            dict[str, Any].__setitem__(frozen, name, _freeze(value))
+        if isinstance(value, list):
+            dict[str, Any].__setitem__(frozen, name, _freeze(cast(Plain, value)))
     return frozen
 
 

@@ -1,11 +1,20 @@
-"""Real processes that a test starts, and what they tell."""
+"""Real processes that a test starts, and what they tell. They are forked by one that has everything loaded: Dagster and Great
+Expectations take each four seconds of a processor to import, which is most of what a small release takes."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 from tests.guards import HANGING
@@ -19,6 +28,10 @@ PROCESSES.set_forkserver_preload(
         "tests.integration.sites",
         "release_pipeline.flow.status.ledger",
         "release_pipeline.flow.status.overview",
+        "release_pipeline.dagster_app.definitions",
+        "release_pipeline.dagster_app.launch",
+        "alembic.command",
+        "great_expectations",
         "pandas",
         "scipy.optimize",
         "sklearn.ensemble",  # every audit trains models
@@ -47,3 +60,62 @@ def hear(hears: Connection) -> Any:
     """The next thing that a child tells."""
     assert hears.poll(LONGEST), "the child hangs"
     return hears.recv()
+
+
+COMMAND = "import sys\nfrom release_pipeline.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program in a process of its own."""
+
+    process: BaseProcess
+    folder: tempfile.TemporaryDirectory[str]
+
+    def end(self) -> subprocess.CompletedProcess[str]:
+        """Its exit code, and what it printed, when it is through."""
+        self.process.join(LONGEST)
+        code = self.process.exitcode
+        if code is None:
+            self.process.kill()
+            self.process.join()
+        out, err = (Path(self.folder.name, name).read_text() for name in ("out", "err"))
+        self.process.close()
+        self.folder.cleanup()
+        assert code is not None, f"the program hangs: {err[-3000:]}"
+        return subprocess.CompletedProcess([], code, out, err)
+
+
+def start_program(
+    arguments: Sequence[str | Path],
+    *,
+    program: str = COMMAND,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+) -> Program:
+    """`python -W ignore -c PROGRAM ARGUMENTS`, in a fork: `release-pipeline` without another program."""
+    written = tempfile.TemporaryDirectory(prefix="program-")
+    variables = {**os.environ} if environment is None else dict(environment)
+    given = (program, [str(argument) for argument in arguments], variables, str(folder or Path.cwd()), written.name)
+    process = PROCESSES.Process(target=_be, args=given)
+    process.start()
+    return Program(process, written)
+
+
+def run_program(arguments: Sequence[str | Path], **how: Any) -> subprocess.CompletedProcess[str]:
+    """Likewise, to its end."""
+    return start_program(arguments, **how).end()
+
+
+def _be(program: str, arguments: Sequence[str], variables: Mapping[str, str], folder: str, written: str) -> None:
+    files = {0: (os.devnull, os.O_RDONLY), 1: (f"{written}/out", os.O_WRONLY), 2: (f"{written}/err", os.O_WRONLY)}
+    for number, (file, mode) in files.items():
+        opened = os.open(file, mode | (os.O_CREAT | os.O_APPEND if number else 0), 0o600)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.environ.clear()
+    os.environ.update(variables)
+    os.chdir(folder)
+    warnings.simplefilter("ignore")
+    sys.argv = ["-c", *arguments]
+    exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})  # noqa: S102  a test's own

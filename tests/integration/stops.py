@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.guards import HANGING
+from tests.integration.processes import run_program
 from tests.integration.sites import ROOT
 
 PROGRAM = """
@@ -43,8 +42,7 @@ def environment() -> dict[str, str]:
 
 def command(home: Path, *arguments: str, moment: str = "", what: str = "SIGTERM") -> subprocess.CompletedProcess[str]:
     """A command at a site; `what` (a signal, or `memory`) comes at the moment, if one is named."""
-    line = [sys.executable, "-W", "ignore", "-c", PROGRAM, moment, what, *arguments, "--home", str(home)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())
+    done = run_program([moment, what, *arguments, "--home", home], program=PROGRAM, environment=environment())
     for bad in ("Traceback", "nternal error", "SQL:", "zyx"):
         assert bad not in done.stdout + done.stderr, done.stderr
     return done
@@ -53,5 +51,4 @@ def command(home: Path, *arguments: str, moment: str = "", what: str = "SIGTERM"
 def command_limited(home: Path, *arguments: str, file_bytes: int) -> subprocess.CompletedProcess[str]:
     """A command at a site that may write no file larger than that."""
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({file_bytes}, {file_bytes}))\n{PROGRAM}"
-    line = [sys.executable, "-W", "ignore", "-c", limit, "", "SIGTERM", *arguments, "--home", str(home)]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())
+    return run_program(["", "SIGTERM", *arguments, "--home", home], program=limit, environment=environment())

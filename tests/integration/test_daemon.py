@@ -26,6 +26,7 @@ import pytest
 from release_pipeline.dagster_app.launch import prepare
 from release_pipeline.dagster_app.runs import PROCESS
 from tests.guards import HANGING
+from tests.integration.processes import run_program
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
 pytestmark = pytest.mark.slow
@@ -63,8 +64,7 @@ class Session:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command in a process of its own."""
-        line = [sys.executable, "-m", "release_pipeline.cli", *arguments, "--home", str(self.tiny.home)]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())
+        done = run_program([*arguments, "--home", self.tiny.home], environment=environment())
         self.answers.append((arguments[0], done))
         return done
 

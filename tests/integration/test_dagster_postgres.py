@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,7 @@ import yaml
 from psycopg2 import sql
 
 from release_pipeline.dagster_app.launch import prepare
-from tests.guards import HANGING
+from tests.integration.processes import run_program
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 from tests.integration.test_operations import hanging
 from tests.integration.test_sources import server  # noqa: F401  a fixture
@@ -101,9 +100,7 @@ def everything(port: int) -> str:
 
 def command(tiny: TinySite, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command of ours in a process of its own."""
-    line = [sys.executable, "-m", "release_pipeline.cli", *arguments, "--home", str(tiny.home)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=HANGING, env=environment)
+    return run_program([*arguments, "--home", tiny.home], environment={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:

@@ -59,7 +59,7 @@ from release_pipeline.analyst.facts import ColumnFacts
 
 modules = [name for _, name, _ in pkgutil.walk_packages([sys.argv[1] + "/release_pipeline"], "release_pipeline.")]
 for name in modules:
-    if not name.endswith("_kernel"):
+    if not name.endswith(("_kernel", ".compiling")):
         importlib.import_module(name)
 column = ColumnFacts("income", "noise", "number", privacy.Grid.declare((0, 1000), 1), privacy.Epsilon.of("1"))
 found = {{}}

@@ -35,6 +35,7 @@ from release_pipeline.store import connections
 from release_pipeline.store.registry import Event, ReleaseId
 from tests.guards import HANGING
 from tests.integration.clocks import stop_clock
+from tests.integration.processes import run_program, start_program
 from tests.integration.sites import (
     GX_WARNINGS,
     QUIET,
@@ -791,18 +792,7 @@ def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> Non
     [dead] = scheduled.instance.get_runs()
     assert (scheduled.status_of(dead), scheduled.slots()) == ("STARTED", 1)
     assert scheduled.tiny.states() == ["opened", "reserved", "secret"]
-    command = [
-        sys.executable,
-        "-m",
-        "release_pipeline.cli",
-        "run",
-        "people",
-        "--release",
-        "1",
-        "--home",
-        str(scheduled.tiny.home),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANGING, env=environment())
+    done = run_program(["run", "people", "--release", "1", "--home", scheduled.tiny.home], environment=environment())
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, [str(scheduled.tiny.folder())]), done.stderr
     assert [scheduled.status_of(run) for run in scheduled.instance.get_runs()] == ["SUCCESS", "FAILURE"]
     assert (scheduled.status_of(dead), scheduled.slots()) == ("FAILURE", 0)
@@ -815,15 +805,13 @@ def test_command_goes_through_after_a_run_was_killed(scheduled: Operated) -> Non
 def test_two_commands_for_one_release_do_not_spoil_each_other(scheduled: Operated) -> None:
     """Begun together in two processes: one makes the candidate, with one charge; the other serves it, or says that the release is
     being made. They never fail both over each other's tables."""
-    command = [sys.executable, "-m", "release_pipeline.cli", "run", "people", "--release", "1", "--home"]
-    line = [*command, str(scheduled.tiny.home)]
-    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "env": environment()}
-    with subprocess.Popen(line, **pipes) as one, subprocess.Popen(line, **pipes) as other:
-        payload = {process: process.communicate(timeout=HANGING)[1] for process in (one, other)}
-    assert 0 in (one.returncode, other.returncode), list(payload.values())
+    line = ["run", "people", "--release", "1", "--home", scheduled.tiny.home]
+    ended = [program.end() for program in [start_program(line, environment=environment()) for _ in range(2)]]
+    words = [done.stderr for done in ended]
+    assert 0 in [done.returncode for done in ended], words
     assert scheduled.tiny.status().state == "candidate"
     assert len(scheduled.tiny.charges()) == 1
-    assert all(process.returncode == 0 or "being made" in words for process, words in payload.items()), list(payload.values())
+    assert all(done.returncode == 0 or "being made" in done.stderr for done in ended), words
 
 
 def wait_for(happened: Callable[[], bool]) -> None:

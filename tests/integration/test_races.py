@@ -6,7 +6,6 @@ import fcntl
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -35,7 +34,7 @@ from release_pipeline.store.folders import locked, sync
 from release_pipeline.store.ledger import Charge, add_charge, list_charges
 from release_pipeline.store.registry import RegistryChanged, ReleaseId
 from release_pipeline.store.vault import open_workspace, prune_workspaces
-from tests.integration.processes import LONGEST, PROCESSES, TOGETHER, child, hear
+from tests.integration.processes import COMMAND, LONGEST, PROCESSES, TOGETHER, Program, child, hear, start_program
 from tests.integration.sites import ROOT, TinySite, make_rows, make_site
 
 ROUNDS = 50
@@ -570,30 +569,24 @@ def test_cap_is_raised_and_lowered_by_its_file(tmp_path: Path) -> None:
 # readers
 
 
-def start(tiny: TinySite, arguments: Sequence[str], *, wait: float | None = None) -> subprocess.Popen[str]:
+def start(tiny: TinySite, arguments: Sequence[str], *, wait: float | None = None) -> Program:
     """A command of the command line in a process of its own; `wait`: for how long it waits for a lock, instead of 30 s."""
     what = [str(tiny.home / "policies" / "people.yaml"), "--home"] if arguments[0] == "check" else ["--home"]
-    program = "import sys\nfrom release_pipeline.cli import main\n"
+    program = COMMAND
     if wait is not None:
-        program += "from release_pipeline.store import connections\n"
-        program += f"connections.open_database.__wrapped__.__kwdefaults__['wait'] = {wait}\n"
-    return subprocess.Popen(
-        [sys.executable, "-c", f"{program}sys.exit(main())", *arguments, *what, str(tiny.home)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, "RELEASE_PIPELINE_HOME": ""},
-    )
+        limit = f"connections.open_database.__wrapped__.__kwdefaults__['wait'] = {wait}\n"
+        program = f"from release_pipeline.store import connections\n{limit}{COMMAND}"
+    environment = {**os.environ, "RELEASE_PIPELINE_HOME": ""}
+    return start_program([*arguments, *what, tiny.home], program=program, environment=environment, folder=ROOT)
 
 
-def end(reader: subprocess.Popen[str]) -> tuple[int, str]:
+def end(reader: Program) -> tuple[int, str]:
     """Exit code and everything that it said, which is never a traceback."""
-    out, err = reader.communicate(timeout=LONGEST)
-    for text in (out, err):
+    done = reader.end()
+    for text in (done.stdout, done.stderr):
         assert "Traceback" not in text, text
         assert "internal error" not in text, text
-    return reader.returncode, out + err
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -611,7 +604,7 @@ def test_readers_wait_for_a_run_that_holds_the_databases(finished: TinySite) -> 
         assert hear(hears) == "holding"
         readers = [start(finished, arguments, wait=LONGEST) for arguments in COMMANDS]
         time.sleep(3)
-        early = [reader.poll() for reader in readers]
+        early = [reader.process.exitcode for reader in readers]
         let_go.set()
         answers = [end(reader) for reader in readers]
     assert early == [None] * len(COMMANDS), "nobody can have read what another process holds"

@@ -31,7 +31,7 @@ KINDS = ("continuous", "integers", "binary", "duplicates", "constant column", "c
 @contextmanager
 def no_compiler() -> Iterator[None]:
     """numba and what imports it cannot be imported."""
-    names = ("numba", "release_pipeline.privacy.mdav_kernel", "release_pipeline.privacy.cut_kernel")
+    names = ("numba", "release_pipeline.privacy.mdav_kernel", "release_pipeline.privacy.compiling")
     with pytest.MonkeyPatch.context() as patch:
         for name in names:
             patch.setitem(sys.modules, name, None)

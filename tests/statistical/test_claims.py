@@ -25,8 +25,8 @@ from release_pipeline.stages.strategies import centroids, classes
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
 SUITE = list_suite()
-SOME = Effort(explore=300, prove=8_000, classes=200_000, counted=3)  # to come near a claim that holds
-FEW = Effort(explore=120, prove=3_000, classes=90_000, counted=3)  # to see a planted fault; every one is seen by 2,000, too
+SOME = Effort(explore=200, prove=6_000, classes=200_000, counted=3)  # to come near a claim that holds
+FEW = Effort(explore=120, prove=2_000, classes=90_000, counted=3)  # to see a planted fault
 PATCH = pytest.MonkeyPatch
 
 

@@ -3,7 +3,8 @@ promised, charged or drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -151,17 +152,29 @@ USES: dict[str, Callable[[Policy], Any]] = {
 }
 
 
+@contextmanager
+def left_out(name: str) -> Iterator[None]:
+    """The catalogue without a method. Alone it would come back as the last one, and messages list them in their order."""
+    before = dict(METHODS)
+    del METHODS[name]
+    try:
+        yield
+    finally:
+        METHODS.clear()
+        METHODS.update(before)
+
+
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_a_policy_whose_method_left_the_catalogue_is_for_nothing(
-    use: Callable[[Policy], Any], monkeypatch: pytest.MonkeyPatch
+    use: Callable[[Policy], Any],
 ) -> None:
     """Whatever let the name through: no plan, no claim, no charge, and no noise."""
     policy = policy_of("dp-um")
-    monkeypatch.delitem(METHODS, "dp-um")
-    with pytest.raises(InvalidArgument, match="the method is none of"):
-        use(policy)
-    with pytest.raises(InvalidArgument, match="the method is none of"):
-        mask_column([1.0] * 50, domain=(0, 1000), grid=1, method="dp-um", epsilon=2, k=5, secret=SECRET)
+    with left_out("dp-um"):
+        with pytest.raises(InvalidArgument, match="the method is none of"):
+            use(policy)
+        with pytest.raises(InvalidArgument, match="the method is none of"):
+            mask_column([1.0] * 50, domain=(0, 1000), grid=1, method="dp-um", epsilon=2, k=5, secret=SECRET)
 
 
 @pytest.mark.parametrize("family", ["vectors", "new"])
