@@ -22,9 +22,9 @@ settings.load_profile("default")
 
 
 LONGEST = (  # by what they took when they were measured, waiting included
-    *("test_daemon", "test_protocol_crash", "test_benchmarks", "statistical/test_claims", "test_operations", "test_cli.py"),
-    *("test_stops", "test_k_epsilon", "test_idempotence", "test_dagster_release", "test_races", "test_parts"),
-    *("test_reproduction", "test_dagster_postgres", "test_attacks"),
+    *("test_daemon", "test_protocol_crash", "test_publication_crash", "test_operations", "test_dagster_release", "test_k_epsilon"),
+    *("test_benchmarks", "statistical/test_claims", "test_cli.py", "test_release_flow", "test_parts", "test_stops"),
+    *("test_idempotence", "test_attacks", "test_five_people", "test_dagster_postgres", "test_reproduction", "test_races"),
 )
 ABSENT = "absent"  # in the place of the folder of reference data
 COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler
@@ -42,8 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: tests of processes, locks and timetables wait more than they work."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    """Two more than there are processors: tests of processes, locks and timetables wait more than they work."""
+    return len(os.sched_getaffinity(0)) + 2 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 2
 
 
 @pytest.fixture(scope="session")
