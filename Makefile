@@ -35,8 +35,8 @@ test: $(READY)  ## run all tests, slow and statistical ones included
 quick: $(READY)  ## a minute and a quarter on two cores: style, types, unit tests, one release end to end; `make test` has the rest
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/pyright & types=$$!; \
-	$(BIN)/pytest -q --numprocesses 2 --dist loadfile -m "not slow and not statistical" \
-	  tests/architecture tests/unit release_pipeline tests/integration/test_end_to_end.py --ignore tests/unit/experiments; \
+	$(BIN)/pytest -q -m "not slow and not statistical" --hypothesis-profile quick --ignore tests/unit/experiments \
+	  --ignore release_pipeline/experiments tests/architecture tests/unit release_pipeline tests/integration/test_end_to_end.py; \
 	tests=$$?; wait $$types && exit $$tests
 
 ui: $(READY)  ## the Dagster UI of the demo, at the link that it prints (after make demo)

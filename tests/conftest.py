@@ -18,11 +18,19 @@ from hypothesis import HealthCheck, settings
 Columns: TypeAlias = dict[str, tuple[npt.NDArray[np.float64], Decimal]]
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
 settings.load_profile("default")
 
 
 LONGEST = (  # by what they took when they were measured, waiting included
-    *("test_daemon", "test_protocol_crash", "test_publication_crash", "test_operations", "test_dagster_release", "test_k_epsilon"),
+    *(
+        "test_daemon",
+        "test_protocol_crash",
+        "test_publication_crash",
+        "test_operations",
+        "test_dagster_release",
+        "test_k_epsilon",
+    ),
     *("test_benchmarks", "statistical/test_claims", "test_cli.py", "test_release_flow", "test_parts", "test_stops"),
     *("test_idempotence", "test_attacks", "test_five_people", "test_dagster_postgres", "test_reproduction", "test_races"),
 )

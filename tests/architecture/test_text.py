@@ -80,6 +80,7 @@ def find_places(name: str, text: str) -> list[str]:
     return [f"{name}: {kind}: {found[0]}" for kind, pattern in kinds.items() for found in [re.search(pattern, text)] if found]
 
 
+@pytest.mark.slow
 def test_the_tree_names_no_index_and_no_machine() -> None:
     """No option that names a package index, no address of one, no password in an address, no machine of one workplace."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()

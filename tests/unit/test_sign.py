@@ -259,6 +259,7 @@ def test_ssh_keygen_signs_and_verifies(tmp_path: Path) -> None:
         assert subprocess.run(command, cwd=tmp_path, input=message, capture_output=True, check=False).returncode == code
 
 
+@pytest.mark.slow
 def test_the_one_file_runs_alone(tmp_path: Path) -> None:
     """Joined from two: neither hides a name of the other, nothing of the package is imported, and it writes itself."""
     alone = tmp_path / "sign.py"

@@ -1352,6 +1352,7 @@ def test_whatever_was_signed_there_is_no_traceback(
     shutil.rmtree(file.parent)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=60)
 def test_whatever_bytes_a_zip_has_there_is_no_traceback(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -278,6 +278,7 @@ def test_a_gap_comes_before_what_follows_it() -> None:
     assert upcoming(releases, opened | {"2026-02": NOW}, seen=NOW, now=NOW)[0] == "2026-04"
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(KINDS),
     st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)),

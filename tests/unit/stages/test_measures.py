@@ -204,6 +204,7 @@ def test_predictions_equal_scikit_learns() -> None:
     assert [model.original for model in found.models] == pytest.approx(trained_on(x, truth))
 
 
+@pytest.mark.slow
 def test_a_target_without_both_answers_has_no_models() -> None:
     """Nothing to learn, and no failure: nobody says yes in the released table, or nobody who is tested does."""
     x = np.arange(30.0)[:, None]

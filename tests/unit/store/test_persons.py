@@ -67,6 +67,7 @@ def test_compatible_forms_are_one(connection: duckdb.DuckDBPyConnection, odd: st
     assert person_of(connection, odd) == [plain]
 
 
+@pytest.mark.slow
 def test_it_is_nfkc(connection: duckdb.DuckDBPyConnection) -> None:
     """Against Python, for every letter of the two planes that have compatible forms."""
     letters = [chr(code) for code in range(0x80, 0x20000) if unicodedata.category(chr(code))[0] in "LN"]
