@@ -23,21 +23,7 @@ LONGEST = HANGING  # seconds that a process may take before it counts as hanging
 TOGETHER = HANGING  # seconds that one waits for the other to be ready
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
-PROCESSES.set_forkserver_preload(
-    [
-        "tests.integration.sites",
-        "release_pipeline.flow.status.ledger",
-        "release_pipeline.flow.status.overview",
-        "release_pipeline.dagster_app.definitions",
-        "release_pipeline.dagster_app.launch",
-        "alembic.command",
-        "great_expectations",
-        "pandas",
-        "scipy.optimize",
-        "sklearn.ensemble",  # every audit trains models
-        "sklearn.linear_model",
-    ]
-)
+PROCESSES.set_forkserver_preload(["tests.integration.warm"])
 
 
 @contextmanager

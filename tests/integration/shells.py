@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -34,10 +33,6 @@ case "$1 $2" in {cases} *) echo "no such account: $2" >&2; exit 1;; esac
 shift 2
 exec setpriv --reuid=$uid --regid=$uid --clear-groups "$@"
 """
-LATE = (  # what is loaded when it is needed first: once, here
-    *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "great_expectations", "scipy.stats", "sklearn", "jinja2", "dagster"),
-    *("release_pipeline.dagster_app.launch", "release_pipeline.dagster_app.definitions", "alembic.config", "alembic.command"),
-)
 
 
 def read_blocks(name: str) -> list[str]:
@@ -77,7 +72,7 @@ def execute(blocks: str, folder: Path, environment: Mapping[str, str]) -> subpro
 
 
 def _serve(folder: Path) -> None:
-    _load()
+    importlib.import_module("tests.integration.warm")
     with os.fdopen(os.open(folder / "calls", os.O_RDWR)) as calls:
         while line := calls.readline():
             pid = int(line)
@@ -86,16 +81,6 @@ def _serve(folder: Path) -> None:
                     _answer(pid, folder / str(pid))
                 os._exit(0)
             os.wait()
-
-
-def _load() -> None:
-    import release_pipeline
-
-    for module in pkgutil.walk_packages(release_pipeline.__path__, "release_pipeline."):
-        if not re.search(r"\.(dagster_app|experiments|__main__)\b", module.name):
-            importlib.import_module(module.name)
-    for name in LATE:
-        importlib.import_module(name)
 
 
 def _become(uid: int) -> None:

@@ -1,0 +1,25 @@
+"""What a process has loaded from which others are forked: importing it takes longer than most of them do. It opens no database,
+for the threads of one are not there after a fork."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from importlib import import_module
+
+import release_pipeline
+from release_pipeline.report.escaping import load_templates
+
+LATE = (  # what is loaded when it is needed first: once, here
+    *("duckdb", "pyarrow.csv", "pyarrow.parquet", "pandas", "great_expectations", "jinja2", "alembic.config", "alembic.command"),
+    *("scipy.optimize", "scipy.stats", "sklearn.ensemble", "sklearn.linear_model"),  # every audit trains models
+    *("release_pipeline.dagster_app.launch", "release_pipeline.dagster_app.definitions", "tests.integration.sites"),
+)
+
+for module in pkgutil.walk_packages(release_pipeline.__path__, "release_pipeline."):
+    if not re.search(r"\.(dagster_app|experiments|__main__)\b|_kernel$|\.compiling$", module.name):
+        import_module(module.name)
+for name in LATE:
+    import_module(name)
+for kind, name in (("html", "internal-report.html"), ("html", "privacy-card.html"), ("markdown", "RELEASE_NOTE.md")):
+    load_templates(kind).get_template(name)  # compiled, and kept
