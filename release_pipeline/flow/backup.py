@@ -24,9 +24,11 @@ from typing import IO, Any
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import appearing, check_output, open_plain
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import TOOL, Site
 from release_pipeline.flow.sums import hash_of_content
 from release_pipeline.flow.witness import Head
+from release_pipeline.policy.populations import Population, list_ancestors
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.folders import locked, make_folder, sync
 
@@ -62,7 +64,7 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
         raise WrongUsage("nothing has happened at this site that could be lost.", where=str(site.home))
     with ExitStack() as files, ExitStack() as held:  # what is held is let go first
         held.enter_context(site.publishing_alone())
-        for file in sorted(site.vault.glob("*.duckdb")):
+        for file in _list_vaults(site):
             held.enter_context(open_database(file, wait=_PATIENCE))
         held.enter_context(locked(site.vault / "secrets"))
         head = Head.of(held.enter_context(site.open_registry()).events[-1])
@@ -78,6 +80,15 @@ def write_backup(site: Site, output: Path, *, overwrite: bool = False) -> Backup
             with partial.open("rb") as whole:
                 sha256 = hash_of_content(whole)
     return Backup(made, head, sums, sha256)
+
+
+def _list_vaults(site: Site) -> list[Path]:
+    """Heirs before those whose charges they carry, as a run opens them: else it and the backup wait for each other."""
+    try:
+        declared = read_caps(site).declared
+    except ReleasePipelineError:  # a site whose caps cannot be read is worth a backup too
+        declared = dict[str, Population]()
+    return sorted(site.vault.glob("*.duckdb"), key=lambda file: (-len(list_ancestors(declared, file.stem)), file.name))
 
 
 def read_backup(file: Path, *, sha256: str | None = None) -> Backup:

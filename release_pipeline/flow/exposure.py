@@ -48,7 +48,8 @@ class Exposure:
 
 
 def read_exposure(site: Site, account: Account) -> Exposure:
-    """Person by person, exactly: the sum over the charged releases that the person is in. Of policies with a person column."""
+    """Person by person, exactly: the sum over the releases charged to this very population that the person is in, and not to
+    those whose charges it carries. Of policies with a person column."""
     with site.open_registry(read_only=True) as registry:
         charges = {str(charge.id): charge for charge in list_charges(registry, account.population)}
     people: Counter[int | None] = Counter()

@@ -10,7 +10,7 @@ What people were charged under an earlier name goes with them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
@@ -135,8 +135,8 @@ def list_ways(populations: Mapping[str, Population], name: str) -> tuple[Way, ..
 
 
 def _trace(populations: Mapping[str, Population]) -> dict[str, tuple[Way, ...]]:
-    """The ways of each population, ancestors first; not of those that come from themselves. Of more than can be told apart the
-    first ones, one more than are allowed."""
+    """The ways of each population, ancestors first; not of those that come from themselves. Of more than can be told apart some,
+    one more than are allowed."""
     found: dict[str, tuple[Way, ...]] = {}
     left = dict(populations)
     while ready := [name for name in left if not any(ancestor in left for ancestor in left[name].ancestors)]:
@@ -148,11 +148,13 @@ def _trace(populations: Mapping[str, Population]) -> dict[str, tuple[Way, ...]]:
 
 
 def _join_ways(name: str, before: Sequence[Sequence[Way]], *, disjoint: bool) -> set[Way]:
-    choices = ((way,) for ways in before for way in ways) if disjoint else product(*before)
-    found = {frozenset({name}).union(*chosen) for chosen in islice(choices, MOST_WAYS + 1)}
-    if len(found) > MOST_WAYS:
-        return found
-    return {way for way in found if not any(way < other for other in found)}
+    found = {frozenset({name})}
+    for ways in [[way for each in before for way in each]] if disjoint else before:
+        found = {one | way for one in found for way in ways}  # all of them: many choices may be the same set
+        if len(found) > MOST_WAYS:
+            return set(islice(found, MOST_WAYS + 1))
+        found = {way for way in found if not any(way < other for other in found)}
+    return found
 
 
 def find_population(populations: Mapping[str, Population], name: str, *, file: FilePath) -> Population:

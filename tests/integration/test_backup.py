@@ -13,7 +13,7 @@ import pytest
 
 from release_pipeline.cli.program import main
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.backup import read_backup, write_backup
+from release_pipeline.flow.backup import _list_vaults, read_backup, write_backup
 from release_pipeline.flow.entering import accept, read_named
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.restoring import restore
@@ -169,3 +169,18 @@ def test_a_backup_that_was_cut_or_changed_is_refused(tiny: TinySite, tmp_path: P
     assert {path.stat().st_mode & 0o777 for path in (home / "vault").rglob("*.duckdb")} == {0o600}
     assert (home / "vault").stat().st_mode & 0o777 == 0o700
     assert main(["restore", str(file), "--accept", "--home", str(home)]) == 2
+
+
+def test_vaults_are_taken_in_the_order_in_which_a_run_takes_them(tiny: TinySite) -> None:
+    """A run of an heir opens its own and then those whose charges it carries: a backup that went by the names would wait for it,
+    and it for the backup."""
+    cap = "cap: {releases: 3}"
+    (tiny.home / "populations.yaml").write_text(
+        f"north: {{{cap}}}\nsouth: {{{cap}}}\nwhole: {{{cap}, from: [north, south]}}\nyoung: {{{cap}, was: whole}}\n"
+    )
+    tiny.site.vault.mkdir(exist_ok=True)
+    for name in ("forgotten", "north", "south", "whole", "young"):
+        (tiny.site.vault / f"{name}.duckdb").touch()
+    assert [file.stem for file in _list_vaults(tiny.site)] == ["young", "whole", "folk", "forgotten", "north", "south"]
+    (tiny.home / "populations.yaml").write_text("what is this")
+    assert len(_list_vaults(tiny.site)) == 6

@@ -17,7 +17,7 @@ from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.status.check import check_policy
-from release_pipeline.flow.status.ledger import describe_ledger, read_ledgers
+from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
 from release_pipeline.policy.populations import load_populations
 from release_pipeline.store.holdings import VaultDamaged
 from release_pipeline.store.ledger import list_charges
@@ -100,6 +100,8 @@ def test_a_signed_rename_carries_what_was_spent(tiny: TinySite) -> None:
     assert spent(tiny) == {"adults": "4", "folk": "2"}
     with pytest.raises(OverCap, match=r"adults has 0 left of 4"):
         tiny.flow("2").ingest()
+    [ledger] = read_ledgers(tiny.site, "adults")
+    assert "  without what they were exposed to in folk: `ledger --overlap` adds that up" in describe_exposure(tiny.site, ledger)
     assert [charge.carries for charge in tiny.charges()] == [(), ("folk",)]
     declare(tiny, f"adults: {{{ROOMY}}}\nfolk: {{{ROOMY}}}\n")
     with pytest.raises(PolicyInvalid, match="'adults' no longer carries what 'folk' was charged"):

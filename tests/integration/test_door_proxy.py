@@ -17,7 +17,7 @@ import uvicorn
 from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Door
 from release_pipeline.dagster_app.door.roles import Role
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import ReleasePipelineError
 from tests.guards import HANGING
 
 SHARED = "0123456789abcdef0123456789abcdef"
@@ -149,6 +149,7 @@ def test_read_only_makes_everybody_view(tmp_path: Path) -> None:
     [
         ({"text": "hosts: [a]"}, "exactly these"),
         ({"text": FILE + "more: 1"}, "exactly these"),
+        ({"text": FILE + "operate: [everybody]"}, "the file has 1 error"),
         ({"text": FILE.replace("[auditors]", "auditors")}, "'view' is a list"),
         ({"text": FILE.replace("[ui.example.org]", "[]")}, "a name in 'hosts'"),
         ({"text": FILE.replace("X-Forwarded-User", "X-Door-Secret")}, "three different headers"),
@@ -160,6 +161,6 @@ def test_read_only_makes_everybody_view(tmp_path: Path) -> None:
 )
 def test_what_a_proxy_is_said_to_be_must_be_whole(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
     """What is missing or unsafe is told before anything starts, without the secret."""
-    with pytest.raises(WrongUsage, match=words) as refused:
+    with pytest.raises(ReleasePipelineError, match=words) as refused:
         read_proxy(write_proxy(tmp_path, **wrong))
     assert SHARED not in str(refused.value)

@@ -17,6 +17,7 @@ from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Visitor
 from release_pipeline.errors import WrongUsage
 from release_pipeline.policy.load import read_text
+from release_pipeline.policy.messages import raise_problems
 from release_pipeline.policy.text import read_yaml
 
 _TEXTS, _LISTS = ("secret_file", "secret_header", "person_header", "groups_header"), ("hosts", "view", "operate")
@@ -58,8 +59,10 @@ class TrustedProxy:
 
 def read_proxy(file: Path) -> TrustedProxy:
     """What a file says of a trusted proxy; paths in it are taken from its folder."""
-    said: Any = read_yaml(read_text(file)).value
-    where = str(file)
+    document, where = read_yaml(read_text(file)), str(file)
+    if document.problems:
+        raise_problems(document, document.problems, where, what="file")
+    said: Any = document.value
     if not isinstance(said, dict) or set(said) != {*_TEXTS, *_LISTS}:
         names = ", ".join((*_TEXTS, *_LISTS))
         raise WrongUsage(f"a trusted proxy has exactly these: {names}.", where=where, remedy=_EXAMPLE)

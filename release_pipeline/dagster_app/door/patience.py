@@ -2,7 +2,8 @@
 
 Dagster answers each query in a thread of the door's process. A thread cannot be ended from outside without harm (it may hold a
 lock), so it ends itself: before each field it looks whether its time is over. What a single field does is bounded by the counts
-that `judge` lets through. Whoever asked is answered in time, whatever the thread still does; and it counts until it ends.
+that `judge` lets through, where a query names them. Whoever asked is answered in time, whatever the thread still does; and it
+counts until it ends.
 """
 
 from __future__ import annotations

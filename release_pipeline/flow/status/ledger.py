@@ -136,6 +136,8 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
     exposure = read_exposure(site, ledger.account)
     if nobody := sorted(str(charge.id) for charge in ledger.charges if ledger.lost.get(charge.id)):
         yield f"  without {', '.join(nobody)}: lost with the site, and with it who was in it"
+    if ledger.account.carries:
+        yield f"  without what they were exposed to in {', '.join(ledger.account.carries)}: `ledger --overlap` adds that up"
     yield "  confidential: how many people were exposed to how much (policies with a person column)"
     for amount, people in exposure.in_order:
         yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")

@@ -76,7 +76,9 @@ class LedgerView:
     charges: Annotated[tuple[ChargeView, ...], "in their order"]
     planned: Annotated[tuple[PlannedView, ...], "what its policies plan; of a series without end the next few"]
     without_end: Annotated[tuple[str, ...], "the policies whose releases never end"]
-    exposure: Annotated[tuple[ExposureView, ...] | None, "with --exposure; confidential"] = field(default=None, metadata=OPTIONAL)
+    exposure: Annotated[tuple[ExposureView, ...] | None, "with --exposure, of it alone; confidential"] = field(
+        default=None, metadata=OPTIONAL
+    )
     is_declared: Annotated[bool, "whether populations.yaml has it now; if not, the cap is that of its last charge"] = True
     carries: Annotated[tuple[str, ...], "the populations that its people were in before: what was charged there counts here"] = ()
     carried_on_by: Annotated[tuple[str, ...], "the populations that its people are in now: nothing is charged here any more"] = ()
