@@ -1724,7 +1724,7 @@ def _read_history(report: _Report, events: list[Event]) -> _History:
     return _History(report, events, known)
 
 
-def has_office(events: Iterable[Event]) -> bool:
+def has_office(events: Iterable[Any]) -> bool:
     """Whether more happened to the office than that one officer changed the list of keys."""
     return any(event.kind in OFFICE_EVENTS and (event.kind != "trusted" or "succession" in event.content) for event in events)
 

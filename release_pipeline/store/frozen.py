@@ -40,7 +40,10 @@ def _freeze_object(pairs: list[tuple[str, Any]]) -> FrozenDict:
 
 
 def _freeze(value: Plain) -> Plain:
-    return FrozenList(map(_freeze, value)) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    nested = any(isinstance(part, list) for part in value)
+    return FrozenList(map(_freeze, value) if nested else value)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_freeze_object)

@@ -23,12 +23,12 @@ OFFICERS = verify.OFFICERS  # of packages and dossiers, once an officer has foll
 def read_office(events: Sequence[Event], *, revoked: Sequence[tuple[str, datetime]] = ()) -> Office | None:
     """The office, where more happened to it than that one officer changed the list; `revoked`: as if the holders of the recovery
     keys had revoked these keys from these moments on."""
+    if not revoked and not verify.has_office(events):
+        return None
     chain = [
         verify.Event(event.number, event.kind, str(event.release or ""), event.content, event.hash, event.noted)
         for event in events
     ]
-    if not revoked and not verify.has_office(chain):
-        return None
     last = len(chain) + 1
     return verify.read_office(chain, revoked=[Revocation(key, since, last, "", quorum=True) for key, since in revoked])
 
