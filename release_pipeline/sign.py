@@ -37,8 +37,6 @@ from release_pipeline.verify import (
     MAY_SIGN,
     MOST_TO_PARSE,
     RELEASE,
-    SSH_KEY,
-    SSH_MAGIC,
     SSH_NAMESPACE,
     SUMS,
     ZERO,
@@ -51,13 +49,11 @@ from release_pipeline.verify import (
     Tree,
     WrongUsage,
     add_points,
-    armor_ssh,
     canonical_json,
     encode_point,
     get,
     message_of,
     open_tree,
-    pack_ssh,
     printable,
     read_keys,
     read_ssh_key,
@@ -69,7 +65,7 @@ from release_pipeline.verify import (
 
 # --- A key of `key new`: PKCS #8 under a passphrase -----------------------------------------------------------------------------
 
-_SEQUENCE, _INTEGER, _OCTETS, _OBJECT = 0x30, 0x02, 0x04, 0x06
+_SEQUENCE, _INTEGER, _OBJECT = 0x30, 0x02, 0x06
 _PBES2, _PBKDF2, _SCRYPT = "2a864886f70d01050d", "2a864886f70d01050c", "2b06010401da47040b"
 _AES_256_CBC, _HMAC_SHA256, _ED25519 = "60864801650304012a", "2a864886f70d0209", "2b6570"
 MOST_MEMORY = 2**28  # that scrypt may ask for
@@ -248,10 +244,8 @@ class Signer:
         """The SSH signature of a statement; `WrongUsage` where ssh-keygen makes none that holds."""
         message = message_of(statement)
         if self.secret:
-            made = SshSignature(self.public, b"sha512", b"")
-            signature = pack_ssh(SSH_KEY, sign_ed25519(self.secret, made.tell_signed(message)))
-            parts = (pack_ssh(SSH_KEY, self.public), SSH_NAMESPACE.encode(), b"", made.hash_name, signature)
-            return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
+            to_sign = SshSignature(self.public, b"sha512", b"").tell_signed(message)
+            return SshSignature(self.public, b"sha512", sign_ed25519(self.secret, to_sign)).write()
         text = _run_ssh_keygen(self.file, message)
         try:
             found = read_ssh_signature(text)
@@ -499,7 +493,7 @@ def _describe_before(bundle: Bundle, signer: Signer) -> str:
         return "the policy of the last release that was published, as the site gives it"
     try:
         statement = get(bundle.signed_before, "statement", dict)
-        mine = {"keys": {statement.get("name"): {"role": "officer", "key": _write_public(signer.public)}}}
+        mine = {"keys": {get(statement, "name", str): {"role": "officer", "key": _write_public(signer.public)}}}
         if statement.get("signer") == signer.fingerprint:
             found = verify_statement(bundle.signed_before, mine)
         else:
@@ -566,7 +560,7 @@ _TEXTS = re.compile("aria-.*|data-.*|class|content|id|lang|name|role|title")  # 
 _CSS = re.compile(
     r"\\|url\((?!#)|@(?!media\b|page\b|container\b|supports\b)|(?:image|image-set|src|cross-fade|expression)\(", re.IGNORECASE
 )
-_STYLE = re.compile(r"<style[^>]*>([^<]*)", re.IGNORECASE)
+_STYLE = re.compile(r"<style[^>]*>([^<]*)(</style)?", re.IGNORECASE)
 
 
 def find_active(page: bytes) -> str:
@@ -588,13 +582,21 @@ def find_active(page: bytes) -> str:
         if _is_active(tag):
             return tag[0][:60]
         at = text.find("<", tag.end())
-    return next((f"the style {found[0][:60]}" for css in _STYLE.findall(text) if (found := _CSS.search(css))), "")
+    for css, end in _STYLE.findall(text):
+        if not end:
+            return "a style with another tag in it"
+        if found := _CSS.search(css) or _CSS.search(html.unescape(css)):  # in an <svg> a style has entities
+            return f"the style {found[0][:60]}"
+    return ""
 
 
 def _is_active(tag: re.Match[str]) -> bool:
     if not _INERT.fullmatch(tag[1].lower()):
         return True
-    given = {name.lower(): html.unescape(value).strip() for name, value in _ATTRIBUTE.findall(tag[2])}
+    found = _ATTRIBUTE.findall(tag[2])
+    given = {name.lower(): html.unescape(value).strip() for name, value in found}
+    if len(given) < len(found):  # of two with one name a browser takes the first
+        return True
     if given.get("http-equiv", "Content-Security-Policy").lower() != "content-security-policy":
         return True
     if not given.get("href", "#").startswith("#") or given.get("charset", "utf-8").lower() != "utf-8":
@@ -700,7 +702,11 @@ def _ask(digest: str) -> None:
     """Go on only for somebody who types the hash's beginning."""
     if not sys.stdin.isatty():
         raise WrongUsage("nothing was signed: there is nobody to ask. --yes says that you have seen it")
-    if input("type the first 8 characters of the hash to sign, anything else not to: ").strip() != digest[:8]:
+    try:
+        typed = input("type the first 8 characters of the hash to sign, anything else not to: ").strip()
+    except EOFError:  # Ctrl-D
+        typed = ""
+    if typed != digest[:8]:
         raise WrongUsage("nothing was signed")
 
 
@@ -735,6 +741,13 @@ def join_sources() -> str:
     return f"{head}{theirs[1]}{theirs[2]}\n{_IMPORTS.sub('', rest)}"
 
 
+def _write_alone(file: Path) -> None:
+    try:
+        file.write_text(join_sources(), encoding="utf-8")
+    except OSError as error:
+        raise WrongUsage(f"{file}: it cannot be written: {error.strerror}") from None
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Sign one bundle; give the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -743,7 +756,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.epilog = "--write-alone FILE.py, and nothing else, writes this program as one file."
     try:
         if given[:1] == ["--write-alone"] and len(given) == 2:
-            Path(given[1]).write_text(join_sources(), encoding="utf-8")
+            _write_alone(Path(given[1]))
         else:
             sign_bundle(parser.parse_args(given))
     except (WrongUsage, Fault) as error:

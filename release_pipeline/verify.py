@@ -413,7 +413,7 @@ SIGNED_EVENTS = {
 }
 TOMBSTONES = {"RETRACTED": "retract", "SUPERSEDED": "supersede"}
 NANO = 10**9
-MOST_BEFORE, MOST_WAYS = 50, 10_000  # generations of populations, and ways through them
+MOST_BEFORE, MOST_WAYS = 50, 256  # generations of populations, and ways through them
 
 
 SSH_NAMESPACE = "statement@release-pipeline"  # so that no SSH signature for another purpose is a statement
@@ -441,6 +441,11 @@ class SshSignature:
         if not self.token:
             return signed
         return hashlib.sha256(self.public[32:]).digest() + self.token + hashlib.sha256(signed).digest()
+
+    def write(self) -> str:
+        """It as `ssh-keygen` writes it, by a key that is in no token."""
+        parts = (pack_ssh(SSH_KEY, self.public), SSH_NAMESPACE.encode(), b"", self.hash_name, pack_ssh(SSH_KEY, self.signature))
+        return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
 
 
 def pack_ssh(*parts: bytes) -> bytes:
@@ -589,6 +594,11 @@ def verify_statement(signed: Any, keys: Any) -> Statement:
     so is that a reviewer is not the steward.
     """
     return _verify_statement(signed, read_keys(keys))
+
+
+def _verify_keys(signed: Any, keys: Mapping[str, Key], digest: str) -> Statement:
+    """What an officer signed of a list of keys: the list of that hash, by the officer in it."""
+    return _verify_statement(signed, keys, kind="trusted-keys", subject="trusted-keys", hash=digest)
 
 
 def _verify_statement(signed: Any, keys: Mapping[str, Key], **wanted: str) -> Statement:
@@ -759,13 +769,9 @@ def _read_officers(document: Any) -> _Office:
         if kind == "recovery":
             office.follow_recovery(content)
         elif kind == "trusted" and (not office.chain or content.get("succession") is not None):
-            keys = read_keys({"keys": content.get("keys")})
-            wanted = {
-                "kind": "trusted-keys",
-                "subject": "trusted-keys",
-                "hash": _sha256(canonical_json({"keys": content["keys"]})),
-            }
-            _verify_statement(content.get("signed"), keys, **wanted)
+            document = {"keys": content.get("keys")}
+            keys = read_keys(document)
+            _verify_keys(content.get("signed"), keys, _sha256(canonical_json(document)))
             office.follow_list(content, keys)
         else:
             raise Fault("there is something in it that makes nobody officer")
@@ -1212,8 +1218,7 @@ def _check_keys(report: _Report, tree: Tree) -> dict[str, Key]:
         if keys:
             _check_same_office(report, tree, _officer(keys))
     with report.about(tree.prefix + KEYS_SIG):
-        wanted = {"kind": "trusted-keys", "subject": "trusted-keys", "hash": tree.digest(KEYS)}
-        signed = _verify_statement(tree.json(KEYS_SIG), keys, **wanted)
+        signed = _verify_keys(tree.json(KEYS_SIG), keys, tree.digest(KEYS))
         report("ok", f"{tree.prefix}{KEYS_SIG}: the list of {len(keys)} trusted keys is signed by its officer {signed.name}")
         _check_counts(report, tree.prefix + KEYS_SIG, signed, keys)
         _tell_what_dates_prove(report, at, _officer(keys))
@@ -1437,32 +1442,37 @@ class _History:
         self._published, self._stewards = dict[str, str](), dict[str, str]()
         self._of: dict[tuple[str, str], list[Event]] = {}  # of each kind and release: a chain is asked for each of its releases
         self._about: dict[tuple[str, str], dict[int, Statement]] = {}  # of each kind and subject what was signed
-        self._caps: dict[str, Any] = {}
+        self._caps: dict[str, Any] = {}  # by their hash, once somebody asked for them
         self._entered: set[int] = set()  # events that follow from what the officer accepted after a restore
+        self._looked = 0  # signatures, also those that do not hold
         self._gone: set[str] = set()  # releases that were lost with the site: nothing is made under their names again
         for event in events:
             self._of.setdefault((event.kind, event.release), []).append(event)
             if office_alone and event.kind not in OFFICE_EVENTS:
                 continue
             with report.about(f"{EVENTS}: event {event.number} ({event.kind})"):
-                if event.release in self._gone and event.kind in MADE:
-                    raise Fault(f"{event.release} was lost, and a lost release is never made again")
-                if event.kind == "policy":
-                    self._read_policy(event)
-                elif event.kind == "lost":
-                    self._follow_lost(event)
-                elif event.kind == "reserved":
-                    charged = self.policies.get(get(event.content, "policy_hash", _HEX))
-                    self._stewards[event.release] = charged[1]["steward"] if charged else ""
-                elif event.kind in SIGNED_EVENTS and len(self.signed) >= MOST_SIGNATURES:
-                    raise Fault(f"more than {MOST_SIGNATURES} signatures are too many: this one is not looked at")
-                elif event.kind in SIGNED_EVENTS:
-                    self._follow(event)
+                self._take(event)
 
     @property
     def chain(self) -> list[str]:
         """The officers who followed each other up to the last."""
         return self.office.chain
+
+    def _take(self, event: Event) -> None:
+        if event.release in self._gone and event.kind in MADE:
+            raise Fault(f"{event.release} was lost, and a lost release is never made again")
+        if event.kind == "policy":
+            self._read_policy(event)
+        elif event.kind == "lost":
+            self._follow_lost(event)
+        elif event.kind == "reserved":
+            charged = self.policies.get(get(event.content, "policy_hash", _HEX))
+            self._stewards[event.release] = charged[1]["steward"] if charged else ""
+        elif event.kind in SIGNED_EVENTS and self._looked >= MOST_SIGNATURES:
+            raise Fault(f"more than {MOST_SIGNATURES} signatures are too many: this one is not looked at")
+        elif event.kind in SIGNED_EVENTS:
+            self._looked += 1
+            self._follow(event)
 
     def _follow_lost(self, event: Event) -> None:
         self._gone.add(event.release)
@@ -1471,7 +1481,7 @@ class _History:
 
     def _follow(self, event: Event) -> None:
         if event.kind == "restored":
-            self._entered |= _list_entered(self.events, event.number)
+            self._entered |= _list_entered(event)
         if (revocation := self._find_revocation(event)) is not None:
             since = f"{revocation.since:%Y-%m-%d %H:%M} UTC"
             words = f"it is signed with a key that counts no more from {since} on, and so counts for nothing"
@@ -1522,17 +1532,17 @@ class _History:
 
     def _verify(self, event: Event) -> Statement:
         """What is signed in the event, if it says what the event does."""
-        if event.kind == "trusted":
-            return self._verify_list(event)
         if event.kind == "recovery":
             return self.office.follow_recovery(event.content, event.number)
+        officers = {
+            "trusted": self._verify_list,
+            "revoked": self._verify_revocation,
+            "clock": self._verify_clock,
+            "restored": self._verify_restored,
+        }
+        if event.kind in officers:
+            return officers[event.kind](event)
         content, kind, subject, keys = event.content, SIGNED_EVENTS[event.kind], event.release, self.office.keys
-        if event.kind == "revoked":
-            return self._verify_revocation(event)
-        if event.kind == "clock":
-            return self._verify_clock(event)
-        if event.kind == "restored":
-            return self._verify_restored(event)
         if event.kind in ("approved", "rejected"):
             what, subject, digest = get(content, "what", str), get(content, "subject", str), get(content, "hash", _HEX)
             kind = what if event.kind == "approved" and what in ("policy", "populations") else kind if what == "candidate" else ""
@@ -1553,13 +1563,13 @@ class _History:
         keys = read_keys(document)
         if (_sha256(canonical_json(document)), _officer(keys)) != (digest, content.get("officer")):
             raise Fault("the hash or the officer of the trusted keys is not what it tells")
-        wanted = {"kind": "trusted-keys", "subject": "trusted-keys", "hash": digest}
-        signed = _verify_statement(content.get("signed"), keys, **wanted)
-        if event.number not in self._known.doubted and signed.at < self._listed:
+        signed = _verify_keys(content.get("signed"), keys, digest)
+        handed = content.get("succession") is not None  # for this chain and one place in it: dates begin anew
+        if not handed and event.number not in self._known.doubted and signed.at < self._listed:
             raise Fault(f"the list of {signed.at} was put back after that of {self._listed}")
         if (said := canonical_json(content["signed"]["statement"])) in self._copies:
             raise Fault("a list that was signed at a moment that is not believed was put back")
-        if content.get("succession") is not None:
+        if handed:
             self._check_registry(event)
             self._tell_stale(event)
         self.office.follow_list(content, keys)
@@ -1602,7 +1612,7 @@ class _History:
     def _verify_clock(self, event: Event) -> Statement:
         number: int = get(event.content, "event", int)
         named = self.events[number - 1] if 0 < number < event.number else None
-        if named is None or _read_moment(named.noted) <= _read_moment(event.noted) + SLACK:
+        if named is None or _read_moment(named.noted) - _read_moment(event.noted) <= SLACK:
             raise Fault("it doubts an event that is none before it, or one that is not dated later than itself")
         wanted = {"kind": "clock", "subject": str(number), "hash": named.hash}
         signed = _verify_statement(event.content.get("signed"), self.office.keys, **wanted)
@@ -1666,10 +1676,12 @@ class _History:
 
     def find_caps(self, digest: str) -> Any:
         """The caps of that hash, as an event of their approval tells them."""
-        for event in self.events:
-            text = event.content.get("text") if event.kind == "approved" else None
+        if digest in self._caps:
+            return self._caps[digest]
+        for event in self._of.get(("approved", ""), []):
+            text = event.content.get("text")
             if isinstance(text, str) and event.content.get("what") == "populations" and _sha256(text) == digest:
-                return read_json(text)
+                return self._caps.setdefault(digest, read_json(text))
         raise Fault("no event tells the caps that the officer approved last before the charge")
 
     def find(self, kind: str, subject: str, digest: str | None = None) -> dict[int, Statement]:
@@ -1678,14 +1690,11 @@ class _History:
         return {number: signed for number, signed in wanted.items() if digest in (None, signed.hash)}
 
 
-def _list_entered(events: Sequence[Event], number: int) -> set[int]:
-    """The charges and losses right after an event, which were noted with it."""
-    found = set[int]()
-    for event in events[number:]:
-        if event.kind not in ("reserved", "lost"):
-            break
-        found.add(event.number)
-    return found
+def _list_entered(event: Event) -> set[int]:
+    """The numbers of the charges and losses that were noted right after the event that accepts them: as many as it names."""
+    named = [_find(_find(event.content, "document"), name) for name in ("charged", "lost")]
+    count = sum(len(part) for part in named if isinstance(part, list))
+    return set(range(event.number + 1, event.number + 1 + count))
 
 
 def _loss_of(charge: Json) -> dict[str, Any]:
@@ -1982,11 +1991,11 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     ways = _list_ways(caps, population)
     counted = frozenset[str]().union(*ways)
     events = [event for event in history.events[: charge.number] if event.kind == "reserved"]
-    mine = [event for event in events if event.content.get("population") in counted]
+    mine = [event for event in events if _find_population(event) in counted]
     if sorted(counted - {population}) != charged.get("carries", []):
         raise Fault(f"event {charge.number} counts the charges of other populations than the approved caps say")
     for event in mine:
-        if not counted.issuperset(carried := event.content.get("carries", [])):
+        if not counted.issuperset(carried := _list_carried(event)):
             raise Fault(f"event {event.number} counted what {', '.join(sorted({*carried} - counted))} was charged: no more now")
     losses = [get(event.content, "loss", dict) for event in mine]
     if loss[1]:  # of a series of parts only the first counts
@@ -2009,12 +2018,26 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
         report("note", f"{EVENTS}: of what was charged in parallel to {whom} the most of one counts; {told}")
 
 
+def _find_population(charge: Event) -> str:
+    """The population that was charged; empty where that is none."""
+    name: Json = charge.content.get("population")
+    return name if isinstance(name, str) else ""
+
+
+def _list_carried(charge: Event) -> list[str]:
+    """The populations whose charges counted with this one."""
+    carried: Json = charge.content.get("carries", [])
+    if not isinstance(carried, list) or not all(isinstance(name, str) for name in carried):
+        raise Fault(f"event {charge.number} counts the charges of something that is no population")
+    return [str(name) for name in carried]
+
+
 def _note_people(report: _Report, charge: Event, charges: Iterable[Event], counted: Collection[str]) -> None:
     """A revision that was charged to other people than the ones before it: earlier versions let that pass."""
     for event in charges:
         is_earlier = event.release.rpartition("/r")[0] == charge.release.rpartition("/r")[0]
-        if is_earlier and event.content.get("population") not in counted:
-            words = f"was charged to {event.content.get('population')}, which does not count with event {charge.number}"
+        if is_earlier and _find_population(event) not in counted:
+            words = f"was charged to {_find_population(event)}, which does not count with event {charge.number}"
             report("note", f"{EVENTS}: {event.release} {words}: a correction in other people's name")
 
 
@@ -2026,7 +2049,7 @@ def _read_cohort(history: _History, event: Event, caps: Mapping[str, Any], last:
     if event is not last:
         _, digest = history.last("populations", "populations", before=event.number)
         caps = history.find_caps(digest)
-    if cohort != event.release.split("/")[1] or get(caps, event.content["population"], dict).get("cohorts") != "disjoint":
+    if [cohort] != event.release.split("/")[1:2] or get(caps, event.content["population"], dict).get("cohorts") != "disjoint":
         raise Fault(f"event {event.number} was charged to a cohort, and the caps approved before it have none like that")
     return str(cohort)
 
@@ -2036,23 +2059,30 @@ def _add_up(cohorts: Mapping[str, int]) -> int:
     return cohorts.get("", 0) + max((cost for cohort, cost in cohorts.items() if cohort), default=0)
 
 
-def _list_ways(caps: Mapping[str, Any], name: str, below: tuple[str, ...] = ()) -> set[frozenset[str]]:
+def _list_ways(caps: Mapping[str, Any], name: str) -> set[frozenset[str]]:
     """The sets of populations that one person of this one can have been in: it and all that it comes from, but of those that are
     merged as disjoint one only. None of them is part of another."""
+    known: dict[str, set[frozenset[str]]] = {}
+    _trace_ways(caps, name, (), known)
+    return known[name]
+
+
+def _trace_ways(caps: Mapping[str, Any], name: str, below: tuple[str, ...], known: dict[str, set[frozenset[str]]]) -> None:
     declared: Json = caps.get(name)
     before = _list_before(declared if isinstance(declared, dict) else {})
     if name in below or len(below) > MOST_BEFORE:
         raise Fault("in the approved caps a population comes from itself, or from more than can be told apart")
+    for ancestor in before:
+        if ancestor not in known:
+            _trace_ways(caps, ancestor, (*below, name), known)
     found = {frozenset({name})}
-    if before and _find(declared, "disjoint") is True:
-        found = {way | {name} for ancestor in before for way in _list_ways(caps, ancestor, (*below, name))}
-    else:
-        for ancestor in before:
-            ways = _list_ways(caps, ancestor, (*below, name))
-            if len(found) * len(ways) > MOST_WAYS:
-                raise Fault("in the approved caps a population comes from more than can be told apart")
-            found = {one | other for one in found for other in ways}
-    return {way for way in found if not any(way < other for other in found)}
+    groups = [known[ancestor] for ancestor in before]
+    for ways in [set[frozenset[str]]().union(*groups)] if before and _find(declared, "disjoint") is True else groups:
+        found = {one | way for one in found for way in ways}
+        if len(found) > MOST_WAYS:  # more than a pipeline lets through
+            raise Fault("in the approved caps a population comes from more than can be told apart")
+        found = {way for way in found if not any(way < other for other in found)}
+    known[name] = found
 
 
 def _list_before(population: Mapping[str, Json]) -> list[str]:
@@ -2101,7 +2131,7 @@ def _check_moment(report: _Report, history: _History, package: _Package, policy:
     published = [event for event in history.of("published", package.release) if event.number > package.head[0]]
     if policy is None or not published:
         return
-    not_before = policy.get("publish", {}).get("not_before")
+    not_before = _find(_find(policy, "publish"), "not_before")
     if isinstance(not_before, str) and published[0].number in history.doubted:
         report(
             "note",
@@ -2236,8 +2266,8 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
     """What was checked of a chain of events on its own, a line each as in a dossier's events.jsonl, and what was found."""
     report = _Report(officer)
     with report.about(EVENTS):
-        history, before = _read_history(report, verify_chain(lines)), len(report.findings)
-        if not any(finding.level == "FAIL" for finding in report.findings[:before]):
+        history = _read_history(report, verify_chain(lines))
+        if not any(finding.level == "FAIL" for finding in report.findings):
             words = f"{len(history.events)} events, each with the hash of the one before it"
             report("ok", f"{EVENTS}: {words}; {len(history.signed)} signed statements, each by a key that was trusted then")
         for event in history.events:

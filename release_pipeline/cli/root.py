@@ -151,12 +151,17 @@ def _accept(options: argparse.Namespace) -> int:
     from release_pipeline.flow.site import find_site
     from release_pipeline.flow.trust.office import OFFICERS
     from release_pipeline.flow.trust.revocation import REVOKED_FILE
-    from release_pipeline.flow.trust.succession import accept
+    from release_pipeline.flow.trust.succession import accept, describe_proposal
 
     site, proposal = find_site(options.home), _read_proposal(options.proposal)
+    print_lines(describe_proposal(proposal))
     trust = accept(site, proposal, _read_statements(options), key=read_key_of(options))
     _print_list(trust)
-    print(f"{proposal.document['from']}: the key of the officer before is revoked; what it signed until now stands. Destroy it.")
+    former, revoked = proposal.document["from"], {each["key"]: each["from"] for each in proposal.document["revoked"]}
+    counts = "what it signed until now stands"
+    if former in revoked:
+        counts = f"what it signed from {revoked[former]} on counts for nothing"
+    print(f"{former}: the key of the officer before is revoked; {counts}. Destroy it.")
     print(f"{site.releases}: put {REVOKED_FILE} and {OFFICERS} where your packages are")
     print("Strangers who know an earlier officer's fingerprint are led to the new one; publish the new one all the same.")
     return 0

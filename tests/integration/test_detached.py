@@ -252,6 +252,9 @@ def test_a_lie_about_what_was_approved_before_is_seen(
     assert "which NO signature vouches for" in capsys.readouterr().out
     with pytest.raises(verify.WrongUsage):
         sign_as("olga", rewrite(bundle, lambda files: {**files, "before.json": files["canonical.json"]}))
+    for name in ([], None):  # as nobody is called
+        sign_as("olga", rewrite(bundle, _rename_before(name)))
+        assert "which NO signature vouches for" in capsys.readouterr().out
 
 
 def test_what_changed_is_in_the_folder_too(tiny: TinySite, sign_as: Callable[..., Path], tmp_path: Path) -> None:
@@ -284,6 +287,15 @@ def test_a_page_with_a_script_is_not_signed(
     assert not list((tmp_path / "machine").glob("review-*"))
 
 
+def _rename_before(name: object) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
+    def rename(files: dict[str, bytes]) -> dict[str, bytes]:
+        signed = json.loads(files["before.signed.json"])
+        signed["statement"]["name"] = name
+        return {**files, "before.signed.json": json.dumps(signed).encode()}
+
+    return rename
+
+
 def _sha(content: bytes) -> bytes:
     return hashlib.sha256(content).hexdigest().encode()
 
@@ -301,6 +313,13 @@ def test_only_the_hash_signs(tiny: TinySite, key_folder: Path, tmp_path: Path, m
         monkeypatch.setattr("builtins.input", lambda _, answer=answer: answer)
         assert sign.main(given) == 2
         assert not output.exists()
+
+    def end(_: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", end)  # Ctrl-D
+    assert sign.main(given) == 2
+    assert not output.exists()
     digest = str(tiny.status().candidate_hash)
     monkeypatch.setattr("builtins.input", lambda _: digest[:8])
     assert sign.main(given) == 0

@@ -345,6 +345,12 @@ PAGE = """<!DOCTYPE html>
 @pytest.mark.parametrize(
     "body",
     [
+        "<style><b>{}body{background:url(https://evil.example/x)}</style>",
+        '<svg><style>&#64;import "https://evil.example/x.css";</style></svg>',
+        '<svg><style><g/>@import "https://evil.example/x.css";</style></svg>',
+        '<a href="https://evil.example/" href="#x">',
+        '<meta http-equiv="refresh" http-equiv="Content-Security-Policy" content="0;url=https://evil.example/">',
+        '<p style="background:url(https://evil.example/)" style="color:red">',
         "<script>x</script>",
         "<ScRiPt src=x>",
         "<svg/onload=alert(1)>",
@@ -392,3 +398,9 @@ def test_a_bundle_is_read_once(tmp_path: Path) -> None:
     assert (kept.read("a.txt"), kept.digest("a.txt")) == (b"shown", hashlib.sha256(b"shown").hexdigest())
     assert kept.digest("large") == hashlib.sha256(contents["large"]).hexdigest()
     assert (skipped, sorted(reads), list(tmp_path.iterdir())) == (1, ["a.txt", "large"], [tmp_path / "a.txt"])
+
+
+def test_where_it_cannot_write_itself_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In words."""
+    assert sign.main(["--write-alone", str(tmp_path / "none" / "sign.py")]) == 2
+    assert "none/sign.py: it cannot be written" in capsys.readouterr().err

@@ -7,7 +7,6 @@ SSH (`verify.SshSignature`), so that ssh-keygen makes and verifies them too; tho
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import re
@@ -34,13 +33,10 @@ from release_pipeline.sign import signature_file
 from release_pipeline.store.registry import canonical_json
 from release_pipeline.verify import (
     SSH_KEY,
-    SSH_MAGIC,
-    SSH_NAMESPACE,
     SSH_TOKEN_KEY,
     Fault,
     Json,
     SshSignature,
-    armor_ssh,
     message_of,
     pack_ssh,
     read_json,
@@ -73,7 +69,7 @@ class PublicKey:
         """The key that `text` is, in base64 after what kind it is."""
         try:
             key = cls.of(base64.b64decode(text.partition(":")[2], validate=True))
-        except (binascii.Error, Fault):
+        except (ValueError, Fault):
             key = None
         if key is None or key.text != text:
             raise _no_public_key(where)
@@ -97,7 +93,7 @@ class PublicKey:
             if not blob.startswith(pack_ssh(kind.encode())):
                 raise Fault("it names another kind of key than it is")
             return cls.of(read_ssh_key(blob))
-        except (binascii.Error, Fault):
+        except (ValueError, Fault):
             raise _no_public_key(where) from None
 
     @property
@@ -160,8 +156,7 @@ class PrivateKey:
         """An SSH signature, as `ssh-keygen -Y sign` would make it."""
         public, hash_name = self.public.raw, b"sha512"
         signature = self.key.sign(SshSignature(public, hash_name, b"").tell_signed(message))
-        parts = (pack_ssh(SSH_KEY, public), SSH_NAMESPACE.encode(), b"", hash_name, pack_ssh(SSH_KEY, signature))
-        return armor_ssh(SSH_MAGIC + b"\0\0\0\1" + pack_ssh(*parts))
+        return SshSignature(public, hash_name, signature).write()
 
 
 def write_statement(signed: Any) -> str:

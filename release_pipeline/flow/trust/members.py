@@ -12,9 +12,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import Any, TypeAlias
 
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.files import PUBLIC, write_text
@@ -31,6 +32,7 @@ from release_pipeline.verify import Office
 
 ROLES = ("officer", "steward", "reviewer", "service")
 TRUSTED = "trusted"
+Revoked: TypeAlias = Sequence[tuple[str, datetime]]  # keys, and from when on they count no more
 FILE, SIGNATURE = "trusted-keys.yaml", "trusted-keys.sig"  # of the site
 KEYS, KEYS_SIGNATURE = "trusted-keys.json", "trusted-keys.sig"  # of packages and dossiers, so that verifying needs no YAML
 
@@ -157,12 +159,9 @@ def last_trust(site: Site, registry: Registry) -> Trust | None:
     office = read_office(registry.events)
     if office is None:
         trust, chain = _read_list(known[-1].content), ()
-        doubted = frozenset[int]()
     else:
-        trust, chain, doubted = _read_last(registry, office), office.chain, office.known.doubted
-    moments = [_moment(event.content) for event in known if event.number not in doubted]
-    standing = known[-1] if office is None else registry.events[office.lists[-1][0] - 1]
-    if standing.number not in doubted and _moment(standing.content) < max(moments):
+        trust, chain = _read_last(registry, office), office.chain
+    if office is None and _moment(known[-1].content) < max(_moment(event.content) for event in known):
         raise NotSigned("an older list than the last was put back.", where=FILE, remedy="Restore the registry as it was last.")
     if officer not in (trust.officer.key.fingerprint, *chain):
         raise NotSigned("the officer in the list is not the one that the site names.", where=str(site.home / "site.yaml"))
@@ -172,8 +171,12 @@ def last_trust(site: Site, registry: Registry) -> Trust | None:
 
 def _read_list(content: Mapping[str, Any]) -> Trust:
     """The list of an event."""
-    entries = sorted(content["keys"].items())
-    return Trust(tuple(Member(name, entry["role"], PublicKey.parse(entry["key"])) for name, entry in entries), content["signed"])
+    return Trust(read_members(content["keys"]), content["signed"])
+
+
+def read_members(keys: Mapping[str, Any]) -> tuple[Member, ...]:
+    """Who is in the keys of a document."""
+    return tuple(Member(name, entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(keys.items()))
 
 
 def _read_last(registry: Registry, office: Office) -> Trust:
@@ -264,26 +267,33 @@ def check_officer(trust: Trust, key: PrivateKey) -> None:
         raise NotSigned("only the officer's key may change the list.", where=FILE)
 
 
-def note_list(registry: Registry, members: tuple[Member, ...], key: PrivateKey, **content: Any) -> Trust:
-    """Sign the list and note it: the files follow, and are written anew by the next `trust` if that is stopped."""
+def note_list(
+    registry: Registry, members: tuple[Member, ...], key: PrivateKey, *, revoked: Revoked = (), **content: Any
+) -> Trust:
+    """Sign the list and note it: the files follow, and are written anew by the next `trust` if that is stopped. `revoked`: keys
+    that it takes back, from these moments on."""
     text = canonical_list(members)
     officer = next(member.name for member in members if member.role == "officer")
     signed = key.sign(kind="trusted-keys", subject="trusted-keys", digest=_digest(text), name=officer)
-    check_clock(registry, signed)
+    check_clock(registry, signed, revoked)
     keys = json.loads(text)["keys"]
     registry.add(TRUSTED, hash=_digest(text), officer=key.public.fingerprint, keys=keys, signed=signed, **content)
     return Trust(tuple(sorted(members, key=lambda member: member.name)), signed)
 
 
-def check_clock(registry: Registry, signed: Any) -> None:
-    """Refuse to note a list that is dated before another, which is how an old list that was put back looks."""
+def check_clock(registry: Registry, signed: Any, revoked: Revoked) -> None:
+    """Refuse to note a list that is dated before another that stands, which is how an old list that was put back looks."""
     doubted = find_doubted(registry.events)
     lists = [event for event in registry.events if event.kind == TRUSTED and event.number not in doubted]
+    if (office := read_office(registry.events, revoked=revoked)) is not None:
+        standing = {number for number, _ in office.lists}
+        lists = [event for event in lists if event.number in standing]
     if any(_moment({"signed": signed}) < _moment(event.content) for event in lists):
         raise Blocked(
             "the clock is behind the last list of trusted keys.",
             where=FILE,
-            remedy="Set the clock, then try again; if it was wrong before, `release-pipeline officer repair-clock`.",
+            remedy="Set the clock, then try again; if it was wrong before, `release-pipeline officer repair-clock`. "
+            "If a thief of the officer's key dated that list, `release-pipeline officer recover --stolen-from`.",
         )
 
 

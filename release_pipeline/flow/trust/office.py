@@ -45,6 +45,8 @@ def list_links(events: Sequence[Event], office: Office, *, upto: str | None = No
     """The events by which officers followed each other."""
     links: list[Mapping[str, Any]] = []
     for number in office.links:
+        if number > len(events):
+            break
         event = events[number - 1]
         links.append({"kind": event.kind, "content": event.content})
         if upto is not None and event.content.get("officer") == upto:

@@ -28,6 +28,7 @@ from release_pipeline.flow.trust.members import (
     last_trust,
     need_trust,
     note_list,
+    read_members,
     write_list,
 )
 from release_pipeline.flow.trust.office import ACCEPT, OFFICE, RECOVER, RECOVERY, SUCCESSION, read_office
@@ -112,8 +113,7 @@ def recover(site: Site, name: str, public: PublicKey, *, stolen: datetime | None
         if office is None or not office.lists:
             raise WrongUsage("before that moment there was no officer.", remedy="Name a later one.")
         content = registry.events[office.lists[-1][0] - 1].content
-        members = tuple(Member(who, entry["role"], PublicKey.parse(entry["key"])) for who, entry in content["keys"].items())
-        standing = Trust(members, content["signed"], trust.revoked, office=trust.office)
+        standing = Trust(read_members(content["keys"]), content["signed"], trust.revoked, office=trust.office)
         return _propose(registry, standing, check_person(name), public, revoked)
 
 
@@ -163,8 +163,7 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
     """The new officer signs that they are it, and it is noted, with all that makes it so; refused as a whole otherwise."""
     if proposal.subject != OFFICE:
         raise WrongUsage("this proposal is of recovery keys.", remedy="`release-pipeline officer recovery --help`")
-    keys: Mapping[str, Any] = proposal.document["keys"]
-    members = tuple(Member(name, entry["role"], PublicKey.parse(entry["key"])) for name, entry in sorted(keys.items()))
+    members = read_members(proposal.document["keys"])
     officer = next(member for member in members if member.role == "officer")
     if officer.key != key.public:
         raise NotSigned("this is not the key of the officer in the proposal.", where=officer.name)
@@ -174,27 +173,28 @@ def accept(site: Site, proposal: Proposal, statements: Sequence[Mapping[str, Any
         accepted = key.sign(kind=ACCEPT, subject=OFFICE, digest=proposal.digest, name=officer.name)
         rest = {name: said for name, said in proposal.document.items() if name != "keys"}
         succession = {**rest, "signed": [*proposal.signed, *statements], "accepted": accepted}
-        note_list(registry, members, key, succession=succession)
+        note_list(registry, members, key, revoked=_read_revoked(proposal), succession=succession)
         trust = last_trust(site, registry)  # everything is verified; what does not hold is not written
         if trust is None or trust.officer != officer or before == trust:
             raise NotSigned("the list was changed since this was proposed, or it does not count.", where=officer.name)
-        for each in proposal.document["revoked"]:
-            since = datetime.fromisoformat(each["from"])
-            note_revocation(
-                site, registry, trust, each["key"], since=since, why=f"revoked with the office of {officer.name}", key=key
-            )
+        for each, since in _read_revoked(proposal):
+            note_revocation(site, registry, trust, each, since=since, why=f"revoked with the office of {officer.name}", key=key)
         trust = _retire(site, registry, last_trust(site, registry) or trust, proposal.document["from"], key=key)
         write_public(site, registry.events)
     write_list(site, trust)
     return trust
 
 
+def _read_revoked(proposal: Proposal) -> tuple[tuple[str, datetime], ...]:
+    """The keys that it takes back, and from when on."""
+    return tuple((each["key"], datetime.fromisoformat(each["from"])) for each in proposal.document["revoked"])
+
+
 def _check_fresh(registry: Registry, proposal: Proposal) -> None:
     """Refuse what was proposed before keys were changed: it would bring back who was taken off the list since. What the proposal
     itself takes back changes nothing: else a thief of the officer's key could keep the holders from ever replacing it."""
     document = proposal.document
-    revoked = tuple((each["key"], datetime.fromisoformat(each["from"])) for each in document["revoked"])
-    office = read_office(registry.events, revoked=revoked)
+    office = read_office(registry.events, revoked=_read_revoked(proposal))
     if office is None:  # nothing but lists of one officer
         changed = {event.number for event in registry.events if event.kind == TRUSTED}
     else:

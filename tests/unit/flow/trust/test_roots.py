@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from release_pipeline.cli import root
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.site import Site
@@ -24,7 +26,7 @@ from release_pipeline.store.registry import Event
 
 KEYS = {
     name: PrivateKey(Ed25519PrivateKey.from_private_bytes(name.encode().ljust(32, b".")))
-    for name in ["olga", "otto", "eve", "ben", "vera", "wim", "xia"]
+    for name in ["olga", "otto", "eve", "ben", "cleo", "vera", "wim", "xia"]
 }
 HOLDERS = {name: KEYS[name].public for name in ("vera", "wim", "xia")}
 
@@ -155,6 +157,46 @@ def test_a_thief_of_the_officers_key_is_put_out(site: Site) -> None:
     trust = trust_of(site)
     assert [member.name for member in trust.members] == ["ben", "otto"]
     assert {KEYS[name].public.fingerprint for name in ("olga", "eve")} <= trust.revoked
+    assert failures(site) == []
+
+
+class Far(datetime):
+    """The clock of a thief, who dates as they like."""
+
+    @classmethod
+    def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+        return datetime(2099, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("way", ["adds somebody", "hands the office over"])
+def test_a_thief_cannot_shut_out_the_holders_with_dates(site: Site, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of 2099 by the stolen key would keep every later one away; it is taken back with all else that the key signed."""
+    with_recovery(site)
+    time.sleep(1.1)  # moments are whole seconds
+    stolen = datetime.now(UTC).replace(microsecond=0)
+    with monkeypatch.context() as far:
+        far.setattr("release_pipeline.flow.trust.keys.datetime", Far)
+        if way == "adds somebody":
+            trust_key(site, "eve", "reviewer", KEYS["eve"].public, key=KEYS["olga"])
+        else:
+            accept(site, hand_over(site, "eve", KEYS["eve"].public, key=KEYS["olga"]), [], key=KEYS["eve"])
+    proposal = recover(site, "otto", KEYS["otto"].public)
+    with pytest.raises(Blocked) as refused:
+        accept(site, proposal, signed_by(proposal, "vera", "wim"), key=KEYS["otto"])
+    assert "recover --stolen-from" in str(refused.value)
+    proposal = recover(site, "otto", KEYS["otto"].public, stolen=stolen)
+    accept(site, proposal, signed_by(proposal, "vera", "wim"), key=KEYS["otto"])
+    assert [member.name for member in trust_of(site).members] == ["ben", "otto"]
+    assert trust_key(site, "cleo", "reviewer", KEYS["cleo"].public, key=KEYS["otto"]).officer.name == "otto"
+    assert failures(site) == []
+
+
+def test_recovery_keys_are_named_after_a_key_was_revoked(site: Site) -> None:
+    """What is told of the revoked key stays what it was."""
+    revoke(site, "ben", since=datetime.now(UTC), why="stolen", key=KEYS["olga"])
+    told = (site.releases / "revoked.json").read_bytes()
+    with_recovery(site)
+    assert (site.releases / "revoked.json").read_bytes() == told
     assert failures(site) == []
 
 
@@ -322,3 +364,36 @@ def test_only_the_officer_repairs_clocks(site: Site) -> None:
 def test_a_public_key_is_of_its_bytes() -> None:
     """There and back."""
     assert PublicKey.of(KEYS["olga"].public.raw) == KEYS["olga"].public
+
+
+@pytest.mark.parametrize("text", ["ed25519:Zm\u2013v", "ed25519:\u00e9", "", "ed25519:", "\u2013"])
+def test_what_is_no_key_is_told(text: str) -> None:
+    """Also a dash that a word processor made of a hyphen."""
+    with pytest.raises(ReleasePipelineError, match="key"):
+        PublicKey.parse(text)
+
+
+@pytest.mark.parametrize("stolen", [True, False])
+def test_who_accepts_sees_what_and_what_becomes_of_the_key_before(
+    site: Site, stolen: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list and the revocations that they sign; and of a stolen key not that what it signed stands."""
+    with_recovery(site)
+    time.sleep(1.1)  # moments are whole seconds
+    since = datetime.now(UTC).replace(microsecond=0) if stolen else None
+    proposal = recover(site, "otto", KEYS["otto"].public, stolen=since)
+    (tmp_path / "proposal.json").write_text(proposal.text)
+    statements: list[Path] = []
+    for name, statement in zip(("vera", "wim"), signed_by(proposal, "vera", "wim"), strict=True):
+        statements.append(tmp_path / f"{name}.json")
+        statements[-1].write_text(json.dumps(statement))
+    monkeypatch.setattr(root, "read_key_of", lambda _: KEYS["otto"])
+    options = Namespace(home=site.home, proposal=tmp_path / "proposal.json", statement=statements)
+    assert root._accept(options) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("The privacy officer is otto, fingerprint")
+    assert ("what it signed until now stands" in shown) is not stolen
+    assert ("on counts for nothing" in shown) is stolen
+    (tmp_path / "proposal.json").write_text(proposal.text.replace('"keys"', '"locks"'))
+    with pytest.raises(WrongUsage, match="no proposal"):
+        root._accept(options)

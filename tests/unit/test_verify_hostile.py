@@ -1,0 +1,145 @@
+"""Dossiers by somebody who writes what the verifier does not expect: failures in words, never a traceback, and never a pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline import verify
+from release_pipeline.policy.populations import MOST_WAYS
+from release_pipeline.verify import Fault
+from tests.unit.test_verify import World, canonical, digest, judge, with_steps
+from tests.unit.test_verify_restored import LOST, enter
+
+
+def publishing(document: str, content: Any) -> Any:
+    return {**content, "publish": None} if document == "policy" else content
+
+
+def publishing_text(document: str, content: Any) -> Any:
+    return {**content, "publish": "today"} if document == "policy" else content
+
+
+@pytest.mark.parametrize("twist", [publishing, publishing_text])
+def test_a_policy_whose_publication_is_nothing(tmp_path: Path, twist: Callable[[str, Any], Any]) -> None:
+    """It says nothing of a date: no failure, and no traceback."""
+    assert judge(with_steps({}, World(twist)).dossier(), tmp_path / "dossier") == []
+
+
+@pytest.mark.parametrize(
+    "charge",
+    [
+        {"population": ["participants"]},
+        {"population": {}},
+        {"carries": 5},
+        {"carries": [["a"]]},
+        {"carries": ["b", 1]},
+        {"cohort": "1"},
+    ],
+)
+@pytest.mark.parametrize("release", ["rand-hie/1/r1", None])
+def test_a_charge_of_nothing_that_there_is(tmp_path: Path, charge: dict[str, Any], release: str | None) -> None:
+    """Of a population that is a list, with the charges of a number, of a cohort without a release."""
+    made = with_steps({"earlier": [lambda world: world.charge(release, spent="2", **charge)]})
+    assert judge(made.dossier(), tmp_path / "dossier")
+
+
+def test_a_clock_at_the_end_of_time(tmp_path: Path) -> None:
+    """The moment of an event is the last that there is: a minute after it there is none."""
+
+    def doubt(world: World) -> None:
+        number, doubted = len(world.lines), json.loads(world.lines[-1])
+        world.twist = lambda document, content: {**content, "noted": END} if document == "event clock" else content
+        world.note("clock", None, event=number, signed=world.sign("olga", "clock", str(number), doubted["hash"]))
+
+    END = "9999-12-31T23:59:59+00:00"
+    made = with_steps({"candidate": ["candidate", doubt]})
+    assert judge(made.dossier(), tmp_path / "dossier")
+
+
+def test_a_release_more_than_the_officer_gave_up(tmp_path: Path) -> None:
+    """Right after those that were signed: `lost` follows from nothing."""
+
+    def lose(world: World) -> None:
+        enter(world)
+        world.note("lost", "rand-hie/9/r1", entered=False, reason="it was lost")
+
+    found = judge(with_steps({"earlier": [lose]}).dossier(), tmp_path / "dossier")
+    assert any("rand-hie/9/r1 was lost, and follows from nothing that the officer accepted" in words for words in found), found
+    assert LOST != "rand-hie/9/r1"
+
+
+def test_signatures_that_do_not_hold_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes a millisecond: whoever sends a million takes a quarter of an hour."""
+    looked: list[object] = []
+    real = verify._verify_statement
+    monkeypatch.setattr(verify, "MOST_SIGNATURES", 20)
+    monkeypatch.setattr(verify, "_verify_statement", lambda *given, **wanted: (looked.append(given), real(*given, **wanted))[1])
+
+    def spam(world: World) -> None:
+        for number in range(100):
+            signed = world.sign("olga", "populations", "populations", digest(str(number)))
+            world.note("approved", None, what="populations", subject="populations", hash=digest("other"), signed=signed)
+
+    found = judge(with_steps({"earlier": [spam, "earlier"]}).dossier(), tmp_path / "dossier")
+    assert sum("more than 20 signatures are too many" in words for words in found) > 70
+    assert len(looked) < 50
+
+
+def merged(generations: int) -> dict[str, Any]:
+    """Each population of two of the generation before, all of them disjoint."""
+    caps: dict[str, Any] = {"a0": {}, "b0": {}}
+    for n in range(1, generations + 1):
+        for name in "ab":
+            caps[f"{name}{n}"] = {"from": [f"a{n - 1}", f"b{n - 1}"], "disjoint": True}
+    return caps
+
+
+def test_many_disjoint_merges_are_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not after as many steps as there are ways."""
+    asked: list[object] = []
+    real = verify._list_before
+    monkeypatch.setattr(verify, "_list_before", lambda declared: (asked.append(declared), real(declared))[1])
+    assert len(verify._list_ways(merged(7), "a7")) == 2**7
+    for generations in (14, 40):
+        with pytest.raises(Fault, match="more than can be told apart"):
+            verify._list_ways(merged(generations), f"a{generations}")
+    assert len(asked) < 200
+    assert verify.MOST_WAYS == MOST_WAYS, "what the one lets through, the other does too"
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["new", "was", "from", "disjoint"]), st.integers(0, 9), st.integers(0, 9)),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_ways_are_those_of_the_definition(lineage: list[tuple[str, int, int]]) -> None:
+    """Against every choice one by one."""
+    caps: dict[str, Any] = {}
+    for place, (kind, one, other) in enumerate(lineage):
+        pair = sorted({f"p{one % max(place, 1)}", f"p{other % max(place, 1)}"})
+        origin = {"was": {"was": pair[0]}, "from": {"from": pair}, "disjoint": {"from": pair, "disjoint": True}}
+        caps[f"p{place}"] = origin.get(kind, {}) if place else {}
+
+    def list_all(name: str) -> set[frozenset[str]]:
+        before = [list_all(each) for each in caps[name].get("from", [caps[name]["was"]] if "was" in caps[name] else [])]
+        if caps[name].get("disjoint"):
+            return {way | {name} for ways in before for way in ways}
+        found = {frozenset({name})}
+        for ways in before:
+            found = {known | way for known in found for way in ways}
+        return found
+
+    name = f"p{len(lineage) - 1}"
+    everything = list_all(name)
+    largest = {way for way in everything if not any(way < other for other in everything)}
+    assert verify._list_ways(caps, name) == largest
+    assert canonical(caps)
