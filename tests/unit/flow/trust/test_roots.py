@@ -24,6 +24,7 @@ from release_pipeline.flow.trust.succession import Proposal, accept, hand_over, 
 from release_pipeline.store import registry as registry_module
 from release_pipeline.store.registry import Event
 
+pytestmark = pytest.mark.slow
 KEYS = {
     name: PrivateKey(Ed25519PrivateKey.from_private_bytes(name.encode().ljust(32, b".")))
     for name in ["olga", "otto", "eve", "ben", "cleo", "vera", "wim", "xia"]
