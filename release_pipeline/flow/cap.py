@@ -19,15 +19,23 @@ NEEDS_RELEASES = "Nothing bounds this definition over releases: its population n
 
 
 def check_cap(
-    site: Site, registry: Registry, policy: Policy, release: ReleaseId, *, records: int | None = None, series: str | None = None
+    site: Site,
+    registry: Registry,
+    policy: Policy,
+    release: ReleaseId,
+    *,
+    caps: Caps | None = None,
+    records: int | None = None,
+    series: str | None = None,
 ) -> tuple[Account, Loss]:
     """The account of the policy's population, and the loss of a release that it has room for; raises in words otherwise.
 
     Without `records`, with the fewest that the policy lets through: to refuse early what the charge would refuse. `series`: the
-    keyed hash of the records that a series of random parts is taken from.
+    keyed hash of the records that a series of random parts is taken from. `caps`: those that something else was proved under
+    (default: as they are now).
     """
     check_accepted(registry.events)
-    caps = read_caps(site)
+    caps = read_caps(site) if caps is None else caps
     check_may_run(site, registry, policy, caps)
     charges = list_charges(registry)
     check_lineage(caps, charges)

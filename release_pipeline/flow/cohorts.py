@@ -28,10 +28,10 @@ if TYPE_CHECKING:  # `ledger` and `check` ask for cohorts, too, and need no Arro
 _OFFICER = "The privacy officer can take the claim out of populations.yaml: then everything adds up. No noise was drawn."
 
 
-def check_cohort(site: Site, registry: Registry, policy: Policy, release: ReleaseId, room: ReleaseWorkspace | None) -> None:
-    """Refuse a release of a population of disjoint cohorts when a person of it is in another cohort, or when that cannot be told
-    of every release that was charged to another one."""
-    cohort = _find_cohort(site, registry, policy, release)
+def check_cohort(caps: Caps, registry: Registry, policy: Policy, release: ReleaseId, room: ReleaseWorkspace | None) -> None:
+    """Refuse a release of a population that these caps have in disjoint cohorts when a person of it is in another cohort, or when
+    that cannot be told of every release that was charged to another one."""
+    cohort = _find_cohort(caps, registry, policy, release)
     if not cohort:
         return
     if policy.publishes_parts:
@@ -51,12 +51,12 @@ def check_cohort(site: Site, registry: Registry, policy: Policy, release: Releas
         raise _refuse(release, f"{what}, and populations.yaml says that nobody is.")
 
 
-def _find_cohort(site: Site, registry: Registry, policy: Policy, release: ReleaseId) -> str:
+def _find_cohort(caps: Caps, registry: Registry, policy: Policy, release: ReleaseId) -> str:
     """The cohort that a release was charged to, or would be; empty where it adds up."""
     for charge in charges_of(registry.events):
         if charge.id == release:
             return charge.cohort
-    population = read_caps(site).declared.get(policy.population)
+    population = caps.declared.get(policy.population)
     return "" if population is None else population.cohort_of(release.release)
 
 
@@ -94,9 +94,8 @@ def prove_disjoint_merges(site: Site, population: str, release: ReleaseId) -> st
     return caps.hash
 
 
-def check_merges(site: Site, population: str, release: ReleaseId, proved: str) -> None:
-    """Refuse a charge when the disjoint merges behind it are not those that were proved."""
-    caps = read_caps(site)
+def check_merges(caps: Caps, population: str, release: ReleaseId, proved: str) -> None:
+    """Refuse a charge under these caps when the disjoint merges behind it are not those that were proved."""
     if _list_merges(caps, population) and proved != caps.hash:
         raise Blocked("populations.yaml is being changed just now.", where=str(release), remedy="Try again.")
 

@@ -15,6 +15,7 @@ from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.cohorts import check_cohort, check_merges
+from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.series import PREFIX, check_series
 from release_pipeline.flow.site import Site
@@ -47,7 +48,8 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
     """Charge the loss of a release once, before anything random, and give its secret: new, or that of an unfinished attempt.
 
     After a charge the registry notes the check value of the secret before anything is made with it. So without that note a
-    secret may be made anew, whatever lies in its place; with it, only that very secret will do.
+    secret may be made anew, whatever lies in its place; with it, only that very secret will do. populations.yaml is read once, so
+    that people are looked at under the very caps that are approved and charged.
     """
     with locked(site.vault / "secrets"):
         with site.open_registry() as registry:
@@ -55,12 +57,12 @@ def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
             statuses = read_statuses(registry.events)
             status = statuses.get(wanted.release, ReleaseStatus(wanted.release))
             _refuse_other(status, wanted)
-            if wanted.policy.publishes_parts and status.drawn is None:
+            if wanted.policy.publishes_parts:
                 check_series(site, registry, wanted.policy, wanted.release, wanted.content)
-            if status.drawn is None:  # once more before each draw: a charge binds the records, not whose they are
-                check_cohort(site, registry, wanted.policy, wanted.release, wanted.room)
+            caps = read_caps(site)  # the people once more before each draw: a charge binds the records, not whose they are
+            check_cohort(caps, registry, wanted.policy, wanted.release, wanted.room)
             if status.charge is None:
-                _charge(registry, site, wanted)
+                _charge(registry, site, wanted, caps)
         _sweep(site, statuses, keep=wanted.release)
         probe.reached("the loss is charged")
         check = status.secret
@@ -142,12 +144,12 @@ def _refuse_other(status: ReleaseStatus, wanted: Reservation) -> None:
         )
 
 
-def _charge(registry: Registry, site: Site, wanted: Reservation) -> None:
+def _charge(registry: Registry, site: Site, wanted: Reservation, caps: Caps) -> None:
     """The charge, with the cap check in its transaction."""
     policy, release = wanted.policy, wanted.release
-    check_merges(site, policy.population, release, wanted.merges)
+    check_merges(caps, policy.population, release, wanted.merges)
     series = wanted.content if policy.publishes_parts else ""
-    account, loss = check_cap(site, registry, policy, release, records=wanted.records, series=series)
+    account, loss = check_cap(site, registry, policy, release, caps=caps, records=wanted.records, series=series)
     check_move(registry, release, RESERVED)
     charge = Charge(
         release,

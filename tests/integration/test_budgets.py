@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +22,7 @@ from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
 from release_pipeline.policy.populations import load_populations
 from release_pipeline.store.holdings import VaultDamaged
-from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import ReleaseId
 from tests.integration.publishing import failures_of
 from tests.integration.sites import Row, TinySite, make_rows, make_site
@@ -278,6 +280,51 @@ def test_what_nobody_can_tell_is_refused(cohorts: TinySite, spoil: Callable[[Tin
     with pytest.raises(ReleasePipelineError, match=words):
         charge(cohorts, "2")
     assert len(cohorts.charges()) == 1
+
+
+# a file that is changed while a release is charged
+
+MOST_READS = 12  # of populations.yaml, from the validated records to the charge
+
+
+def list_changed_charges(tiny: TinySite, release: str, texts: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> list[Charge]:
+    """What is charged for a release when the file changes from one text to the other between any two times that it is read."""
+    flow, files = tiny.flow(release), tuple(tiny.home.parent / f"{place}.yaml" for place in (0, 1))
+    declare(tiny, texts[1])
+    before = tiny.charges()
+    flow.ingest()
+    assert not flow.validate().refusal
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    reads = itertools.count()
+    for kept in range(MOST_READS):
+        reads = itertools.count()
+        with monkeypatch.context() as changing:
+            changing.setattr(
+                "release_pipeline.flow.policies.load_populations",
+                lambda _, reads=reads, kept=kept: load_populations(files[next(reads) >= kept]),
+            )
+            with contextlib.suppress(Blocked, OverCap):
+                flow.microaggregate()
+    assert next(reads) < MOST_READS, "the last time it was not changed at all"
+    return [known for known in tiny.charges() if known not in before]
+
+
+def test_no_cohort_is_charged_that_nobody_looked_at(cohorts: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person is in both. Whenever the claim comes into the file, nothing is charged as of disjoint people."""
+    rows = others(make_rows(releases=["2"]), "q")
+    cohorts.write_rows([*make_rows(releases=["1"]), {**rows[0], "person": "P0000 "}, *rows[1:]])
+    cap = f"cap: {{epsilon: 3, {IDP}}}"
+    texts = (f"folk: {{{cap}}}\n", f"folk: {{{cap}, cohorts: disjoint}}\n")
+    assert list_changed_charges(cohorts, "2", texts, monkeypatch) == []
+
+
+def test_no_disjoint_merge_is_charged_that_nobody_looked_at(two: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 people are in both: likewise."""
+    two.write_policy(population="all", gates=NO_GUARD)
+    two.write_rows(others(make_rows(releases=["2"]), "n"))
+    merged = f"all: {{{ROOMY}, from: [folk, sick]"
+    assert list_changed_charges(two, "2", (f"{merged}}}\n", f"{merged}, disjoint: true}}\n"), monkeypatch) == []
 
 
 # who is in two populations

@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from release_pipeline import sign, verify
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.reviewing.bundle import write_bundle
-from release_pipeline.flow.trust.approvals import approve_policy, check_may_run, import_statement
+from release_pipeline.flow.trust.approvals import approve_policy, approve_populations, check_may_run, import_statement
 from release_pipeline.flow.trust.keys import NotSigned, PrivateKey, read_statement
 from release_pipeline.flow.trust.members import distrust
+from release_pipeline.flow.trust.succession import accept, name_recovery, recover, sign_proposal
 from tests.integration.people import PASSPHRASE, RELEASE, copy_site
 from tests.integration.sites import TinySite
 
@@ -56,6 +60,12 @@ def export(tiny: TinySite, target: str) -> Path:
     """A bundle beside the site."""
     file = tiny.home.parent / f"{len(list(tiny.home.parent.iterdir()))}.zip"
     return write_bundle(tiny.site, target, file)[0]
+
+
+def difference_of(bundle: Path) -> str:
+    """What a bundle says of the changes since the last approval."""
+    with zipfile.ZipFile(bundle) as archive:
+        return archive.read("difference.txt").decode()
 
 
 def rewrite(bundle: Path, change: Callable[[dict[str, bytes]], dict[str, bytes]]) -> Path:
@@ -174,6 +184,54 @@ def test_who_is_off_the_list_approves_nothing(tiny: TinySite, keys: dict[str, Pr
     distrust(tiny.site, "ben", key=keys["olga"])
     with pytest.raises(NotSigned, match="not in the list"):
         import_statement(tiny.site, statement)
+
+
+THEFTS: dict[str, tuple[Callable[[TinySite, PrivateKey], object], str, str]] = {
+    "policy": (
+        lambda tiny, key: (
+            tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}"),
+            approve_policy(tiny.site, "people", key=key),
+        ),
+        POLICY,
+        "protect.epsilon: 2 -> 1\n",
+    ),
+    "policy that nobody else approved": (
+        lambda tiny, key: (tiny.write_policy(policy="others"), approve_policy(tiny.site, "others", key=key)),
+        "policies/others.yaml",
+        "Nothing of it was approved before.\n",
+    ),
+    "populations": (
+        lambda tiny, key: (
+            tiny.write_cap("epsilon: 12, definition: idp, scope: column"),
+            approve_populations(tiny.site, key=key),
+        ),
+        "populations.yaml",
+        '-> "12"',
+    ),
+}
+
+
+@pytest.mark.parametrize("what", THEFTS)
+def test_what_a_thief_approved_is_not_what_was_approved_last(tiny: TinySite, keys: dict[str, PrivateKey], what: str) -> None:
+    """With a key that was revoked from before: the next officer is shown what changes since the approval that counts, and told
+    where there is none."""
+    steal, target, words = THEFTS[what]
+    vera, otto = (PrivateKey(Ed25519PrivateKey.from_private_bytes(name.ljust(32, b"."))) for name in (b"vera", b"otto"))
+    name_recovery(tiny.site, 1, {"vera": vera.public}, [], key=keys["olga"])
+    time.sleep(1.1)  # moments are whole seconds
+    stolen = datetime.now(UTC).replace(microsecond=0)
+    steal(tiny, keys["olga"])
+    assert "No change since it was approved last" in difference_of(export(tiny, target))
+    proposal = recover(tiny.site, "otto", otto.public, stolen=stolen)
+    accept(tiny.site, proposal, [sign_proposal(proposal, "vera", key=vera)], key=otto)
+    assert words in difference_of(export(tiny, target))
+
+
+def test_what_was_given_up_is_not_exported(tiny: TinySite) -> None:
+    """As nobody may review it, whose signature would be refused."""
+    revise_release(tiny.site, "people", "1", why="a mistake")
+    with pytest.raises(Blocked, match=r"it was given up for people/1/r2\. Export that one\."):
+        export(tiny, "people/1/r1")
 
 
 def test_populations_are_signed_elsewhere_too(

@@ -25,7 +25,7 @@ from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import APPROVED, PUBLISHED, check_move, read_statuses, status_of
 from release_pipeline.flow.status.check import Check, describe_check
 from release_pipeline.flow.sums import SUMS, is_whole, read_sums
-from release_pipeline.flow.trust.approvals import find_approvable
+from release_pipeline.flow.trust.approvals import find_approvable, find_last_approval
 from release_pipeline.flow.trust.members import KEYS, Trust, need_trust
 from release_pipeline.policy import Policy
 from release_pipeline.policy.canonical import read_canonical
@@ -76,7 +76,7 @@ def write_bundle(site: Site, target: str, output: Path) -> tuple[Path, str]:
         item = _Item("policy", policy.policy, policy.canonical_hash(), policy.canonical_json(), tuple(policy.columns))
     with site.open_registry(read_only=True) as registry:
         trust = need_trust(site, registry)
-        words = {**plan, **_describe_approved(registry, item), sign.CANONICAL: item.text}
+        words = {**plan, **_describe_approved(registry, trust, item), sign.CANONICAL: item.text}
     _write(output, item, trust, words, {})
     return output, item.digest
 
@@ -85,6 +85,8 @@ def _write_candidate(site: Site, release: ReleaseId, output: Path) -> tuple[Path
     with site.open_registry(read_only=True) as registry:
         trust, status = need_trust(site, registry), status_of(registry, release)
         check_move(registry, release, APPROVED)
+        if status.replaced is not None:
+            raise Blocked(f"it was given up for {status.replaced}.", where=str(release), remedy="Export that one.")
         folder, digest = site.candidate(str(release)), str(status.candidate_hash)
         if not is_whole(folder, digest):
             raise Blocked(
@@ -99,13 +101,12 @@ def _write_candidate(site: Site, release: ReleaseId, output: Path) -> tuple[Path
     return output, digest
 
 
-def _describe_approved(registry: Registry, item: _Item) -> dict[str, str]:
-    """What was approved last, with its signature, and what changes since in words."""
-    found = [event.content for event in registry.events if event.kind == APPROVED]
-    approved = [known for known in found if (known["what"], known["subject"]) == (item.what, item.subject)]
-    if not approved:
+def _describe_approved(registry: Registry, trust: Trust, item: _Item) -> dict[str, str]:
+    """What was approved last and still counts, with its signature, and what changes since in words."""
+    event = find_last_approval(registry, trust, what=item.what, subject=item.subject)
+    if event is None:
         return {"difference.txt": "Nothing of it was approved before.\n"}
-    last = approved[-1]
+    last = event.content
     if item.what == "populations":
         was, changes = str(last["text"]), sign.list_changes(json.loads(last["text"]), json.loads(item.text), named=True)
     else:

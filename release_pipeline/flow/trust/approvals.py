@@ -220,6 +220,13 @@ def find_approval(
 ) -> Event | None:
     """The event by which somebody who may approved this last, `before` an event if one is named; None when the last approval of
     the subject was of something else, for what was approved once and then replaced counts no more."""
+    last = find_last_approval(registry, trust, what=what, subject=subject, before=before)
+    return last if last is not None and last.content["hash"] == digest else None
+
+
+def find_last_approval(registry: Registry, trust: Trust, *, what: str, subject: str, before: int | None = None) -> Event | None:
+    """The last event by which somebody who may approved something of this subject, and which still counts; `before` an event if
+    one is named."""
     for event in reversed(registry.events[: None if before is None else before - 1]):
         payload = event.content
         if event.kind == APPROVED and (payload["what"], payload["subject"]) == (what, subject):
@@ -227,7 +234,7 @@ def find_approval(
                 trust.check_event(event, kind=what, subject=subject, digest=payload["hash"])
             except NotSigned:
                 continue
-            return event if payload["hash"] == digest else None
+            return event
     return None
 
 
