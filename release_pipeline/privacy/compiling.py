@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _numba: Any = importlib.import_module("numba")
-_caching: Any = importlib.import_module("numba.core.caching")
 
 
 def compiled(function: Function) -> Function:
@@ -28,7 +27,8 @@ def compiled(function: Function) -> Function:
     is_private = function.__name__.startswith("_")
     made = _numba.njit(nogil=True, no_cpython_wrapper=is_private, no_cfunc_wrapper=True)(function)
     if not is_private:
-        with suppress(RuntimeError, OSError):  # there is no folder that is ours: then it is compiled by every process
+        # without a folder that is ours, or with a numba that keeps nothing in this way, it is compiled by every process
+        with suppress(RuntimeError, OSError, ImportError, AttributeError):
             made._cache = _Cache(function)
     return made
 
@@ -49,7 +49,8 @@ class _Cache:
             raise PermissionError(str(folder))
         before, _numba.config.CACHE_DIR = _numba.config.CACHE_DIR, str(folder)  # others' functions stay where they were
         try:
-            self._cache = _caching.FunctionCache(function)
+            caching: Any = importlib.import_module("numba.core.caching")
+            self._cache = caching.FunctionCache(function)
         finally:
             _numba.config.CACHE_DIR = before
         if not Path(self._cache.cache_path).is_relative_to(folder):
