@@ -12,6 +12,8 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ from release_pipeline.flow.trust.keys import (
     read_public_key,
 )
 from release_pipeline.verify import SSH_NAMESPACE, Fault, Json, armor_ssh, message_of, pack_ssh, verify_statement
+from tests.guards import HANGING
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
@@ -256,6 +259,47 @@ def test_ssh_keygen_signs_and_verifies(tmp_path: Path) -> None:
     (tmp_path / "ben.sig").write_text(signed["sshsig"])
     command = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ben", "-n", SSH_NAMESPACE, "-s", "ben.sig"]
     for message, code in ((message_of(signed["statement"]), 0), (message_of(statement), 255)):
+        assert subprocess.run(command, cwd=tmp_path, input=message, capture_output=True, check=False).returncode == code
+
+
+@NEEDS_SSH
+def test_an_agent_signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the public file alone: the private one is nowhere but in the agent, as a token's is nowhere but in the token."""
+    file, socket = tmp_path / "id", Path(tempfile.mkdtemp(prefix="agent-")) / "agent"  # the name of a socket is a short one
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(file)], check=True)
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+    with subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL) as agent:
+        try:
+            deadline = time.monotonic() + HANGING
+            while not socket.exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            subprocess.run(["ssh-add", "-q", str(file)], check=True)
+            file.unlink()
+            public = read_public_key(tmp_path / "id.pub")
+            statement = statement_of(public)
+            signed = sign.read_signer(tmp_path / "id.pub", None).sign(statement)
+            assert accepts({"statement": statement, "sshsig": signed}, public)
+            subprocess.run(["ssh-add", "-q", "-D"], check=True)
+            with pytest.raises(verify.WrongUsage, match="ssh-keygen did not sign"):
+                sign.read_signer(tmp_path / "id.pub", None).sign(statement)
+        finally:
+            agent.terminate()
+    shutil.rmtree(socket.parent)
+
+
+@NEEDS_SSH
+@pytest.mark.parametrize("application", [APPLICATION, b"ssh:office"])
+def test_ssh_keygen_takes_what_our_token_signs(tmp_path: Path, application: bytes) -> None:
+    """So the token in software, which the other tests use, signs as one of hardware does; and what it signs we take."""
+    public = PublicKey.of(PUBLIC + application)
+    statement = statement_of(public)
+    signed = sign_as_token(statement, application=application)
+    assert accepts({"statement": statement, "sshsig": signed}, public)
+    (tmp_path / "allowed").write_text(f'ben namespaces="{SSH_NAMESPACE}" {public.name_for_ssh("ben")}\n')
+    (tmp_path / "ben.sig").write_text(signed)
+    command = ["ssh-keygen", "-Y", "verify", "-f", "allowed", "-I", "ben", "-n", SSH_NAMESPACE, "-s", "ben.sig"]
+    for message, code in ((message_of(statement), 0), (message_of({**statement, "why": "so"}), 255)):
         assert subprocess.run(command, cwd=tmp_path, input=message, capture_output=True, check=False).returncode == code
 
 
