@@ -16,7 +16,7 @@ from release_pipeline.dagster_app.door.patience import Patience
 from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Visitor
-from release_pipeline.dagster_app.door.sockets import carry
+from release_pipeline.dagster_app.door.sockets import Sockets
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
@@ -50,7 +50,7 @@ class Door:
         self, places: Mapping[str, Application], *, way: Entrance | TrustedProxy, addresses: Addresses, most: Role
     ) -> None:
         self._places, self._way, self._addresses, self._most = dict(places), way, addresses, most
-        self._patience = Patience()
+        self._patience, self._sockets = Patience(), Sockets()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -150,7 +150,7 @@ class Door:
             await send({"type": "websocket.close", "code": 1008})
             return
         passed = {**scope, "headers": self._clean(headers), ROLE: visitor.role}
-        await self._places[prefix](passed, *carry(visitor, receive, send))
+        await self._sockets.carry(visitor, receive, send, lambda *carried: self._places[prefix](passed, *carried))
 
     def _clean(self, headers: Headers) -> list[tuple[bytes, bytes]]:
         """Without what logs somebody in, here or anywhere: Dagster needs none of it."""
