@@ -26,12 +26,13 @@ MOST_AHEAD = 5  # releases of an endless series that are shown
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A release that is declared and not charged: what it may spend (with the fewest records that its policy lets through, where
-    that matters), and whether there is room for it after the ones before it."""
+    that matters), whether there is room for it after the ones before it, and what remains then in the cap's unit."""
 
     release: str
     cost: int | None
     fits: bool
     at_least: bool
+    remaining: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,14 @@ class Ledger:
 
     @property
     def reserved(self) -> int | None:
-        """The part of what is spent whose noise is not drawn yet."""
-        mine = [charge for charge in self.charges if charge.population == self.account.population]
-        return self.account.sum_of(charge.loss for charge in mine if charge.id in self.undrawn)
+        """The part of what is spent whose noise is not drawn yet: what would not be spent without those charges; None is
+        infinity."""
+        account = self.account
+        drawn = [charge.population != account.population or charge.id not in self.undrawn for charge in self.charges]
+        total, rest = account.total, account.only(drawn).total
+        if total is None or rest is None:
+            return account.only([not known for known in drawn]).total
+        return total - rest
 
 
 def read_ledgers(site: Site, population: str | None = None, *, rows: int | None = None) -> list[Ledger]:
@@ -74,15 +80,16 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     for name in populations if population is None else [population]:
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         mine = tuple(charge for charge in charges if charge.population in (name, *account.carries))
-        planned, ahead = list[Planned](), account
+        planned, ahead, left = list[Planned](), account, account.remaining
         for policy in policies:
             if policy.population == name:
                 releases = list_ahead(policy, charges, events)
                 losses = list_losses(policy, releases, charges, rows=rows)
                 for release, loss in zip(releases, losses, strict=True):
                     ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.split("/")[1]))
-                    by_rows = depends_on_records(policy) and rows is None
-                    planned.append(Planned(release, account.of(loss), ahead.admits() and not heirs, by_rows))
+                    by_rows, fits = depends_on_records(policy) and rows is None, ahead.admits() and not heirs
+                    left = ahead.remaining if fits else left
+                    planned.append(Planned(release, account.of(loss), fits, by_rows, left))
         undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None and charge.id not in lost)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
         ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs, lost))
