@@ -257,9 +257,13 @@ class Account:
 
     def words(self, amount: int | None) -> str:
         """An amount in the cap's unit."""
-        if amount is None:
-            return "infinity"
-        return str(amount) if self.cap.cap.epsilon is None else format_nano(amount)
+        is_count = self.cap.cap.epsilon is None and amount is not None
+        return str(amount) if is_count else format_amount(amount)
+
+
+def format_amount(amount: int | None) -> str:
+    """Nano-epsilon as it is written; None is infinity."""
+    return "infinity" if amount is None else format_nano(amount)
 
 
 def _spent_in(cohorts: Mapping[str, int]) -> int:

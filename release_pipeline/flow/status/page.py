@@ -115,7 +115,7 @@ def _view_population(ledger: Ledger) -> PopulationView:
     ]
     plans = [
         StepView(
-            plan.release,
+            str(plan.release),
             plan.cost,
             "planned" if plan.fits else "refused",
             remark="at least, more with more rows" if plan.at_least else "",
