@@ -204,10 +204,12 @@ class Predecessor:
 
 @dataclass(frozen=True, slots=True)
 class BudgetStep:
-    """What one release took from the budget, in its unit."""
+    """What one release took from the budget, in its unit, and what was left after it: None where everything adds up, and in
+    evidence of an earlier version."""
 
     release: str
     amount: int | None
+    remaining: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

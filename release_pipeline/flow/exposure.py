@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from release_pipeline.flow.cohorts import find_person_column
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.loss import LOSSES, Account
-from release_pipeline.privacy.budget import format_nano
+from release_pipeline.policy.loss import LOSSES, Account, format_amount
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.exposed import open_everybody, open_exposed
 from release_pipeline.store.ledger import list_charges
@@ -114,11 +113,6 @@ def describe_overlap(overlap: Overlap) -> Iterator[str]:
     if overlap.unknown:
         why = "no person column, of an earlier version, or lost with the site"
         yield f"  not compared with other populations: {', '.join(overlap.unknown)} ({why})"
-
-
-def format_amount(amount: int | None) -> str:
-    """Nano-epsilon as it is written; None is infinity."""
-    return "infinity" if amount is None else format_nano(amount)
 
 
 def _count(people: int) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import compress, islice
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families import find_family
@@ -165,13 +166,31 @@ class Account:
         """What is charged so far, in nano-epsilon or releases; None is infinity."""
         if not self.places and not self.ways:
             return self.sum_of(self.charged)
+        return list(self._sum_up())[-1]
+
+    def _sum_up(self) -> Iterator[int | None]:
+        """What is charged before the first loss, and after each."""
         sums: dict[str, dict[str, int]] = {}
+        yield 0
+        total: int | None = 0
         for loss, place in zip(self.charged, self._placed, strict=True):
-            if (amount := self.of(loss)) is None:
-                return None
-            cohorts = sums.setdefault(place.population, {"": 0})
-            cohorts[place.cohort] = cohorts.get(place.cohort, 0) + amount
-        return max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
+            amount = self.of(loss)
+            if amount is None or total is None:
+                total = None
+            else:
+                cohorts = sums.setdefault(place.population, {"": 0})
+                cohorts[place.cohort] = cohorts.get(place.cohort, 0) + amount
+                total = max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
+            yield total
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether each loss takes all of itself from what is left: none is of a cohort, and nobody came one of several ways."""
+        return len(self.ways) <= 1 and not any(place.cohort for place in self.places)
+
+    def only(self, kept: Sequence[bool]) -> Account:
+        """The account with some of its losses alone; `kept` has a word for each."""
+        return replace(self, charged=tuple(compress(self.charged, kept)), places=tuple(compress(self.places, kept)))
 
     @property
     def _placed(self) -> tuple[Place, ...]:
@@ -208,7 +227,14 @@ class Account:
     @property
     def remaining(self) -> int:
         """What may still be charged, in nano-epsilon or releases."""
-        return 0 if self.total is None else max(self.most - self.total, 0)
+        return self._leave(self.total)
+
+    def list_remaining(self) -> list[int]:
+        """What might still be charged after each loss of `charged`, in their order."""
+        return [self._leave(total) for total in islice(self._sum_up(), 1, None)]
+
+    def _leave(self, total: int | None) -> int:
+        return 0 if total is None else max(self.most - total, 0)
 
     def after(self, loss: Loss, *, cohort: str = "") -> str:
         """What would be charged with this loss too."""
@@ -231,9 +257,13 @@ class Account:
 
     def words(self, amount: int | None) -> str:
         """An amount in the cap's unit."""
-        if amount is None:
-            return "infinity"
-        return str(amount) if self.cap.cap.epsilon is None else format_nano(amount)
+        is_count = self.cap.cap.epsilon is None and amount is not None
+        return str(amount) if is_count else format_amount(amount)
+
+
+def format_amount(amount: int | None) -> str:
+    """Nano-epsilon as it is written; None is infinity."""
+    return "infinity" if amount is None else format_nano(amount)
 
 
 def _spent_in(cohorts: Mapping[str, int]) -> int:

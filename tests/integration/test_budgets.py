@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +14,20 @@ import pytest
 
 from release_pipeline.cli import main as command
 from release_pipeline.errors import Blocked, OverCap, PolicyInvalid, ReleasePipelineError
+from release_pipeline.flow.evidence import EVIDENCE, load_evidence
 from release_pipeline.flow.exposure import describe_overlap, read_overlap
 from release_pipeline.flow.lineage import check_lineage
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.reviewing.page import build_internal_view
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.ledger import describe_exposure, describe_ledger, read_ledgers
+from release_pipeline.flow.status.ledger_document import ledger_to_json
+from release_pipeline.flow.status.page import build_status
 from release_pipeline.policy.populations import load_populations
+from release_pipeline.privacy.budget import NANO
+from release_pipeline.report.status import list_sums
 from release_pipeline.store.holdings import VaultDamaged
 from release_pipeline.store.ledger import Charge, list_charges
 from release_pipeline.store.registry import ReleaseId
@@ -235,6 +242,59 @@ def test_a_revision_adds_up_within_its_cohort(cohorts: TinySite) -> None:
         revise_release(cohorts.site, "people", "2", why="once more")
 
 
+def test_pages_and_ledger_take_the_most_of_one_cohort(cohorts: TinySite) -> None:
+    """By hand: of 3, two cohorts of 2 leave 1, and so would a third. Without the one that is not drawn as much is spent."""
+    cohorts.flow("1").run()
+    cohorts.write_policy(gates=NO_GUARD, releases='["1", "2", "3"]')
+    charge(cohorts, "2")
+    [ledger], [shown] = read_ledgers(cohorts.site), build_status(cohorts.site).populations
+    assert list_sums(shown) == [NANO] * 3
+    assert [(step.release, step.state) for step in shown.steps][2:] == [("people/3/r1", "planned")]
+    lines = list(describe_ledger(ledger))
+    assert "  spent      2, of it 0 reserved for noise not drawn yet" in lines
+    assert "  remaining  1" in lines
+    assert shown.reserved == ledger.reserved == 0
+    assert ledger_to_json(ledger)["reserved"] == "0"
+
+
+def test_what_is_reserved_is_at_most_what_is_spent(cohorts: TinySite) -> None:
+    """Two cohorts without noise: 2 are spent, and 2 of it reserved, not 4."""
+    charge(cohorts, "2")
+    [ledger] = read_ledgers(cohorts.site)
+    assert "  spent      2, of it 2 reserved for noise not drawn yet" in list(describe_ledger(ledger))
+
+
+def test_the_reviewers_page_takes_the_most_of_one_cohort(cohorts: TinySite) -> None:
+    """As it was with its own charge; a site where everything adds up notes what it always did."""
+    cohorts.flow("2").run()
+    evidence = load_evidence(cohorts.folder("2"))
+    view = build_internal_view(cohorts.site.policy("people"), evidence)
+    assert view.budget is not None
+    assert list_sums(view.budget) == [NANO, NANO]
+    assert view.budget.remaining == NANO
+
+
+def test_where_everything_adds_up_evidence_is_what_it_was(tiny: TinySite) -> None:
+    """No release has a figure of what is left after it."""
+    tiny.flow("1").run()
+    noted = json.loads((tiny.folder("1") / EVIDENCE).read_text())["budget"]["steps"]
+    assert noted == [{"release": "people/1/r1", "amount": 2 * NANO}]
+
+
+def test_a_plan_that_a_cohort_has_no_room_for_takes_nothing(cohorts: TinySite) -> None:
+    """A second revision of one cohort does not fit; the line goes on at the same height."""
+    declare(cohorts, f"folk: {{cap: {{epsilon: 4, {IDP}}}, cohorts: disjoint}}\n")
+    revise_release(cohorts.site, "people", "1", why="once more")
+    declare(cohorts, f"folk: {{cap: {{epsilon: 3, {IDP}}}, cohorts: disjoint}}\n")
+    [shown] = build_status(cohorts.site).populations
+    assert [(step.release, step.state) for step in shown.steps] == [
+        ("people/1/r1", "reserved"),
+        ("people/1/r2", "refused"),
+        ("people/2/r1", "refused"),
+    ]
+    assert list_sums(shown) == [NANO] * 3
+
+
 def test_one_person_in_two_cohorts_is_found_before_anything_is_charged(cohorts: TinySite) -> None:
     """In words that do not say how many: to the next ten."""
     rows = others(make_rows(releases=["2"]), "q")
@@ -358,6 +418,13 @@ def test_overlap_counts_who_is_in_two(two: TinySite, capsys: pytest.CaptureFixtu
     assert "confidential" in printed
     assert command(["ledger", "--overlap", "--json", "--home", str(two.home)]) == 0
     assert '"people": 20' in capsys.readouterr().out
+
+
+def test_pages_take_the_most_of_a_disjoint_merge(two: TinySite) -> None:
+    """2 charged to each side: one person was charged 2, and 2 of 4 remain after either."""
+    declare(two, f"all: {{{ROOMY}, from: [folk, sick], disjoint: true}}\n")
+    [shown] = [known for known in build_status(two.site).populations if known.name == "all"]
+    assert (list_sums(shown)[:2], shown.spent, shown.remaining) == ([2 * NANO] * 2, 2 * NANO, 2 * NANO)
 
 
 def test_a_disjoint_merge_is_believed_when_the_hashes_show_it(two: TinySite) -> None:

@@ -21,6 +21,7 @@ from release_pipeline.policy.documents import Amount, Hash, Moment
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.policy.populations import find_population
 from release_pipeline.store.ledger import list_charges
+from release_pipeline.store.registry import ReleaseId
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Headroom:
 
     policy: Policy
     account: Account
-    ahead: tuple[str, ...]
+    ahead: tuple[ReleaseId, ...]
     losses: tuple[Loss, ...] | None
     begun: str = ""
 
@@ -45,9 +46,9 @@ class Headroom:
                 return fitting
         return len(self.losses or ())
 
-    def cohort_of(self, release: str) -> str:
-        """The cohort that a release (POLICY/PARTITION/rN) would be charged to; empty where releases add up."""
-        return self.account.cap.cohort_of(release.split("/")[1])
+    def cohort_of(self, release: ReleaseId) -> str:
+        """The cohort that a release would be charged to; empty where releases add up."""
+        return self.account.cap.cohort_of(release.release)
 
     @property
     def needs(self) -> str:
@@ -164,7 +165,7 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
     if headroom.losses:
         loss, cohort = headroom.losses[0], headroom.cohort_of(headroom.ahead[0])
         fits, after = account.admits(loss, cohort=cohort), account.after(loss, cohort=cohort)
-        first = NextView(headroom.ahead[0], account.words(account.of(loss)), fits=fits, after=after)
+        first = NextView(str(headroom.ahead[0]), account.words(account.of(loss)), fits=fits, after=after)
     return HeadroomView(
         population=account.population,
         unit=account.unit,
@@ -174,7 +175,7 @@ def view_headroom(headroom: Headroom) -> HeadroomView:
         remaining=account.left,
         rows_needed=headroom.losses is None,
         next=first,
-        ahead=headroom.ahead,
+        ahead=tuple(str(release) for release in headroom.ahead),
         fitting=None if headroom.losses is None else headroom.fitting,
         needs=headroom.needs or None,
         series_policy_hash=headroom.begun or None,

@@ -26,12 +26,13 @@ MOST_AHEAD = 5  # releases of an endless series that are shown
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A release that is declared and not charged: what it may spend (with the fewest records that its policy lets through, where
-    that matters), and whether there is room for it after the ones before it."""
+    that matters), whether there is room for it after the ones before it, and what remains then in the cap's unit."""
 
-    release: str
+    release: ReleaseId
     cost: int | None
     fits: bool
     at_least: bool
+    remaining: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,14 @@ class Ledger:
 
     @property
     def reserved(self) -> int | None:
-        """The part of what is spent whose noise is not drawn yet."""
-        mine = [charge for charge in self.charges if charge.population == self.account.population]
-        return self.account.sum_of(charge.loss for charge in mine if charge.id in self.undrawn)
+        """The part of what is spent whose noise is not drawn yet: what would not be spent without those charges; None is
+        infinity."""
+        account = self.account
+        drawn = [charge.population != account.population or charge.id not in self.undrawn for charge in self.charges]
+        total, rest = account.total, account.only(drawn).total
+        if total is None or rest is None:
+            return account.only([not known for known in drawn]).total
+        return total - rest
 
 
 def read_ledgers(site: Site, population: str | None = None, *, rows: int | None = None) -> list[Ledger]:
@@ -74,15 +80,16 @@ def read_ledgers(site: Site, population: str | None = None, *, rows: int | None 
     for name in populations if population is None else [population]:
         account, heirs = open_population(caps, name, charges), list_heirs(caps, name, charges)
         mine = tuple(charge for charge in charges if charge.population in (name, *account.carries))
-        planned, ahead = list[Planned](), account
+        planned, ahead, left = list[Planned](), account, account.remaining
         for policy in policies:
             if policy.population == name:
                 releases = list_ahead(policy, charges, events)
                 losses = list_losses(policy, releases, charges, rows=rows)
                 for release, loss in zip(releases, losses, strict=True):
-                    ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.split("/")[1]))
-                    by_rows = depends_on_records(policy) and rows is None
-                    planned.append(Planned(release, account.of(loss), ahead.admits() and not heirs, by_rows))
+                    ahead = ahead.plus(loss, cohort=account.cap.cohort_of(release.release))
+                    by_rows, fits = depends_on_records(policy) and rows is None, ahead.admits() and not heirs
+                    left = ahead.remaining if fits else left
+                    planned.append(Planned(release, account.of(loss), fits, by_rows, left))
         undrawn = frozenset(charge.id for charge in mine if statuses[charge.id].drawn is None and charge.id not in lost)
         endless = tuple(policy.policy for policy in policies if policy.population == name and policy.every)
         ledgers.append(Ledger(account, mine, undrawn, tuple(planned), endless, name in caps.declared, heirs, lost))
@@ -106,7 +113,7 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
         yield "  forgotten  not declared in populations.yaml any more, and carried on by none: every run is refused until it is"
     if account.cap.cohorts is not None:
         yield "  cohorts    disjoint: releases of other names are about other people, and what is spent is the most of one"
-    width = max([7, *(len(str(charge.id)) for charge in ledger.charges), *(len(plan.release) for plan in ledger.planned)])
+    width = max([7, *(len(str(charge.id)) for charge in ledger.charges), *(len(str(plan.release)) for plan in ledger.planned)])
     for charge in ledger.charges:
         what = "reserved" if charge.id in ledger.undrawn else "spent"
         remark = f"; {words}" if (words := describe_lost(ledger, charge)) else ""
@@ -116,7 +123,7 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
     for plan in ledger.planned:
         what = "planned" if plan.fits else "planned: will be refused"
         least = " at least, more with more rows" if plan.at_least else ""
-        yield f"  {plan.release:<{width}}  {account.words(plan.cost):>10}  {what}{least}"
+        yield f"  {plan.release!s:<{width}}  {account.words(plan.cost):>10}  {what}{least}"
     if ledger.endless:
         yield f"  without end: {', '.join(ledger.endless)} (the next {MOST_AHEAD} are shown)"
 
@@ -143,20 +150,20 @@ def describe_exposure(site: Site, ledger: Ledger) -> Iterator[str]:
         yield f"  {ledger.account.words(amount):>10}  {count_of(people, 'person')}".replace("persons", "people")
 
 
-def list_losses(policy: Policy, releases: list[str], charges: list[Charge], *, rows: int | None) -> list[Loss]:
+def list_losses(policy: Policy, releases: list[ReleaseId], charges: list[Charge], *, rows: int | None) -> list[Loss]:
     """What the next of these releases would charge."""
-    return list_next_losses(charges, policy, [release.split("/")[1] for release in releases], records=rows)
+    return list_next_losses(charges, policy, [release.release for release in releases], records=rows)
 
 
-def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[str]:
+def list_ahead(policy: Policy, charges: list[Charge], events: tuple[Event, ...]) -> list[ReleaseId]:
     """The releases of a policy that are still to be charged, opened revisions included; of an endless series the next ones."""
     statuses = read_statuses(events)
     charged = {charge.id for charge in charges}
     opened = [known for known, status in statuses.items() if known.policy == policy.policy and status.replaced is None]
-    waiting = [str(known) for known in opened if known not in charged]
+    waiting = [known for known in opened if known not in charged]
     begun = {known.release for known in statuses if known.policy == policy.policy}
     names = [name for name in policy.release_names if name not in begun]
     if policy.every:
         coming = islice(next_releases(policy, events, datetime.now(UTC)), max(1, MOST_AHEAD - len(waiting)))
         names = [upcoming.release for upcoming in coming]
-    return [*waiting, *(f"{policy.policy}/{name}/r1" for name in names)]
+    return [*waiting, *(ReleaseId(policy.policy, name) for name in names)]

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from release_pipeline.flow.exposure import Exposure, Overlap, format_amount, read_exposure
+from release_pipeline.flow.exposure import Exposure, Overlap, read_exposure
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import Ledger, describe_lost
 from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Moment, to_json
-from release_pipeline.policy.loss import Account
+from release_pipeline.policy.loss import Account, format_amount
 
 DEFINITIONS: tuple[Literal["dp", "idp"], ...] = ("dp", "idp")
 SCOPES: tuple[Literal["centroid", "column", "table"], ...] = ("centroid", "column", "table")
@@ -150,7 +150,9 @@ def view_ledger(ledger: Ledger, exposure: Exposure | None = None) -> LedgerView:
             )
             for charge in ledger.charges
         ),
-        planned=tuple(PlannedView(plan.release, account.words(plan.cost), plan.fits, plan.at_least) for plan in ledger.planned),
+        planned=tuple(
+            PlannedView(str(plan.release), account.words(plan.cost), plan.fits, plan.at_least) for plan in ledger.planned
+        ),
         without_end=ledger.endless,
         exposure=people,
         is_declared=ledger.declared,

@@ -71,6 +71,15 @@ def test_earlier_versions_noted_less_and_otherwise() -> None:
     )
 
 
+def test_what_was_left_after_a_step_was_not_always_noted() -> None:
+    """Nor is it where everything adds up."""
+    about = {"name": "folk", "unit": "epsilon, iDP, column", "in_releases": False, "cap": 4, "spent": 1, "remaining": 3}
+    steps = [{"release": "people/1/r1", "amount": 1}, {"release": "people/2/r1", "amount": 1, "remaining": 3}]
+    budget = read_evidence({**DOCUMENT, "budget": {**about, "steps": steps}}, where="here").budget
+    assert budget is not None
+    assert [step.remaining for step in budget.steps] == [None, 3]
+
+
 def test_a_release_that_gates_stopped_has_no_figures() -> None:
     """Only its gates."""
     found = read_evidence({"release": "people/1/r1", "gates": [GATE], "expected": {}}, where="here")
