@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import compress, islice
+from itertools import compress
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families import find_family
@@ -166,22 +167,25 @@ class Account:
         """What is charged so far, in nano-epsilon or releases; None is infinity."""
         if not self.places and not self.ways:
             return self.sum_of(self.charged)
-        return list(self._sum_up())[-1]
+        return self._spent(deque(self._add_up(), maxlen=1).pop() if self.charged else {})
 
-    def _sum_up(self) -> Iterator[int | None]:
-        """What is charged before the first loss, and after each."""
-        sums: dict[str, dict[str, int]] = {}
-        yield 0
-        total: int | None = 0
+    def _add_up(self) -> Iterator[dict[str, dict[str, int]] | None]:
+        """What each cohort of each population was charged, after each loss; None once that is infinite. One dict, which grows."""
+        sums: dict[str, dict[str, int]] | None = {}
         for loss, place in zip(self.charged, self._placed, strict=True):
             amount = self.of(loss)
-            if amount is None or total is None:
-                total = None
+            if amount is None or sums is None:
+                sums = None
             else:
                 cohorts = sums.setdefault(place.population, {"": 0})
                 cohorts[place.cohort] = cohorts.get(place.cohort, 0) + amount
-                total = max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
-            yield total
+            yield sums
+
+    def _spent(self, sums: dict[str, dict[str, int]] | None) -> int | None:
+        """The most that one person can have been exposed to."""
+        if sums is None:
+            return None
+        return max(sum(_spent_in(sums.get(name, {})) for name in way) for way in self.ways or ({self.population},))
 
     @property
     def adds_up(self) -> bool:
@@ -231,7 +235,7 @@ class Account:
 
     def list_remaining(self) -> list[int]:
         """What might still be charged after each loss of `charged`, in their order."""
-        return [self._leave(total) for total in islice(self._sum_up(), 1, None)]
+        return [self._leave(self._spent(sums)) for sums in self._add_up()]
 
     def _leave(self, total: int | None) -> int:
         return 0 if total is None else max(self.most - total, 0)
