@@ -16,6 +16,8 @@ from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
 from tests.integration.sites import ROOT, make_site
 
+collect_ignore = ["warm.py"]  # for other processes: what it imports takes seconds, and warns of what others deprecate
+
 
 @pytest.fixture(scope="session")
 def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
