@@ -4,6 +4,7 @@ variable says `absent`: a machine that cannot have them, and says what it leaves
 from __future__ import annotations
 
 import csv
+import gc
 import os
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -20,7 +21,7 @@ Columns: TypeAlias = dict[str, tuple[npt.NDArray[np.float64], Decimal]]
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
 settings.load_profile("default")
-
+gc.set_threshold(10_000)  # objects: thousands of tests are alive, and Python's 700 have them looked through all the time
 
 LONGEST = (  # by what they took when they were measured, waiting included
     *(

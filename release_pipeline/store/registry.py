@@ -13,11 +13,11 @@ import hmac
 import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import duckdb
 
@@ -67,17 +67,24 @@ class ReleaseId:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened: what, when, to which release if to one, and what belongs to it, which nobody changes: a process
-    reads an event once, for all who ask."""
+    """One thing that happened: what, when, to which release if to one, and what belongs to it."""
 
     number: int
     kind: str
     noted: str
     release: ReleaseId | None
-    content: Mapping[str, Any]
+    body: str  # the canonical JSON that the hash is of
     hash: str
-    body: str = ""  # the canonical JSON that the hash is of
     format: int = 1
+    _read: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """What belongs to it, which nobody changes: a process reads it once, for all who ask. It is read when it is asked for:
+        most of a long history is asked for no more than what happened when."""
+        if self._read is None:
+            object.__setattr__(self, "_read", parse_frozen(self.body)["content"])
+        return cast(Mapping[str, Any], self._read)
 
     @property
     def current(self) -> Mapping[str, Any]:
@@ -153,7 +160,7 @@ class Registry:
         body = canonical_json(
             {"number": number, "previous": previous, "kind": kind, "noted": noted, "release": named, "content": content}
         )
-        event = _read_event(number, body, parse_frozen(body), self.format)
+        event = _read_event(number, body, json.loads(body), self.format)
         seal = self._anchor.seal(event.hash)
         values = {"number": number, "body": body, "hash": event.hash, "seal": seal}
         self.connection.execute(statement("ledger/insert_event"), values)
@@ -237,7 +244,11 @@ def _refuse_floats(content: Plain) -> None:
 
 
 def _check_tables(path: Path, connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the registry was begun; with some tables and not its own it is none."""
+    """Whether the registry was begun; with some tables and not its own it is none. DuckDB takes long to list what it has, so they
+    are only listed where one is missing."""
+    with suppress(duckdb.CatalogException):
+        connection.execute(statement("ledger/find_tables"))
+        return True
     found = {name for (name,) in connection.execute(statement("ledger/list_tables")).fetchall()}
     if found and not found >= set(_TABLES):
         raise _changed(path, "it is not a registry of this version, or its tables were removed")
@@ -302,7 +313,7 @@ def _load_events(path: Path, connection: duckdb.DuckDBPyConnection, anchor: Regi
     for place, (number, body, digest, seal) in enumerate(rows[len(events) :], start=len(events) + 1):
         previous = events[-1].hash if events else BEGIN
         try:
-            payload = parse_frozen(body)
+            payload = json.loads(body)
             event = _read_event(place, body, payload, _format_of(events))
             right = (number, payload["number"], payload["previous"], digest) == (place, place, previous, event.hash)
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -378,7 +389,10 @@ def _changed(path: Path, what: str) -> RegistryChanged:
 
 def _read_event(number: int, body: str, payload: Mapping[str, Any], format: int) -> Event:
     """The event with this body, which reads as the payload; `format`: that of the event before it."""
+    content: object = payload["content"]
+    if not isinstance(content, Mapping):
+        raise TypeError("what belongs to an event is an object")
     release = None if payload["release"] is None else ReleaseId(*payload["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
     format = payload["content"]["version"] if payload["kind"] == FORMAT else format
-    return Event(number, payload["kind"], payload["noted"], release, payload["content"], digest, body, format)
+    return Event(number, payload["kind"], payload["noted"], release, body, digest, format)

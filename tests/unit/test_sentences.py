@@ -31,7 +31,10 @@ Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are fille
 
 def find_in_code(file: Path) -> Iterator[tuple[str, Use]]:
     """The catalogue, and what of it is asked for."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    text = file.read_text(encoding="utf-8")
+    if not any(f"{name}(" in text or f"{name}." in text for name in (*CATALOGUES, *ASKED_BY)):
+        return
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name, section = node.func, False

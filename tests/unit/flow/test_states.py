@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -65,13 +66,15 @@ def noted(number: int) -> str:
     return (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(hours=number)).isoformat()
 
 
+def event_of(number: int, kind: str, release: ReleaseId | None, content: Mapping[str, object]) -> Event:
+    """One event; of its body no more than what is read here."""
+    return Event(number, kind, noted(number), release, json.dumps({"content": content}), f"hash {number}")
+
+
 def events_of(*happened: str | tuple[str, ReleaseId | None]) -> list[Event]:
     """Events of these kinds, of release 1 unless another is named."""
     pairs = [(one, ONE) if isinstance(one, str) else one for one in happened]
-    return [
-        Event(number, kind, noted(number), release, CONTENT.get(kind, {}), f"hash {number}")
-        for number, (kind, release) in enumerate(pairs, start=1)
-    ]
+    return [event_of(number, kind, release, CONTENT.get(kind, {})) for number, (kind, release) in enumerate(pairs, start=1)]
 
 
 def release_status(*happened: str | tuple[str, ReleaseId | None], release: ReleaseId = ONE) -> ReleaseStatus:
@@ -126,7 +129,7 @@ def test_going_on_takes_the_reason_away(kind: str) -> None:
 def test_blocked_anew_has_the_last_reason() -> None:
     """And the moment of it."""
     events = events_of(OPENED, BLOCKED, BLOCKED)
-    events[2] = dataclasses.replace(events[2], content={"reason": "too many"})
+    events[2] = event_of(3, BLOCKED, ONE, {"reason": "too many"})
     found = read_statuses(events)[ONE]
     assert (found.state, found.reason, found.since) == ("blocked", "too many", noted(3))
 
@@ -139,7 +142,7 @@ def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
 
     def moments(*kinds: str) -> Mapping[str, str]:
         events = events_of(*kinds)
-        lines = [dataclasses.replace(event, content=approved) if event.kind == APPROVED else event for event in events]
+        lines = [event_of(event.number, APPROVED, ONE, approved) if event.kind == APPROVED else event for event in events]
         return read_statuses(lines)[ONE].moments
 
     assert moments(*happened) == steps
@@ -151,10 +154,10 @@ def test_every_moment_is_kept_and_an_approval_goes_with_its_candidate() -> None:
 def test_a_block_has_its_kind_until_it_goes_on() -> None:
     """Nothing where an earlier version noted none."""
     assert release_status(*NORMAL[:2], BLOCKED).code == ""
-    lines = Event(3, BLOCKED, noted(3), ONE, {**CONTENT[BLOCKED], "code": "over-cap"}, "hash")
+    lines = event_of(3, BLOCKED, ONE, {**CONTENT[BLOCKED], "code": "over-cap"})
     before = events_of(*NORMAL[:2])
     assert read_statuses([*before, lines])[ONE].code == "over-cap"
-    drawn = Event(4, DRAWN, noted(4), ONE, CONTENT[DRAWN], "hash")
+    drawn = event_of(4, DRAWN, ONE, CONTENT[DRAWN])
     assert read_statuses([*before, lines, drawn])[ONE].code == ""
 
 
@@ -192,7 +195,7 @@ def test_an_event_of_another_kind_changes_nothing() -> None:
 def test_a_refused_run_is_told_by_its_block_alone() -> None:
     """It did not break off."""
     events = events_of(OPENED, BLOCKED, FAILED)
-    events[2] = dataclasses.replace(events[2], content={"reason": "refused", "run": "a run", "told_elsewhere": True})
+    events[2] = event_of(3, FAILED, ONE, {"reason": "refused", "run": "a run", "told_elsewhere": True})
     assert read_statuses(events)[ONE] == release_status(OPENED, BLOCKED)
 
 

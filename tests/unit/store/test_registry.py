@@ -36,13 +36,25 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "registry.duckdb"
 
 
+_written: dict[tuple[int, bool], tuple[bytes, tuple[int, str] | None]] = {}
+
+
 def write_events(path: Path, kept: Kept, count: int = 5, *, apart: bool = False) -> None:
-    """Add so many events with what events have, together or each in an opening of its own."""
+    """Add so many events with what events have, together or each in an opening of its own. Where nothing is yet, what was written
+    first is copied: most tests begin so, and DuckDB takes long to make a file."""
+    fresh, how = not path.exists() and kept == Kept(), (count, apart)
+    if fresh and how in _written:
+        content, kept.head = _written[how]
+        path.write_bytes(content)
+        path.chmod(0o600)
+        return
     for group in [[i] for i in range(count)] if apart else [range(count)]:
         with open_registry(path, anchor=kept) as registry:
             for i in group:
                 release = None if i % 3 == 0 else ReleaseId("people", str(i), 1 + i)
                 registry.add(f"kind{i}", release, word=SECRET_WORD, amount=10**20 + i, parts=[None, True, {"é": "ß\u2028"}])
+    if fresh:
+        _written[how] = path.read_bytes(), kept.head
 
 
 def read_events(path: Path, kept: Kept, *, read_only: bool = True) -> tuple[Event, ...]:

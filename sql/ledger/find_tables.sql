@@ -1,0 +1,1 @@
+SELECT 1 FROM events, head, budgets LIMIT 0;
