@@ -216,8 +216,9 @@ print("begun", flush=True)
 time.sleep(600)
 """
 SERVE = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests run under nohup
 from release_pipeline.dagster_app import serving
 serving._GRACE_SECONDS = serving._LEFTOVER_SECONDS = 0.5
 sys.exit(serving.serve([sys.executable, "-c", sys.argv[1], sys.argv[2]], folder=Path("."), environment=os.environ))
