@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NoReturn, cast
 
 from release_pipeline.policy.typed import Plain
@@ -25,25 +24,12 @@ class FrozenList(list[Any]):
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
 
 
-def parse_frozen(text: str) -> Any:
-    """The value of a JSON text, every object and array in it unchangeable."""
-    return _freeze(_DECODER.decode(text))
-
-
-def _freeze_object(pairs: list[tuple[str, Any]]) -> FrozenDict:
-    """Objects inside are frozen already, where they were parsed; few have arrays."""
-    frozen = FrozenDict(pairs)
-    for name, value in frozen.items():
-        if isinstance(value, list):
-            dict[str, Any].__setitem__(frozen, name, _freeze(cast(Plain, value)))
-    return frozen
-
-
-def _freeze(value: Plain) -> Plain:
-    if not isinstance(value, list):
-        return value
-    nested = any(isinstance(part, list) for part in value)
-    return FrozenList(map(_freeze, value) if nested else value)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_freeze_object)
+def freeze(value: Any) -> Any:
+    """A value as JSON has them, every object and array in it unchangeable; what it is made of is copied where it could be
+    changed."""
+    if isinstance(value, dict):
+        parts = cast(dict[str, Plain], value)
+        return FrozenDict({name: freeze(part) if isinstance(part, (dict, list)) else part for name, part in parts.items()})
+    if isinstance(value, list):
+        return FrozenList(map(freeze, cast(list[Plain], value)))
+    return value

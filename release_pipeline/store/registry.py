@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import duckdb
 
@@ -25,7 +25,7 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished, open_database, transaction
 from release_pipeline.store.formats import SITE
-from release_pipeline.store.frozen import parse_frozen
+from release_pipeline.store.frozen import FrozenDict, freeze
 from release_pipeline.store.sql import statement
 
 _TABLES = ("events", "head", "budgets")
@@ -73,18 +73,18 @@ class Event:
     kind: str
     noted: str
     release: ReleaseId | None
-    body: str  # the canonical JSON that the hash is of
+    _content: Mapping[str, Any] = field(repr=False)
     hash: str
+    body: str = ""  # the canonical JSON that the hash is of
     format: int = 1
-    _read: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """What belongs to it, which nobody changes: a process reads it once, for all who ask. It is read when it is asked for:
-        most of a long history is asked for no more than what happened when."""
-        if self._read is None:
-            object.__setattr__(self, "_read", parse_frozen(self.body)["content"])
-        return cast(Mapping[str, Any], self._read)
+        """What belongs to it, which nobody changes: a process reads an event once, for all who ask. It is made unchangeable when
+        it is asked for, for of most of a long history nobody does."""
+        if not isinstance(self._content, FrozenDict):
+            object.__setattr__(self, "_content", freeze(self._content))
+        return self._content
 
     @property
     def current(self) -> Mapping[str, Any]:
@@ -395,4 +395,4 @@ def _read_event(number: int, body: str, payload: Mapping[str, Any], format: int)
     release = None if payload["release"] is None else ReleaseId(*payload["release"])
     digest = hashlib.sha256(body.encode()).hexdigest()
     format = payload["content"]["version"] if payload["kind"] == FORMAT else format
-    return Event(number, payload["kind"], payload["noted"], release, body, digest, format)
+    return Event(number, payload["kind"], payload["noted"], release, payload["content"], digest, body, format)

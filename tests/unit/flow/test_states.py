@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -67,8 +66,8 @@ def noted(number: int) -> str:
 
 
 def event_of(number: int, kind: str, release: ReleaseId | None, content: Mapping[str, object]) -> Event:
-    """One event; of its body no more than what is read here."""
-    return Event(number, kind, noted(number), release, json.dumps({"content": content}), f"hash {number}")
+    """One event."""
+    return Event(number, kind, noted(number), release, content, f"hash {number}")
 
 
 def events_of(*happened: str | tuple[str, ReleaseId | None]) -> list[Event]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.store.frozen import parse_frozen
+from release_pipeline.store.frozen import freeze
 
 TEXT = '{"a":[1,[{"b":[]}],{"c":{}}],"a":[2,[{"b":[3]}],{"c":{"d":null}}],"word":"é"}'
 CHANGES = {  # what changes a dict or a list, by the library's own account
@@ -30,14 +30,14 @@ def _parts(value: Any) -> list[Any]:
 
 
 def test_it_reads_as_json_does() -> None:
-    assert parse_frozen(TEXT) == json.loads(TEXT)
-    assert json.dumps(parse_frozen(TEXT)) == json.dumps(json.loads(TEXT))
-    assert parse_frozen("[[1], 2.5, null]") == [[1], 2.5, None]
+    assert freeze(json.loads(TEXT)) == json.loads(TEXT)
+    assert json.dumps(freeze(json.loads(TEXT))) == json.dumps(json.loads(TEXT))
+    assert freeze([[1], 2.5, None]) == [[1], 2.5, None]
 
 
 @pytest.mark.parametrize(("kind", "number"), [(dict, 4), (list, 3)])
 def test_nothing_in_it_can_be_changed(kind: type[Any], number: int) -> None:
-    whole = parse_frozen(TEXT)
+    whole = freeze(json.loads(TEXT))
     parts = [part for part in _parts(whole) if isinstance(part, kind)]
     assert len(parts) == number
     assert {"dict": "update", "list": "append"}[kind.__name__] in CHANGES[kind]
@@ -49,8 +49,16 @@ def test_nothing_in_it_can_be_changed(kind: type[Any], number: int) -> None:
 
 
 def test_a_copy_can_be_changed() -> None:
-    whole = parse_frozen(TEXT)
+    whole = freeze(json.loads(TEXT))
     mine = {**whole, "a": [*whole["a"], 4]}
     mine["word"] = "mine"
     assert [*whole["a"], 4] == mine["a"]
+    assert whole == json.loads(TEXT)
+
+
+def test_what_it_was_made_of_is_left_alone() -> None:
+    """Who has that may go on changing it, and it shows nowhere."""
+    plain = json.loads(TEXT)
+    whole = freeze(plain)
+    plain["a"][1][0]["b"].append(4)
     assert whole == json.loads(TEXT)
