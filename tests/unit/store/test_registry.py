@@ -715,3 +715,16 @@ def test_who_was_handed_an_event_cannot_change_what_the_next_one_reads(path: Pat
     second = read_events(path, kept)
     assert second[1] is first[1]  # it is the same, so it matters
     assert second[1].content == json.loads(second[1].body)["content"]
+
+
+@pytest.mark.parametrize("known", [b"", b"abcd", b"abcdef", b"abcdefgh", b"abcdefghi", b"abcdefgx", b"abcdefghij", b"Xbcdefghi"])
+def test_a_file_is_the_known_one_only_as_a_whole(tmp_path: Path, known: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compared in pieces, wherever these end: what is longer, shorter or different is read anew."""
+    monkeypatch.setattr(registry, "_PIECE", 4)
+    for content in (b"", b"abcd", b"abcdefgh", b"abcdefghi"):
+        file = tmp_path / "file"
+        file.write_bytes(content)
+        with file.open("rb") as opened:
+            found = registry._read_like(opened, known)
+        assert found == content
+        assert (found is known) == (content == known != b"") or not content
