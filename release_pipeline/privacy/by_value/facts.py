@@ -1,0 +1,29 @@
+"""What is public of a column before anything is counted, and what a stage of counts has measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from release_pipeline.privacy.by_value.noise_laws import Noise
+from release_pipeline.privacy.grid import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Declared facts, and how many records there are. Values are grid units in 0..width. `atoms`: those that many records may
+    share. `centre`: where cells are finest. `trusts_tail`: whether the upper end is a known cap that values may pile up at."""
+
+    width: int
+    records: int
+    centre: int = 0
+    atoms: tuple[int, ...] = ()
+    trusts_tail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Noisy counts of cells: nothing else of the data is in them."""
+
+    edges: IntArray
+    counts: IntArray
+    noise: Noise

@@ -1,0 +1,209 @@
+"""Masses that explain noisy counts: how many of the records are likely to be where, by all stages and what columns are like.
+
+Noisy counts alone are not a distribution: they are negative here and there, and in a long empty tail noise looks like records
+that carry most of the variance. So masses p of fine cells are fitted, p = softmax(f + s a + log width), with the largest
+
+    - sum over stages and cells of sqrt((y - n p)^2 + (d t)^2) / t       the likelihood of Laplace noise, smooth near 0
+    - f' K^-1 f / 2                                                      f is smooth: Matern 3/2 over octaves
+    - sum of log(1 + exp(bends of f))                                    a density may bend down for nothing, and up at a price
+    - sum of log(1 + a^2)                                                spikes are cheap where counts prove them (Student t)
+
+The fit reads noisy counts and declared facts: it is post-processing, and floating-point numbers do no harm. Steps are damped
+Gauss-Newton steps, 8 to 17 of them: gradient methods have not converged after a thousand, at five times the error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.privacy.by_value.cells import FINE, find_cells, first_edges, join_edges
+from release_pipeline.privacy.by_value.facts import Facts, Stage
+from release_pipeline.privacy.grid import FloatArray, IntArray
+
+DEVIATION, LENGTH, NUGGET = 8.0, 2.0, 0.1  # of f: nats, octaves, nats
+SPIKE = 0.3  # nats of a unit of a
+MOST_CELLS = 130  # fine cells and those of all stages, before the fine ones are left out
+CLOSE = 1e-2  # nats: a step that gains less is the last
+LONGEST = 4.0  # nats that a step may move f anywhere
+
+
+@dataclass(frozen=True, slots=True)
+class Masses:
+    """The share of the records in each cell. `level` is f + s a, what is fitted: where another fit of finer cells begins."""
+
+    edges: IntArray
+    share: FloatArray
+    level: FloatArray
+
+    @property
+    def width(self) -> FloatArray:
+        """How many numbers each cell has."""
+        return np.diff(self.edges).astype(np.float64)
+
+
+def fit_masses(stages: Sequence[Stage], facts: Facts, *, before: Masses | None, steps: int) -> Masses:
+    """The masses that explain the counts of these stages best."""
+    model = _Model(stages, facts, None if before is None else before.edges)
+    return model.solve(np.zeros(model.cells) if before is None else model.resample(before), steps)
+
+
+class _Model:
+    """What is maximised, for one set of cells."""
+
+    def __init__(self, stages: Sequence[Stage], facts: Facts, before: IntArray | None) -> None:
+        finest = first_edges(facts.width, centre=facts.centre, atoms=facts.atoms, per_octave=FINE)
+        coarse = first_edges(facts.width, centre=facts.centre, atoms=facts.atoms)
+        counted = [stage.edges for stage in stages]
+        edges = join_edges([finest if before is None else before, *counted])
+        self.edges = edges if len(edges) <= MOST_CELLS + 1 or len(stages) == 1 else join_edges(counted)
+        self.stages, self.records = stages, facts.records
+        width, of_parent = np.diff(self.edges), np.diff(coarse)
+        self.cells = len(width)
+        self.base = np.log(width / of_parent[find_cells(coarse, self.edges[:-1])])
+        octaves = (len(finest) - 1) / FINE
+        self.density = self.cells / octaves  # cells in an octave, on the whole
+        self.inside = [find_cells(stage.edges, self.edges[:-1]) for stage in stages]  # the counted cell of each fine one
+        alone = np.isin(self.edges[:-1], facts.atoms) & (width == 1)
+        self.precision, self.bends = _smoothness(alone, find_cells(self.edges, np.array([facts.centre]))[0], self.density)
+
+    def resample(self, before: Masses) -> FloatArray:
+        """Where to begin: the level of an earlier fit, smoothed over half an octave."""
+        middle, earlier = _middles(self.edges), _middles(before.edges)
+        level = np.interp(middle, earlier, before.level)
+        reach = max(1, int(self.density / 2))
+        padded = np.pad(level, reach, mode="edge")
+        level = np.convolve(padded, np.ones(2 * reach + 1) / (2 * reach + 1), "valid")
+        return level - level.mean()
+
+    def solve(self, level: FloatArray, steps: int) -> Masses:
+        """Damped Gauss-Newton steps from there, until they gain nothing."""
+        m, at = self.cells, self._at(level, np.zeros(self.cells))
+        damping = 1e-2
+        for _ in range(steps):
+            gradient, curvature = self._expand(at)
+            better = None
+            for _ in range(6):
+                damped = curvature.copy()
+                damped[np.diag_indices(2 * m)] += damping
+                try:
+                    step = np.linalg.solve(damped, -gradient)
+                except np.linalg.LinAlgError:
+                    damping *= 10
+                    continue
+                step *= min(1.0, LONGEST / max(float(np.abs(step[:m]).max()), 1e-300))
+                tried = self._at(at.level + step[:m], at.spikes + step[m:])
+                if tried.value < at.value:
+                    better = tried
+                    break
+                damping = max(damping * 8, 1e-3)
+            if better is None:
+                break
+            gain, at, damping = at.value - better.value, better, max(damping / 4, 1e-6)
+            if gain < CLOSE:
+                break
+        return Masses(self.edges, at.share, at.level + SPIKE * at.spikes)
+
+    def _at(self, level: FloatArray, spikes: FloatArray) -> _Point:
+        logs = level + SPIKE * spikes + self.base
+        share = np.exp(logs - logs.max())
+        share /= share.sum()
+        value = 0.5 * float(level @ (self.precision @ level)) + float(np.log1p(spikes * spikes).sum())
+        residuals: list[FloatArray] = []
+        for stage, inside in zip(self.stages, self.inside, strict=True):
+            held = np.bincount(inside, weights=share, minlength=len(stage.counts)).astype(np.float64)
+            residual: FloatArray = self.records * held - stage.counts.astype(np.float64)
+            value += float(np.hypot(residual, stage.noise.blunt * stage.noise.spread).sum()) / stage.noise.spread
+            residuals.append(residual)
+        bends = self.bends @ level
+        value += float(np.logaddexp(0, bends).sum())
+        return _Point(level, spikes, share, residuals, bends, value)
+
+    def _expand(self, at: _Point) -> tuple[FloatArray, npt.NDArray[np.float64]]:
+        """Gradient and Gauss-Newton curvature in (f, a)."""
+        m, n, share = self.cells, self.records, at.share
+        pull, rows = np.zeros(m), list[npt.NDArray[np.float64]]()
+        for stage, inside, residual in zip(self.stages, self.inside, at.residuals, strict=True):
+            noise = stage.noise
+            weight = 1 / (noise.spread * np.hypot(residual, noise.blunt * noise.spread))
+            pull += n * (weight * residual)[inside]
+            moved = np.zeros((len(residual), m))  # of each count's share, by f
+            moved[inside, np.arange(m)] = share
+            moved -= np.bincount(inside, weights=share, minlength=len(residual))[:, None] * share
+            rows.append(np.sqrt(weight)[:, None] * moved)
+        slopes = share * (pull - pull @ share)
+        stacked = n * np.concatenate(rows)
+        outer = stacked.T @ stacked
+        steep = _logistic(at.bends)
+        gradient = np.concatenate(
+            [
+                slopes + self.precision @ at.level + self.bends.T @ steep,
+                slopes * SPIKE + 2 * at.spikes / (1 + at.spikes * at.spikes),
+            ]
+        )
+        curvature = np.empty((2 * m, 2 * m))
+        curvature[:m, :m] = outer + self.precision + self.bends.T @ (_bound_logistic(at.bends)[:, None] * self.bends)
+        curvature[:m, m:] = curvature[m:, :m] = SPIKE * outer
+        curvature[m:, m:] = SPIKE * SPIKE * outer
+        curvature[range(m, 2 * m), range(m, 2 * m)] += 2 / (1 + at.spikes * at.spikes)
+        return gradient, curvature
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Where a fit is, and how good that is: the lower the value the better."""
+
+    level: FloatArray
+    spikes: FloatArray
+    share: FloatArray
+    residuals: Sequence[FloatArray]
+    bends: FloatArray
+    value: float
+
+
+def _smoothness(
+    alone: npt.NDArray[np.bool_], centre: int, density: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """K^-1, and the bends of f, by octaves: of all cells in a row but declared atoms, which are like nothing beside them; and no
+    bend has the centre in it, where many columns have a spike."""
+    m, chain = len(alone), np.flatnonzero(~alone)
+    precision = np.zeros((m, m))
+    precision[alone, alone] = 1 / DEVIATION**2
+    precision[np.ix_(chain, chain)] = _inverse_kernel(len(chain), round(density, 2))
+    triples = np.stack([chain[:-2], chain[1:-1], chain[2:]], axis=1)
+    triples = triples[(triples[:, 0] > centre) | (triples[:, 2] < centre)]
+    bends = np.zeros((len(triples), m))
+    places = np.arange(len(triples))
+    bends[places, triples[:, 0]] = bends[places, triples[:, 2]] = density
+    bends[places, triples[:, 1]] = -2 * density
+    return precision, bends
+
+
+@lru_cache(maxsize=64)
+def _inverse_kernel(cells: int, density: float) -> npt.NDArray[np.float64]:
+    """The inverse of K for so many cells in a row, so many of them in an octave."""
+    place = np.arange(cells) / density
+    distance = np.abs(place[:, None] - place[None, :]) * (np.sqrt(3.0) / LENGTH)
+    kernel = DEVIATION**2 * (1 + distance) * np.exp(-distance) + (NUGGET**2 + 1e-8) * np.eye(cells)
+    inverse = np.asarray(np.linalg.inv(kernel), dtype=np.float64)
+    inverse.setflags(write=False)
+    return inverse
+
+
+def _middles(edges: IntArray) -> FloatArray:
+    return (edges[:-1] + edges[1:]) / 2
+
+
+def _logistic(x: FloatArray) -> FloatArray:
+    return 1 / (1 + np.exp(-np.clip(x, -50, 50)))
+
+
+def _bound_logistic(x: FloatArray) -> FloatArray:
+    """tanh(x/2) / (2 x): a parabola of this curvature bounds log(1 + exp) from above, and touches it at x (Jaakkola and
+    Jordan)."""
+    near = np.abs(x) < 1e-4
+    safe = np.where(near, 1.0, x)
+    return np.where(near, 0.25, np.tanh(safe / 2) / (2 * safe))

@@ -1,0 +1,127 @@
+"""How the budget of a column is split over its stages: noise of integer scales under epsilon, of rational variances under rho.
+
+Replacing one record takes 1 from one count of a stage and adds 1 to another: the counts of a stage change by 2 in L1 and by
+sqrt(2) in L2. Discrete Laplace noise of scale t then loses 2/t of epsilon, discrete Gaussian noise of variance s^2 loses 1/s^2
+of rho (methods.md sections 7 and 8). What the stages lose adds up, also where the cells of one follow from noisy counts
+before."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.noise import MAX_SCALE, NoiseStream, discrete_laplace
+
+FIRST = Fraction(35, 100)  # of the budget, for the first stage: where on the domain the records are
+_TRIED = 200  # scales that are tried for the first stage, where whole numbers waste some of the budget
+
+
+class Noise(Protocol):
+    """Noise of one scale on the counts of a stage. `spread`: the scale as the fit sees it, and `blunt`: how much of it, where its
+    likelihood is a parabola; `coarse`: how many such scales cells are made for."""
+
+    @property
+    def loss(self) -> Fraction:
+        """What a stage loses, in the unit of its budget."""
+        ...
+
+    @property
+    def spread(self) -> float: ...
+
+    @property
+    def blunt(self) -> float: ...
+
+    @property
+    def coarse(self) -> float: ...
+
+    def draw(self, count: int, stream: NoiseStream) -> IntArray:
+        """So many, independent."""
+        ...
+
+    def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
+        """How much likelier the first residuals are than the others, in nats."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise:
+    """Discrete Laplace noise."""
+
+    scale: int
+    blunt = 0.5
+    coarse = 1.0
+
+    @property
+    def loss(self) -> Fraction:
+        """2/t of epsilon."""
+        return Fraction(2, self.scale)
+
+    @property
+    def spread(self) -> float:
+        """t."""
+        return float(self.scale)
+
+    def draw(self, count: int, stream: NoiseStream) -> IntArray:
+        """So many, independent."""
+        return discrete_laplace(np.full(count, self.scale, dtype=np.int64), stream)
+
+    def log_ratio(self, residual: FloatArray, other: FloatArray) -> FloatArray:
+        """(|other| - |residual|) / t."""
+        return (np.abs(other) - np.abs(residual)) / self.scale
+
+
+class Budget(Protocol):
+    """What the stages of a column may lose together."""
+
+    def first(self) -> Noise:
+        """The noise of the first stage."""
+        ...
+
+    def after(self, lost: Fraction, share: Fraction) -> Noise:
+        """The noise of the next stage, for a share of what is left after so much was lost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PureBudget:
+    """epsilon, exactly."""
+
+    epsilon: Fraction
+
+    def first(self) -> LaplaceNoise:
+        """About 0.35 of epsilon. Scales are whole numbers, so that of a large epsilon some is wasted: the scale is taken for
+        which it and that of the next stage are worth most, at the prices that make 0.35 : 0.65 the best shares where none is
+        wasted.
+
+        >>> [PureBudget(Fraction(epsilon)).first().scale for epsilon in ("1", "0.1", "2")]
+        [6, 60, 2]
+        """
+        ideal = _least_scale(FIRST * self.epsilon)
+        if ideal > _TRIED:
+            return LaplaceNoise(ideal)
+        least = _least_scale(self.epsilon)
+        tried = [t for t in range(least, 3 * ideal + 1) if Fraction(2, t) < self.epsilon]
+        return LaplaceNoise(min(tried or [least + 1], key=self._price))
+
+    def after(self, lost: Fraction, share: Fraction) -> LaplaceNoise:
+        """The least scale t with 2/t within the share."""
+        return LaplaceNoise(_least_scale(share * (self.epsilon - lost)))
+
+    def _price(self, first: int) -> Fraction:
+        """FIRST^3 t_1^2 + (1 - FIRST)^3 t_2^2: least at shares FIRST and 1 - FIRST of 2/t_1 + 2/t_2."""
+        then = _least_scale(self.epsilon - Fraction(2, first))
+        return FIRST**3 * first**2 + (1 - FIRST) ** 3 * then**2
+
+
+def _least_scale(epsilon: Fraction) -> int:
+    """The least whole t >= 1 with 2/t <= epsilon."""
+    scale = max(math.ceil(2 / epsilon), 1)
+    if scale > MAX_SCALE:
+        raise InvalidArgument("epsilon is too small for noise of 64 bits.", where="epsilon", remedy="Use a larger epsilon.")
+    return scale

@@ -1,0 +1,68 @@
+"""The quantile function of fitted masses: what each rank is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from release_pipeline.privacy.by_value.fit import Masses
+from release_pipeline.privacy.clusters import cut_ranks
+from release_pipeline.privacy.grid import FloatArray, IntArray
+
+_AT_ONCE = 1 << 20  # ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Grid units by share of the records: linear within cells, `shares` and `units` where the lines meet."""
+
+    shares: FloatArray
+    units: FloatArray
+
+    @classmethod
+    def of(cls, masses: Masses) -> Quantiles:
+        """Each cell with mass has its numbers evenly, from the first to the last."""
+        total = np.concatenate([[0.0], np.cumsum(masses.share)])
+        held = masses.share > 0
+        shares = np.stack([total[:-1][held], total[1:][held]], axis=1).ravel() / total[-1]
+        units = np.stack([masses.edges[:-1][held], masses.edges[1:][held] - 1], axis=1).ravel()
+        return cls(shares, units.astype(np.float64))
+
+    def at(self, shares: FloatArray) -> FloatArray:
+        """The units at these shares."""
+        return np.interp(shares, self.shares, self.units)
+
+    def of_ranks(self, records: int, begin: int, end: int) -> FloatArray:
+        """Of ranks begin .. end - 1 of so many: rank i is at the share (i + 1/2) / n."""
+        return self.at((np.arange(begin, end) + 0.5) / records)
+
+
+def release_values(quantiles: Quantiles, records: int, k: int, atoms: tuple[int, ...]) -> IntArray:
+    """The grid unit of each group of k ranks, ascending: their mean, moved to the grid. Of a group across the edge of an atom the
+    majority decides: it is given the atom, or the mean of those that are not at one."""
+    start, size = cut_ranks(records, k)
+    released = np.empty(len(start), dtype=np.int64)
+    step = max(_AT_ONCE // k, 1)
+    for first in range(0, len(start), step):
+        part = slice(first, min(first + step, len(start)))
+        begin, end = int(start[part.start]), int(start[part.stop - 1] + size[part.stop - 1])
+        units = np.rint(quantiles.of_ranks(records, begin, end))
+        released[part] = units if k == 1 else _average(units, start[part] - begin, size[part], atoms)
+    return released
+
+
+def _average(units: FloatArray, start: IntArray, size: IntArray, atoms: tuple[int, ...]) -> FloatArray:
+    """The mean of each group, or the atom that most of it is at."""
+    at_atom = np.isin(units, atoms)
+    inside = np.add.reduceat(at_atom, start, dtype=np.int64)
+    means = np.add.reduceat(np.where(at_atom, 0.0, units), start) / np.maximum(size - inside, 1)
+    mostly = np.flatnonzero(2 * inside > size)
+    means[mostly] = _middle_atoms(units, at_atom, start[mostly], size[mostly])
+    return np.rint(means)
+
+
+def _middle_atoms(units: FloatArray, at_atom: np.ndarray, start: IntArray, size: IntArray) -> FloatArray:
+    """The atom of the rank in the middle of a group's ranks at atoms."""
+    found = [units[begin : begin + count][at_atom[begin : begin + count]] for begin, count in zip(start, size, strict=True)]
+    return np.array([one[len(one) // 2] for one in found])
