@@ -14,13 +14,18 @@ from benchmarks.figures import Figure, Target
 
 CLUSTER_METHODS = tuple(Masking(method, scope) for method in ("dp-um", "idp-ls", "idp-cbls") for scope in ("centroid", "column"))
 WITH_ATOMS = tuple(Masking(method, "column", tuple(range(0, 20_000, 1_000))) for method in ("dp-um", "idp-cbls"))
+BY_VALUE = Masking("dp-cdf", "column", (0,))
 TIME, COPIES = Target("at most", 3), Target("at most", 12)
+FEW_SORTS, MANY = Target("at most", 1.5), 10**7
 
 
 def masking(sizes: Sequence[int]) -> Iterator[Figure]:
-    """Every cluster method in both scopes, and two with order restored around atoms, held to at most 3 sorts and 12 copies."""
+    """Every cluster method in both scopes, and two with order restored around atoms, held to at most 3 sorts and 12 copies; and
+    counts by value, to 1.5 sorts where records are so many that fitting a hundred cells is no part of it."""
     for mask in (*CLUSTER_METHODS, *WITH_ATOMS):
         yield from _figures("masking", mask, sizes, TIME, COPIES)
+    for n in sizes:
+        yield from _figures("masking", BY_VALUE, [n], FEW_SORTS if n >= MANY else None, COPIES if n >= MANY else None)
 
 
 def laplace(sizes: Sequence[int]) -> Iterator[Figure]:

@@ -1,10 +1,13 @@
-"""`sampler`: exact discrete Laplace draws per CPU second, by the mixture of scales; NumPy's generators beside it for context."""
+"""`sampler`: exact draws per CPU second, of the discrete Laplace by the mixture of scales, of the discrete Gaussian by sigma;
+this in times of the Laplace that proposes its draws; NumPy's generators beside them for context."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import partial
+from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +15,12 @@ import numpy.typing as npt
 from benchmarks.clock import cpu_seconds, runs_for
 from benchmarks.figures import Figure, Target
 from release_pipeline.privacy import discrete_laplace, noise_stream
-from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, discrete_gaussian
 
 RATE = Target("at least", 3)
+GAUSSIAN_RATE, GAUSSIAN_TIMES = Target("at least", 1.5), Target("at most", 3)
 UNIT = "million per CPU second"
+SIGMAS = {"1/2": Fraction(1, 2), "3.7": Fraction(37, 10), "2^20": Fraction(2**20), "2^40": Fraction(2**40)}
 WORD_BYTES = 24  # three random words per attempt
 
 Rng = np.random.Generator
@@ -23,12 +28,18 @@ Scales = npt.NDArray[np.int64]
 
 
 def sampler(sizes: Sequence[int]) -> Iterator[Figure]:
-    """Every mixture of scales; different ones are held to at least 3 million draws per CPU second."""
+    """Every mixture of scales; different ones are held to at least 3 million draws per CPU second. Every sigma, held to half of
+    that, and to at most 3 times what its Laplace takes (sigma 1/2 keeps half of the proposals, large ones 0.76)."""
     rng = np.random.default_rng(1)
     _draw(np.ones(1, dtype=np.int64))  # makes the tables
     for case, make in _MIXTURES.items():
         for n in sizes:
             yield _rate(case, n, partial(_draw, make(rng, n)), None if make is _all_one else RATE)
+    for name, sigma in SIGMAS.items():
+        for n in sizes:
+            yield from _gaussian(name, sigma**2, n)
+    for n in sizes:
+        yield _rate("NumPy float normal, not private", n, partial(rng.normal, 0, 2**20, n))
     for n in sizes:
         yield _rate("NumPy float Laplace, not private", n, partial(rng.laplace, 0, _over(2**30)(rng, n).astype(np.float64)))
     for n in sizes:
@@ -40,8 +51,21 @@ def _rate(case: str, n: int, task: Callable[[], object], target: Target | None =
     return Figure("sampler", case, n, "CPU time", seconds, n / seconds / 1e6, UNIT, target)
 
 
+def _gaussian(name: str, variance: Fraction, n: int) -> Iterator[Figure]:
+    """Draws of one sigma per CPU second, and how often as long they take as draws of the Laplace that proposes them."""
+    scales = np.full(n, isqrt(int(variance)) + 1)
+    gaussian, laplace = cpu_seconds(lambda: discrete_gaussian(variance, n, _stream()), partial(_draw, scales), runs=runs_for(n))
+    case = f"Gaussian, sigma {name}"
+    yield Figure("sampler", case, n, "CPU time", gaussian, n / gaussian / 1e6, UNIT, GAUSSIAN_RATE)
+    yield Figure("sampler", f"{case}, by its Laplace", n, "CPU time", gaussian, gaussian / laplace, "times", GAUSSIAN_TIMES)
+
+
 def _draw(scales: Scales) -> Scales:
-    return discrete_laplace(scales, noise_stream(secrets.token_bytes(SECRET_BYTES), "benchmark"))
+    return discrete_laplace(scales, _stream())
+
+
+def _stream() -> NoiseStream:
+    return noise_stream(secrets.token_bytes(SECRET_BYTES), "benchmark")
 
 
 def _all_one(rng: Rng, n: int) -> Scales:

@@ -164,6 +164,10 @@ class GateFailed(Blocked):
         super().__init__(what, where=where, remedy=remedy)
 
 
+class Held(Blocked):
+    """A release of a series that somebody holds: nothing is wrong with it, and it waits."""
+
+
 class OverCap(Blocked):
     """A release that would bring its population over the cap."""
 

@@ -1445,6 +1445,7 @@ class _History:
         self._caps: dict[str, Any] = {}  # by their hash, once somebody asked for them
         self._entered: set[int] = set()  # events that follow from what the officer accepted after a restore
         self._looked = 0  # signatures, also those that do not hold
+        self._held: dict[str, int] = {}  # policies whose series are held, and the events since which they are
         self._gone: set[str] = set()  # releases that were lost with the site: nothing is made under their names again
         for event in events:
             self._of.setdefault((event.kind, event.release), []).append(event)
@@ -1465,14 +1466,28 @@ class _History:
             self._read_policy(event)
         elif event.kind == "lost":
             self._follow_lost(event)
+        elif event.kind in ("held", "resumed"):
+            self._follow_hold(event)
         elif event.kind == "reserved":
             charged = self.policies.get(get(event.content, "policy_hash", _HEX))
             self._stewards[event.release] = charged[1]["steward"] if charged else ""
+            held = self._held.get(event.release.split("/")[0])
+            if held is not None and event.number not in self._entered:  # what a restore enters was charged elsewhere before
+                raise Fault(f"it charges {event.release} while its series was held (event {held})")
         elif event.kind in SIGNED_EVENTS and self._looked >= MOST_SIGNATURES:
             raise Fault(f"more than {MOST_SIGNATURES} signatures are too many: this one is not looked at")
         elif event.kind in SIGNED_EVENTS:
             self._looked += 1
             self._follow(event)
+
+    def _follow_hold(self, event: Event) -> None:
+        policy, held = get(event.content, "policy", _NAME), event.kind == "held"
+        if (policy in self._held) == held:
+            raise Fault(f"it is noted for a series that was {'held already' if held else 'not held'}")
+        if held:
+            self._held[policy] = event.number
+        else:
+            del self._held[policy]
 
     def _follow_lost(self, event: Event) -> None:
         self._gone.add(event.release)
@@ -1975,9 +1990,10 @@ def _is_declared(cap: Json, charge: Mapping[str, Any]) -> bool:
     """Whether the cap that a charge notes is this one of populations.json."""
     if isinstance(cap, dict) and "releases" in cap:
         return (charge.get("unit"), charge.get("cap")) == ("releases", str(cap["releases"]))
-    definition = {"dp": "DP", "idp": "iDP"}.get(get(cap, "definition", str))
-    unit = f"epsilon, {definition}, {get(cap, 'scope', str)}"
-    return (charge.get("unit"), _amount(charge.get("cap"))) == (unit, _amount(str(_find(cap, "epsilon"))))
+    kind = {"dp": "epsilon, DP", "idp": "epsilon, iDP", "zcdp": "rho, zCDP"}.get(get(cap, "definition", str))
+    amount = _find(cap, "rho" if kind == "rho, zCDP" else "epsilon")  # of an epsilon at a delta the officer signed its rho, too
+    unit = f"{kind}, {get(cap, 'scope', str)}"
+    return (charge.get("unit"), _amount(charge.get("cap"))) == (unit, _amount(str(amount)))
 
 
 def _check_cap(report: _Report, history: _History, charge: Event, population: str, caps: Mapping[str, Any]) -> None:
@@ -1985,7 +2001,7 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     beside what is noted of it."""
     charged, unit = charge.content, get(charge.content, "unit", str)
     most, spent = _amount(charged.get("cap")), _amount(charged.get("spent"))
-    loss = re.fullmatch(r"(releases)|epsilon, (DP|iDP), (centroid|column|table)", unit)
+    loss = re.fullmatch(r"(releases)|(?:epsilon, (?=DP|iDP)|rho, (?=zCDP))(DP|iDP|zCDP), (centroid|column|table)", unit)
     if loss is None:
         raise Fault(f"the cap of event {charge.number} counts in an unknown unit")
     ways = _list_ways(caps, population)
@@ -2001,7 +2017,7 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     if loss[1]:  # of a series of parts only the first counts
         costs = [NANO * get({"releases": 1, **each}, "releases", int) for each in losses]
     else:
-        costs = [get(each, f"{loss[2].lower()}_{loss[3]}", int) for each in losses]
+        costs = _list_costs(mine, loss[2].lower(), loss[3])
     sums: dict[str, dict[str, int]] = {}
     for place, event in enumerate(mine):
         cohorts, cohort = sums.setdefault(event.content["population"], {"": 0}), _read_cohort(history, event, caps, charge)
@@ -2016,6 +2032,32 @@ def _check_cap(report: _Report, history: _History, charge: Event, population: st
     if len(ways) > 1 or any(len(cohorts) > 2 for cohorts in sums.values()):
         told = "that nobody is in two of these cohorts or populations is the site's word, which looked at keyed hashes of persons"
         report("note", f"{EVENTS}: of what was charged in parallel to {whom} the most of one counts; {told}")
+
+
+def _list_costs(charges: Iterable[Event], definition: str, scope: str) -> list[int]:
+    """What charges cost in one definition and scope. Those that were noted before there was rho are (eps^2 / 2)-zCDP by their
+    eps-DP, rounded up; parts of one series together, by the sum of theirs: with amplification a part was charged what that grew
+    by, and is no DP of so little by itself."""
+    name, costs, series = f"{definition}_{scope}", list[int](), dict[tuple[str, ...], int]()
+    for event in charges:
+        loss: Mapping[str, Any] = get(event.content, "loss", dict)
+        before, whose = 0, ()
+        if definition == "zcdp" and event.content.get("series"):
+            told = (event.content.get(key) for key in ("population", "policy_hash", "series"))
+            whose = (event.release.split("/")[0], *map(str, told))
+            before = series.get(whose, 0)
+        if definition != "zcdp" or name in loss:
+            costs.append(get(loss, name, int))
+        else:
+            costs.append(_in_rho(before + get(loss, f"dp_{scope}", int)) - _in_rho(before))
+        if whose and isinstance(grown := loss.get(f"dp_{scope}"), int):
+            series[whose] = before + grown
+    return costs
+
+
+def _in_rho(epsilon: int) -> int:
+    """Nano-rho of nano-epsilon: half its square, rounded up."""
+    return -(-epsilon * epsilon // (2 * NANO))
 
 
 def _find_population(charge: Event) -> str:

@@ -6,10 +6,14 @@ from __future__ import annotations
 import csv
 import gc
 import os
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as a command has it; workers of tests are as many as processors
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +25,18 @@ Columns: TypeAlias = dict[str, tuple[npt.NDArray[np.float64], Decimal]]
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
 settings.load_profile("default")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's background job: commands would ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+MEMORY, ENOUGH = Path("/dev/shm"), 4 << 30  # noqa: S108  bytes
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ENOUGH:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # above every `tmp_path`: no test waits for a disk there
 gc.set_threshold(10_000)  # objects: thousands of tests are alive, and Python's 700 have them looked through all the time
 
-LONGEST = (  # by what they took when they were measured, waiting included
-    *(
-        "test_daemon",
-        "test_protocol_crash",
-        "test_publication_crash",
-        "test_operations",
-        "test_dagster_release",
-        "test_k_epsilon",
-    ),
-    *("test_benchmarks", "statistical/test_claims", "test_cli.py", "test_release_flow", "test_parts", "test_stops"),
-    *("test_idempotence", "test_attacks", "test_five_people", "test_dagster_postgres", "test_reproduction", "test_races"),
+LONGEST = (  # by what they took when they were measured, waiting included; then what takes a minute of a processor
+    *("test_daemon", "test_protocol_crash", "test_operations", "test_reproduction", "test_benchmarks", "test_dagster_release"),
+    *("test_release_flow", "test_cli.py", "test_claims", "test_k_epsilon", "test_attacks", "test_parts", "test_five_people"),
+    *("test_publication_leaks", "test_idempotence", "test_sources", "test_races", "test_roots", "test_source_files"),
+    *("test_stops", "test_dagster_postgres", "test_publication_crash", "statistical/test_analyst", "test_audit_claims"),
 )
 ABSENT = "absent"  # in the place of the folder of reference data
 COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler

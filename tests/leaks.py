@@ -14,16 +14,19 @@ import re
 import urllib.parse
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
 LEAST = 8  # bytes: a shorter canary is found by chance, in Base85 above all
 DEEPEST = 4  # an archive within an archive, and so on
 LARGEST = 256 * 2**20  # bytes unpacked from one stream: more is an error, for what was not searched may hold anything
+_FOURS = 2**22  # numbers for four bytes in a row
 _PACKED = (b"\x1f\x8b\x08", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK\x03\x04", b"PAR1")
 
 
@@ -44,16 +47,42 @@ def find_canaries(blobs: Mapping[str, bytes], canaries: Iterable[str | bytes]) -
     Parquet columns, which may be in hex or Base64 themselves. Plain and hex are looked for without regard to case; Base64 and
     Base85 by their whole groups, so up to six bytes at the ends of a canary are not compared.
     """
-    needles = [(canary, form, needle) for canary in _as_bytes(canaries) for form, needle in _disguises(canary)]
+    disguises = [(canary, form, needle) for canary in _as_bytes(canaries) for form, needle in _disguises(canary)]
+    exact = _Needles([one for one in disguises if one[1].startswith("base")])
+    folded = _Needles([(canary, form, needle.lower()) for canary, form, needle in disguises if not form.startswith("base")])
     found: set[Found] = set()
     for name, blob in blobs.items():
         for path, layer in _layers(blob, DEEPEST):
-            folded = layer.lower()
-            for canary, form, needle in needles:
-                exact = form.startswith("base")
-                if (needle if exact else needle.lower()) in (layer if exact else folded):
-                    found.add(Found(name, canary, " > ".join([*path, form])))
+            for canary, form in (*exact.find_in(layer), *folded.find_in(layer.lower())):
+                found.add(Found(name, canary, " > ".join([*path, form])))
     return sorted(found)
+
+
+class _Needles:
+    """Canaries in disguise, to be found in many texts. Only those are looked for whose first four bytes and last four bytes are
+    somewhere in the text: there are tens of thousands, and nearly all are not."""
+
+    def __init__(self, needles: Sequence[tuple[bytes, str, bytes]]) -> None:
+        self._needles = needles
+        self._ends = [_number_fours(b"".join(part)) for part in ([n[:4] for _, _, n in needles], [n[-4:] for _, _, n in needles])]
+        if any(len(needle) < 4 for _, _, needle in needles):
+            raise ValueError("a disguise is too short to be found")
+
+    def find_in(self, text: bytes) -> Iterator[tuple[bytes, str]]:
+        """Each canary that is there, and its form."""
+        there = np.zeros(_FOURS, dtype=np.bool_)
+        there[_number_fours(text)] = True
+        for place in np.flatnonzero(there[self._ends[0][::4]] & there[self._ends[1][::4]]).tolist():
+            canary, form, needle = self._needles[place]
+            if needle in text:
+                yield canary, form
+
+
+def _number_fours(text: bytes) -> npt.NDArray[np.uint32]:
+    """A number below `_FOURS` for each four bytes in a row: the same for the same ones, and seldom for others."""
+    one = np.frombuffer(text, dtype=np.uint8).astype(np.uint32)
+    fours = one[:-3] | one[1:-2] << np.uint32(8) | one[2:-1] << np.uint32(16) | one[3:] << np.uint32(24)
+    return fours * np.uint32(2_654_435_761) >> np.uint32(10)
 
 
 def read_blobs(folder: Path) -> dict[str, bytes]:

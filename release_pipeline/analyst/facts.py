@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
@@ -13,14 +14,22 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType, ReleasePipelineError
 from release_pipeline.privacy.budget import Epsilon
-from release_pipeline.privacy.catalogue import MethodSpec, find_claim, find_method
+from release_pipeline.privacy.catalogue import METHODS, MethodSpec, find_claim, find_method
 from release_pipeline.privacy.clusters import cut_ranks
+from release_pipeline.privacy.dates import DATE, MOMENT, Clock, read_span
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.scales import ScaleRule
+from release_pipeline.privacy.tables import OF_SOME, CellNoise
 from release_pipeline.sentences import ANALYST
 
 FORMAT = "privacy-card/1"
+EMPTY = "empty"  # why a cell is empty of a record that stands for nobody: households have slots
+SIZE_KNOWN, SIZE_PROTECTED = "not protected", "protected"  # what the card says of a household's
 INSIDE, ANYWHERE, ON = "inside", "anywhere", "on"
+SYNTHESISE = "synthesise"  # of one whose entries are nobody's
+RECOMPUTE = "recompute"  # of one that is made of other published columns
+CALIBRATE = "calibrate"  # of weights that are made of published tables and rows
+MISSING = "missing"  # what is done to a column that says why the cells of another one are empty
 
 
 class NoHonestAnswer(ReleasePipelineError):
@@ -28,9 +37,30 @@ class NoHonestAnswer(ReleasePipelineError):
 
 
 @dataclass(frozen=True)
+class MadeFacts:
+    """How a column is made of other published ones: by what (sum, difference, ...), and of which."""
+
+    by: str
+    of: tuple[str, ...]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its mean is made of the means of its parts."""
+        return self.by in ("sum", "difference")
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """With which sign each part is added, where it is linear."""
+        return tuple(-1 if self.by == "difference" and place else 1 for place in range(len(self.of)))
+
+
+@dataclass(frozen=True)
 class ColumnFacts:
     """One released column. `grid` and `epsilon` (of one record) are None where it has no domain or no noise. `atoms`: values that
-    consistency did not move, as texts."""
+    consistency did not move, as texts; `centre` and `tail`: of a column that was counted by value, where its cells are finest,
+    and whether its tail was proved or trusted. `clock`: of dates and times, which the grid counts in whole units from the first
+    of the domain; `atoms` and `centre` are in its words. `made`: of a recomputed one, how. `label` and `labels`: what it and its
+    entries are called, as the steward says."""
 
     name: str
     done: str
@@ -38,12 +68,73 @@ class ColumnFacts:
     grid: Grid | None = None
     epsilon: Epsilon | None = None
     atoms: tuple[str, ...] = ()
+    centre: str | None = None
+    tail: str = "prove"
+    rho: Epsilon | None = None
+    clock: Clock | None = None
+    made: MadeFacts | None = None
+    label: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    values: tuple[str, ...] = ()
+
+    def number_text(self, value: str) -> str:
+        """A value of the card as the text of a number of its grid."""
+        return value if self.clock is None else str(self.clock.find(value))
+
+
+@dataclass(frozen=True)
+class LevelFacts:
+    """A level of a table beside the rows: its number, its cells, and the law of the noise of each."""
+
+    number: int
+    cells: int
+    noise: CellNoise
+
+
+@dataclass(frozen=True)
+class WeightFacts:
+    """The weights of a table: their column, which need not be released, and the least and the largest that there may be."""
+
+    column: str
+    least: Fraction
+    largest: Fraction
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """A table beside the rows. `sum`: the column that is added up in it, None where records are counted; `deep`: the column that
+    has several levels; `levels`: the coarsest first; `step`: a step of its noise; `weight`: what each record counts by, where
+    that is not 1; `having`: the column that counted records have a value in; `lacking`: records without a value add nothing to
+    the sum, and empty slots of households to no count."""
+
+    name: str
+    file: str
+    by: tuple[str, ...]
+    sum: str | None
+    step: Fraction
+    levels: tuple[LevelFacts, ...]
+    deep: str | None = None
+    weight: WeightFacts | None = None
+    having: str | None = None
+    lacking: bool = False
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether it has several levels."""
+        return len(self.levels) > 1
+
+    @property
+    def has_public_total(self) -> bool:
+        """Whether every record is counted in one cell of each level: how many there are is public."""
+        return self.sum is None and self.weight is None and self.having is None and not self.lacking
 
 
 @dataclass(frozen=True)
 class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
-    is a point of its column's grid; where values were moved into their domain, they were rounded to it too."""
+    is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
+    `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: households have equally many records,
+    and empty ones stand for nobody."""
 
     method: str
     scope: str
@@ -55,6 +146,14 @@ class Facts:
     in_parts: bool
     columns: Mapping[str, ColumnFacts]
     on_grid: bool = False
+    delta: str | None = None
+    tables: tuple[TableFacts, ...] = ()
+    has_slots: bool = False
+
+    @property
+    def by_rho(self) -> bool:
+        """Whether its noise is the discrete Gaussian, and its epsilon goes with a delta."""
+        return self.delta is not None
 
     @property
     def spec(self) -> MethodSpec:
@@ -80,15 +179,52 @@ class Facts:
         return max(self.rows_in // (self.k or 1), 1)
 
     @property
+    def has_reasons(self) -> bool:
+        """Whether records may have no value in a column, which another one gives reasons for."""
+        return any(column.done == MISSING for column in self.columns.values())
+
+    @property
     def masked(self) -> tuple[str, ...]:
         """The columns that the method masked."""
-        return tuple(name for name, column in self.columns.items() if column.done in ("noise", "centroid"))
+        return tuple(
+            name for name, column in self.columns.items() if column.done in ("noise", "centroid", SYNTHESISE) and column.grid
+        )
+
+    @property
+    def counts_whole_table(self) -> bool:
+        """Whether its rows are synthetic, made of noisy counts of all columns and pairs."""
+        return self.method in METHODS and self.spec.family == "whole-table"
+
+    @property
+    def synthetic(self) -> tuple[str, ...]:
+        """The columns whose entries are nobody's, whether of numbers or of listed values."""
+        return tuple(name for name, column in self.columns.items() if column.done == SYNTHESISE)
+
+    def is_made(self, name: str) -> bool:
+        """Whether a column is made of other published ones."""
+        return name in self.columns and self.columns[name].made is not None
+
+    def is_exact(self, name: str) -> bool:
+        """Whether a column has no noise: one that was released as it is, or is made of such alone."""
+        column = self.columns.get(name)
+        if column is None or column.made is None:
+            return column is not None and column.done == "keep"
+        return all(map(self.is_exact, column.made.of))
+
+    @property
+    def calibrated(self) -> tuple[str, ...]:
+        """The columns of weights that are made of published tables."""
+        return tuple(name for name, column in self.columns.items() if column.done == CALIBRATE)
 
     def masked_column(self, name: str) -> ColumnFacts:
         """The facts of a masked column; any other name is refused."""
         check_name(name)
         if name not in self.columns:
             raise InvalidArgument("the release has no such column.", where=name, remedy=f"It has {', '.join(self.columns)}.")
+        if (made := self.columns[name].made) is not None:
+            raise NoHonestAnswer(ANALYST("decline.made", columns=", ".join(made.of)), where=name, remedy=ANALYST("advice.parts"))
+        if name in self.calibrated:
+            raise NoHonestAnswer(ANALYST("decline.calibrated"), where=name, remedy=ANALYST("advice.other_table"))
         if name not in self.masked:
             raise InvalidArgument(
                 "this column was not masked by the method: it has no noise to account for.",
@@ -114,6 +250,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
     if not isinstance(given, Mapping) or card.get("format") != FORMAT:
         raise InvalidArgument("this is not a privacy card that the kit can read.", remedy=f"It reads the format {FORMAT}.")
     try:
+        _check_made({str(column["name"]): column.get("made") for column in card["columns"]})
         method, k, persons = card["method"], card["k"]["value"], int(card["claim"]["records_per_person"])
         return Facts(
             method=str(method["name"]),
@@ -126,6 +263,9 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             in_parts=bool(card["parts"]),
             columns={str(column["name"]): _read_column(column, persons) for column in card["columns"]},
             on_grid=method.get("grid") == ON,
+            delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
+            tables=tuple(map(_read_table, card.get("tables", ()))),
+            has_slots=card["claim"].get("household_size") == SIZE_PROTECTED,
         )
     except InvalidArgument:
         raise
@@ -133,14 +273,50 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
         raise InvalidArgument("the privacy card lacks facts that every card has.", remedy="Take it from the package.") from None
 
 
+def _read_table(table: Mapping[str, Any]) -> TableFacts:
+    name, file = str(table["name"]), str(table["file"])
+    if file != f"data.table-{name}.csv" or "/" in file or not table["levels"]:
+        raise ValueError("a table of another name")
+    levels = tuple(
+        LevelFacts(int(level["level"]), int(level["cells"]), CellNoise.read(str(level["noise"]).removesuffix(OF_SOME)))
+        for level in table["levels"]
+    )
+    added = None if table["sum"] is None else str(table["sum"])
+    deep = None if table["deep"] is None else str(table["deep"])
+    weight = _read_weight(table["weight"]) if table.get("weight") is not None else None
+    having = None if table.get("having") is None else str(table["having"])
+    lacking, by, step = table.get("lacking") is not None, tuple(map(str, table["by"])), Fraction(str(table["step"]))
+    return TableFacts(name, file, by, added, step, levels, deep, weight, having, lacking)
+
+
+def _read_weight(weight: Mapping[str, Any]) -> WeightFacts:
+    return WeightFacts(str(weight["column"]), Fraction(str(weight["least"])), Fraction(str(weight["largest"])))
+
+
+def _check_made(columns: Mapping[str, Any]) -> None:
+    """Every column is made of others, in some order; a card that was changed by hand is refused here."""
+    waiting = {name: set(map(str, made["of"])) for name, made in columns.items() if made is not None}
+    if not all(parts and parts <= columns.keys() for parts in waiting.values()):
+        raise ValueError("made of other columns than there are")
+    while ready := [name for name, parts in waiting.items() if not parts & waiting.keys()]:
+        waiting = {name: parts for name, parts in waiting.items() if name not in ready}
+    if waiting:
+        raise ValueError("made of itself")
+
+
 def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
     """The card's epsilon is for a person with all of their records; noise is drawn for one record."""
     domain, step = column["domain"], column["grid"]
     epsilon = None if column["epsilon"] is None else Epsilon(Epsilon.of(column["epsilon"]).nano // persons)
+    rho = None if column.get("rho") is None else Epsilon(Epsilon.of(column["rho"]).nano // persons**2)
+    clock, span = None, read_span(step)
+    if column["type"] in (DATE, MOMENT) and span is not None:
+        clock = Clock.read(str(domain[0]), span[1])
+        domain, step = (0, clock.find(str(domain[1]))), span[0]
     grid = None if domain is None or step is None else Grid.declare((domain[0], domain[1]), step)
     atoms = tuple(str(atom) for atom in column.get("atoms", ()))
     if grid is not None:
-        grid.units_of(atoms)  # a card that was changed by hand is refused here
+        grid.units_of([atom if clock is None else clock.find(atom) for atom in atoms])  # a card changed by hand is refused here
     return ColumnFacts(
         name=str(column["name"]),
         done=str(column["done"]),
@@ -148,4 +324,12 @@ def _read_column(column: Mapping[str, Any], persons: int) -> ColumnFacts:
         grid=grid,
         epsilon=epsilon,
         atoms=atoms,
+        centre=None if column.get("centre") is None else str(column["centre"]),
+        tail=str(column.get("tail") or "prove"),
+        rho=rho,
+        values=tuple(map(str, column.get("values", ()))) if column["done"] == SYNTHESISE else (),
+        clock=clock,
+        made=None if (made := column.get("made")) is None else MadeFacts(str(made["by"]), tuple(map(str, made["of"]))),
+        label=None if column.get("label") is None else str(column["label"]),
+        labels=tuple((str(entry["value"]), str(entry["label"])) for entry in column.get("labels", ())),
     )

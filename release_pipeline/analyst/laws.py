@@ -22,7 +22,7 @@ from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.scales import PLAIN
 from release_pipeline.sentences import ANALYST
 
-Kind: TypeAlias = Literal["exact", "drawn", "bound", "no noise", "none"]
+Kind: TypeAlias = Literal["exact", "drawn", "bound", "counts", "no noise", "none"]
 LEAST_DRAWS = 50  # from which on the sum of draws that were moved back is taken as normal; shown by simulation
 LEAST_ROWS = 100  # from which on what the corrected slopes estimate of the confidential table is known well enough
 
@@ -34,6 +34,7 @@ class Law:
     exact      the law of what was added to each value (or to each cluster's sum)
     drawn      the law of the noise as it was drawn; afterwards order or domain were restored, which changed it
     bound      no law, but a bound on the whole column's total
+    counts     the law of the noise on counts of records, of which all values were made
     no noise   the values are exact means of clusters
     none       nothing that public facts bound
 
@@ -110,6 +111,8 @@ def decline_method(facts: Facts) -> str:
         return ANALYST("decline.method", method=facts.method)
     if facts.scope not in facts.spec.scopes:
         return ANALYST("decline.scope", scope=facts.scope, method=facts.method)
+    if facts.by_rho and facts.spec.family == "columns":
+        return ANALYST("decline.by_rho")
     return ""
 
 
@@ -122,6 +125,8 @@ def decline_simulation(facts: Facts) -> str:
     """Why a release like this one cannot be made again; empty where it can."""
     if facts.in_parts:
         return ANALYST("decline.unknown_parts")
+    if facts.has_reasons:
+        return ANALYST("decline.reasons")
     return decline_method(facts) or facts.spec.kit.simulation
 
 
@@ -133,22 +138,30 @@ def advise(facts: Facts) -> str:
 def law_of(facts: Facts, name: str) -> Law:
     """What public facts tell of the noise of a masked column."""
     column = facts.masked_column(name)
+    if not decline_method(facts) and facts.spec.family == "by-value":
+        return Law(name, "counts", ANALYST("law.of_counts"))
+    if not decline_method(facts) and facts.spec.family == "whole-table":
+        return Law(name, "counts", ANALYST("law.of_synthetic"))
     why = decline_release(facts)
     if why:
         return Law(name, "none", ANALYST("law.none", why=why))
     if not facts.spec.is_noisy:
-        return Law(name, "no noise", ANALYST("law.no_noise"))
+        return Law(
+            name,
+            "no noise",
+            ANALYST("law.no_noise") if column.clock is None else ANALYST("law.no_noise_whole", unit=column.clock.unit),
+        )
     grid, _ = declared(column)
     if not facts.rule.is_public:
         try:
             reach = reach_of(facts, name)
         except NoHonestAnswer as error:
             return Law(name, "none", ANALYST("law.none", why=error.what))
-        words = _describe_bound(facts, reach, float(grid.step))
+        words = _describe_bound(facts, column, reach, float(grid.step))
         return Law(name, "bound", _describe_mean(facts, column, words), step=grid.step)
     scale = common_scale(facts, column)
     sizes = (int(facts.sizes.min()), int(facts.sizes.max()))
-    law = _describe_law(facts, scale, sizes, float(grid.step))
+    law = _describe_law(facts, column, scale, sizes, float(grid.step))
     after = [ANALYST("law.order")] if facts.consistency == "isotonic" else []
     after += [ANALYST("law.ends")] if facts.clamped else []
     after += [ANALYST("law.rounded")] if was_rounded(facts) else []
@@ -183,6 +196,24 @@ def _describe_mean(facts: Facts, column: ColumnFacts, law: str) -> str:
 def explain_kit(facts: Facts) -> Iterator[str]:
     """What the kit offers for a release like this one, a sentence each."""
     yield ANALYST("kit.reads")
+    if made := [name for name, column in facts.columns.items() if column.made is not None and not facts.is_exact(name)]:
+        yield ANALYST("kit.made", names=", ".join(made))
+    if facts.tables:
+        yield ANALYST("kit.tables", names=", ".join(table.name for table in facts.tables))
+    if weighted := [table.name for table in facts.tables if table.weight is not None]:
+        yield ANALYST("kit.weighted_tables", names=", ".join(weighted))
+    if not decline_method(facts) and facts.spec.family == "by-value":
+        yield ANALYST("kit.counts_in_parts") if facts.in_parts else ANALYST("kit.counts")
+        if facts.has_slots and not facts.in_parts:
+            yield ANALYST("kit.people")
+        yield ANALYST("kit.no_slopes", why=decline_slope(facts))
+        if not facts.in_parts:
+            yield ANALYST("kit.simulate")
+        return
+    if not decline_method(facts) and facts.spec.family == "whole-table":
+        yield ANALYST("kit.synthetic")
+        yield ANALYST("kit.no_slopes", why=decline_slope(facts))
+        return
     why = decline_release(facts)
     if why:
         yield ANALYST("kit.declines", why=why)
@@ -244,8 +275,8 @@ def reach_of(facts: Facts, name: str) -> Reach:
     return Reach(facts.draws, bounds.scale, bounds.total, bounds.root, sums.bias * grid.width, facts.rule.is_public)
 
 
-def _describe_law(facts: Facts, scale: int, sizes: tuple[int, int], step: float) -> str:
-    deviation, t = show_figure(math.sqrt(variance_of(scale)) * step), f"{scale:,}"
+def _describe_law(facts: Facts, column: ColumnFacts, scale: int, sizes: tuple[int, int], step: float) -> str:
+    deviation, t = _show_amount(column, math.sqrt(variance_of(scale)) * step), f"{scale:,}"
     if facts.spec.by_record:
         return ANALYST("law.of_records", scale=t, deviation=deviation)
     clusters, size, last = (f"{number:,}" for number in (facts.draws, *sizes))
@@ -254,9 +285,13 @@ def _describe_law(facts: Facts, scale: int, sizes: tuple[int, int], step: float)
     return ANALYST("law.of_clusters_but_the_last", clusters=clusters, size=size, last=last, scale=t, deviation=deviation)
 
 
-def _describe_bound(facts: Facts, reach: Reach, step: float) -> str:
-    deviation = show_figure(math.sqrt(2) * reach.root * step / facts.rows_in)
-    bias = show_figure(reach.bias * step / facts.rows_in)
+def _show_amount(column: ColumnFacts, amount: float) -> str:
+    return show_figure(amount) if column.clock is None else column.clock.say_span(show_figure(amount))
+
+
+def _describe_bound(facts: Facts, column: ColumnFacts, reach: Reach, step: float) -> str:
+    deviation = _show_amount(column, math.sqrt(2) * reach.root * step / facts.rows_in)
+    bias = _show_amount(column, reach.bias * step / facts.rows_in)
     law = (
         ANALYST("law.bound_trimmed", deviation=deviation, bias=bias) if reach.bias else ANALYST("law.bound", deviation=deviation)
     )

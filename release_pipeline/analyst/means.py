@@ -6,14 +6,17 @@ about the noise alone: they say where the mean of *this* confidential table is, 
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, timedelta
 from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
-from release_pipeline.analyst.facts import Facts, NoHonestAnswer
+from release_pipeline.analyst.facts import Facts, MadeFacts, NoHonestAnswer
 from release_pipeline.analyst.laws import (
     LEAST_DRAWS,
     Reach,
@@ -29,7 +32,10 @@ from release_pipeline.analyst.laws import (
 )
 from release_pipeline.analyst.laws import variance_of as variance
 from release_pipeline.analyst.quantiles import bound_equal_magnitudes, bound_magnitudes, bound_sum, check_level, quantile_of_sum
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.dates import DATE, Clock
 from release_pipeline.privacy.grid import FloatArray, Grid
+from release_pipeline.sentences import ANALYST
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,32 @@ class Interval:
     def width(self) -> float:
         """From its lower to its upper end."""
         return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Moments:
+    """An estimate of a date or time with an interval, whose ends are moved outwards to whole units; else like `Interval`."""
+
+    estimate: date
+    low: date
+    high: date
+    level: float
+    kind: Literal["law", "bound", "exact"]
+    words: str
+
+    @property
+    def width(self) -> timedelta:
+        """From its lower to its upper end."""
+        return self.high - self.low
+
+
+def tell_moments(interval: Interval, clock: Clock) -> Moments:
+    """An interval for numbers of units as one of dates or times. One of an exact mean is the unit that is nearest to it."""
+    is_exact = interval.kind == "exact"
+    low, high = (interval.estimate,) * 2 if is_exact else (math.floor(interval.low), math.ceil(interval.high))
+    moments = [clock.moment(end) for end in (interval.estimate, low, high)]
+    estimate, first, last = (moment.date() for moment in moments) if clock.type == DATE else moments
+    return Moments(estimate, first, last, interval.level, interval.kind, interval.words)
 
 
 def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Interval:
@@ -84,6 +116,9 @@ def estimate_mean(facts: Facts, name: str, values: FloatArray, level: float) -> 
         raise NoHonestAnswer(f"no mean: {why}", where=name, remedy=advise(facts))
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
+    if not facts.spec.is_noisy and column.clock is not None:
+        words = f"The means of clusters are exact, and each was moved to the nearest {column.clock.unit}."
+        return Interval(centre, centre - 0.5, centre + 0.5, level, "bound", words)
     if not facts.spec.is_noisy:
         return Interval(
             centre, centre, centre, level, "exact", "The means of clusters are exact, so that their mean is that of all."
@@ -101,6 +136,41 @@ def state_mean(facts: Facts, name: str, values: FloatArray, level: float) -> Int
     _check_rows(facts, name, values)
     centre = float(np.mean(values))
     return Interval(centre, centre, centre, level, "exact", "No noise: the plain mean of the released column is exact.")
+
+
+def state_weighted_mean(facts: Facts, name: str, values: FloatArray, weights: FloatArray, level: float) -> Interval:
+    """The weighted mean of a column without noise by another one: that of the released rows, or `NoHonestAnswer`."""
+    plain = state_mean(facts, name, values, level)
+    if float(weights.min()) < 0 or float(weights.sum()) == 0:
+        raise InvalidArgument("a weight is negative, or all are 0.", where="weights")
+    centre = float(np.average(values, weights=weights))
+    return dataclasses.replace(plain, estimate=centre, low=centre, high=centre)
+
+
+def combine_means(facts: Facts, name: str, made: MadeFacts, mean: Callable[[str, float], Interval], level: float) -> Interval:
+    """The mean of a sum or difference of published columns, by `mean` of each part at a level; or `NoHonestAnswer`.
+
+    The mean of a sum over all records is the sum of the means. Of m parts with noise each is asked at 1 - (1 - level)/m: that one
+    of their intervals misses happens in at most a share 1 - level of releases (Bonferroni), whatever links their noise has.
+    """
+    check_level(level)
+    if not made.is_linear:
+        raise NoHonestAnswer(
+            ANALYST("decline.made_otherwise", columns=", ".join(made.of)), where=name, remedy=ANALYST("advice.parts")
+        )
+    for part in made.of:
+        if f"{part}_missing" in facts.columns:
+            raise NoHonestAnswer(ANALYST("decline.made_of_reasons", column=part), where=name, remedy=ANALYST("advice.parts"))
+    noisy = sum(not facts.is_exact(part) for part in made.of)
+    at = 1 - (1 - level) / max(noisy, 1)
+    means = [(sign, mean(part, level if facts.is_exact(part) else at)) for sign, part in zip(made.signs, made.of, strict=True)]
+    estimate = sum(sign * one.estimate for sign, one in means)
+    low = sum(one.low if sign > 0 else -one.high for sign, one in means)
+    high = sum(one.high if sign > 0 else -one.low for sign, one in means)
+    kinds: list[Literal["law", "bound", "exact"]] = [one.kind for _, one in means if one.kind != "exact"] or ["exact"]
+    kind = kinds[0] if len(kinds) == 1 else "bound"
+    words = ANALYST("made.mean", columns=", ".join(made.of), level=f"{at:.6g}") if noisy else ANALYST("made.exact")
+    return Interval(estimate, low, high, level, kind, words)
 
 
 def _check_rows(facts: Facts, name: str, values: FloatArray) -> None:

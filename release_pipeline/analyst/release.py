@@ -9,22 +9,40 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer, check_name, read_facts
+from release_pipeline.analyst.calibration import calibrate, state_calibrated_mean
+from release_pipeline.analyst.counts import Counts, counts_by_value, find_counts, read_counts
+from release_pipeline.analyst.facts import EMPTY, ColumnFacts, Facts, NoHonestAnswer, check_name, read_facts
+from release_pipeline.analyst.labels import find_column, label_column
 from release_pipeline.analyst.laws import Law, declared, decline_simulation, explain_kit, law_of
-from release_pipeline.analyst.means import Interval, estimate_mean, state_mean
+from release_pipeline.analyst.means import (
+    Interval,
+    Moments,
+    combine_means,
+    estimate_mean,
+    state_mean,
+    state_weighted_mean,
+    tell_moments,
+)
+from release_pipeline.analyst.pairs import Pair, read_cells
 from release_pipeline.analyst.slopes import estimate_correlation, estimate_slopes, is_exact, read_numbers
+from release_pipeline.analyst.tables import Table, find_table, read_tables
 from release_pipeline.analyst.ties import MOST, find_unmoved, holds_released_values
 from release_pipeline.errors import InvalidArgument, InvalidType, WrongUsage
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.concentrated import epsilon_of
+from release_pipeline.privacy.dates import DATE, Clock
 from release_pipeline.privacy.grid import IntArray, as_numbers
 from release_pipeline.privacy.methods import add_noise, mask_column
 from release_pipeline.privacy.noise import SECRET_BYTES, noise_stream, shuffled_positions
+from release_pipeline.privacy.recompute import add_signed
 from release_pipeline.privacy.vectors import MdavSpec, compute_vectors, quantise_columns
 from release_pipeline.sentences import ANALYST
 
@@ -36,11 +54,18 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The card's facts and the released columns. `exact`: columns that the analyst added herself, without noise."""
+    """The card's facts and the released columns. `exact`: columns that the analyst added herself, without noise. `counts`: the
+    noisy counts of columns that were counted by value; `tables`: those beside the rows, by name; `pairs`: the noisy counts of two
+    columns, where rows are synthetic. `calibrated`: columns of weights
+    that were made of these."""
 
     facts: Facts
     data: Arrays
     exact: tuple[str, ...] = ()
+    counts: Mapping[str, Counts] = field(default_factory=dict[str, Counts])
+    tables: Mapping[str, Table] = field(default_factory=dict[str, Table])
+    pairs: Mapping[tuple[str, str], Pair] = field(default_factory=dict[tuple[str, str], Pair])
+    calibrated: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Release of {self.facts.rows_out:,} records by {self.facts.method}: {', '.join(self.data)}>"
@@ -49,14 +74,93 @@ class Release:
         """What public facts tell of the noise of a column."""
         return law_of(self.facts, column)
 
-    def mean(self, column: str, *, level: float = 0.95) -> Interval:
+    def mean(self, column: str, *, weights: str | None = None, level: float = 0.95) -> Any:
         """The mean of a column in the confidential table, over all its records; or `NoHonestAnswer`. Of a column without noise
-        it is the plain mean, exactly."""
+        it is the plain mean, exactly; by the `weights` of another such column the weighted one, and by calibrated ones an
+        estimate of which nothing closer is known than the ends of what was released. That of a sum or difference of published
+        columns is made of their means. An `Interval`, of a column of dates or times `Moments`."""
         check_name(column)
+        if weights in (*self.calibrated, *self.facts.calibrated):
+            return state_calibrated_mean(self.facts, column, *self._exact_pair(column, weights), level)
+        if weights is not None:
+            return state_weighted_mean(self.facts, column, *self._exact_pair(column, weights), level)
         if column in self.data and is_exact(self.facts, column, self.exact):
             return state_mean(self.facts, column, read_numbers(self.data, column, self.exact), level)
+        if column in self.facts.columns and (made := self.facts.columns[column].made) is not None:
+            return combine_means(self.facts, column, made, lambda part, at: self.mean(part, level=at), level)
         self.facts.masked_column(column)
-        return estimate_mean(self.facts, column, self._numbers(column), level)
+        if self.counts or counts_by_value(self.facts):
+            return self._tell(column, find_counts(self.counts, self.facts, column).mean(level))
+        return self._tell(column, estimate_mean(self.facts, column, self._numbers(column), level))
+
+    def share(self, column: str, low: Any, high: Any, *, level: float = 0.95) -> Interval:
+        """The share of all records of the confidential table from `low` to `high` in a column that was counted by value; or
+        `NoHonestAnswer`. Dates and times are named as such, or as ISO 8601 writes them."""
+        check_name(column)
+        clock = self.facts.masked_column(column).clock
+        if clock is not None:
+            low, high = count_moments([low, high], clock, column).tolist()
+        return find_counts(self.counts, self.facts, column).share(low, high, level)
+
+    def missing(self, column: str, reason: str | None = None, *, level: float = 0.95) -> Interval:
+        """The share of all records of the confidential table that have no value in a column that was counted by value, for one
+        reason or for any; or `NoHonestAnswer`. `mean` and `quantile` are of the records that have one."""
+        check_name(column)
+        return find_counts(self.counts, self.facts, column).lacking(reason, level)
+
+    def people(self, *, level: float = 0.95) -> Interval:
+        """How many people there are in the confidential table, where households have slots: all records less those that stand for
+        nobody, by the counts of the column with the least noise; or `NoHonestAnswer`."""
+        if not self.facts.has_slots:
+            raise NoHonestAnswer(ANALYST("decline.no_slots"))
+        columns = self.facts.columns
+        column = max(self.facts.masked, key=lambda name: (columns[name].epsilon or columns[name].rho or Epsilon(0)).nano)
+        empty, rows = self.missing(column, EMPTY, level=level), self.facts.rows_in
+        estimate, low, high = (round(rows * (1 - share)) for share in (empty.estimate, empty.high, empty.low))
+        return Interval(estimate, low, high, level, empty.kind, ANALYST("counts.people", column=column))
+
+    def quantile(self, column: str, share: float, *, level: float = 0.95) -> Any:
+        """The least value that so large a share of all records of the confidential table do not exceed, in a column that was
+        counted by value; or `NoHonestAnswer`. An `Interval`, of a column of dates or times `Moments`."""
+        check_name(column)
+        return self._tell(column, find_counts(self.counts, self.facts, column).quantile(share, level))
+
+    def label(self, column: str) -> str | None:
+        """What a column has, in the steward's words; None where the card does not say."""
+        return find_column(self.facts, column).label
+
+    def labels(self, column: str) -> dict[str, str]:
+        """What the entries of a column mean, by the entry as the card writes it; empty where the card does not say."""
+        return dict(find_column(self.facts, column).labels)
+
+    def labelled(self, column: str, *, reasons: bool = False) -> npt.NDArray[np.object_]:
+        """A column with the labels of its entries in their place, a text for each record, as pandas and pyarrow take it; None
+        where there is no value, or with `reasons` why."""
+        return label_column(self.facts, self.data, column, reasons=reasons)
+
+    def share_of(self, column: str, value: object, *, level: float = 0.95) -> Interval:
+        """The share of all records of the confidential table with one of the listed values of a synthetic column; or
+        `NoHonestAnswer`."""
+        check_name(column)
+        values = self.facts.columns[column].values if column in self.facts.synthetic else ()
+        if not values:
+            raise NoHonestAnswer(ANALYST("decline.no_list"), where=column)
+        if str(value) not in values:
+            raise InvalidArgument("no record can have this value.", where=column, remedy=f"Values: {', '.join(values)}.")
+        place = values.index(str(value))
+        return self.counts[column].share(place, place, level)
+
+    def pair(self, one: str, other: str) -> Pair:
+        """The noisy counts of two columns together, by groups of both; or `NoHonestAnswer`."""
+        for name in (one, other):
+            check_name(name)
+        if (one, other) not in self.pairs:
+            raise NoHonestAnswer(ANALYST("decline.no_pair"), where=f"{one}, {other}")
+        return self.pairs[one, other]
+
+    def table(self, name: str) -> Table:
+        """A table beside the rows, which answers counts, shares, sums and means by group."""
+        return find_table(self.tables, self.facts, name)
 
     def slope(self, y: str, on: Sequence[str], *, level: float = 0.95) -> dict[str, Interval]:
         """The slopes of the least-squares line of `y` on the columns `on` in the confidential table; or `NoHonestAnswer`."""
@@ -90,14 +194,64 @@ class Release:
         added = read_numbers({name: added}, name, [name])
         return dataclasses.replace(self, data={**self.data, name: added}, exact=(*self.exact, name))
 
+    def with_weights(self, name: str, tables: Sequence[str]) -> Release:
+        """This release with a column of weights that are made of what is published: the rows, raked to these weighted tables of
+        counts. The first says how many there are in all. Always the same weights for the same package."""
+        given = cast(object, tables)
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise InvalidType("name the tables in a list.", where="tables", remedy='Like ["people"].')
+        made = self.with_exact(name, calibrate([self.table(table) for table in tables], self.data))
+        return dataclasses.replace(made, calibrated=(*made.calibrated, name))
+
     def explain(self) -> tuple[str, ...]:
         """What the kit offers for this release, a sentence each."""
         return tuple(explain_kit(self.facts))
 
+    def _exact_pair(self, column: str, weights: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Two columns without noise as numbers."""
+        check_name(weights)
+        for name in (column, weights):
+            if name not in self.data:
+                raise InvalidArgument("the data have no such column.", where=name)
+            if not is_exact(self.facts, name, (*self.exact, *(self.facts.calibrated if name == weights else ()))):
+                raise NoHonestAnswer(ANALYST("decline.weights"), where=name, remedy=ANALYST("advice.ask"))
+        written = self.data[weights]
+        is_text = written.dtype.kind == "U"  # a weight that is kept may be one, like 1.5
+        try:
+            numbers = np.array([cell or "nan" for cell in written.tolist()] if is_text else written, dtype=np.float64)
+        except ValueError:
+            raise InvalidArgument("a cell of this column is not a number.", where=weights) from None
+        exact = (*self.exact, *self.facts.calibrated)
+        return read_numbers(self.data, column, self.exact), read_numbers({**self.data, weights: numbers}, weights, exact)
+
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         if name not in self.data:
             raise InvalidArgument("the data have no such column.", where=name)
-        return as_numbers(self.data[name], name=name).astype(np.float64)
+        return _as_numbers(self.facts.columns[name], self.data[name]).astype(np.float64)
+
+    def _tell(self, column: str, interval: Interval) -> Interval | Moments:
+        """An answer in the words of its column."""
+        clock = self.facts.columns[column].clock
+        return interval if clock is None else tell_moments(interval, clock)
+
+
+def count_moments(values: object, clock: Clock, name: str) -> npt.NDArray[np.float64]:
+    """Dates or times as the numbers of a column's grid, NaN where there is none; what is none is refused."""
+    try:
+        given: npt.NDArray[Any] = np.asarray(values)
+        if given.dtype.kind not in "MUO":
+            raise ValueError("numbers are no dates")
+        return clock.count(given if given.dtype.kind == "M" else given.astype("datetime64[s]"))
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidArgument(
+            "this is a column of dates or times, and something else stands there.", where=name, remedy="Like 2020-01-31."
+        ) from None
+
+
+def _as_numbers(column: ColumnFacts, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A masked column as finite numbers."""
+    numbers = values if column.clock is None else count_moments(values, column.clock, column.name)
+    return as_numbers(numbers, name=column.name)
 
 
 def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None = None) -> Release:
@@ -123,15 +277,17 @@ def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None
         if isinstance(error, InvalidArgument):
             raise
         raise InvalidArgument("this is not JSON.", where=str(card)) from None
+    (cells, pairs), tables = read_cells(home, facts), read_tables(home, facts)
+    counts = cells or read_counts(home, facts)
     if data is None:
-        return Release(facts, _read_csv(home / DATA, facts))
+        return Release(facts, _read_csv(home / DATA, facts), counts=counts, tables=tables, pairs=pairs)
     columns = _read_columns(data, "data")
     missing = [name for name in facts.columns if name not in columns]
     if missing:
         raise InvalidArgument(f"the data lack {', '.join(missing)}.", where="data")
     if len({len(columns[name]) for name in facts.columns}) > 1:
         raise InvalidArgument("the columns are not all of one length.", where="data", remedy="Pass all rows of each.")
-    return Release(facts, {name: columns[name] for name in facts.columns})
+    return Release(facts, {name: columns[name] for name in facts.columns}, counts=counts, tables=tables, pairs=pairs)
 
 
 def _check_standing(home: Path) -> None:
@@ -182,9 +338,9 @@ def simulate(
     """Your own made-up `table`, released as the facts of `like` say (a release, or a card as read from JSON).
 
     Each masked column gets the card's method with its domain, grid, epsilon, k, scope, order, atoms, clamping and rounding, and
-    the rows leave shuffled; other columns of the table go along as they are, and small groups of them are not suppressed. A fresh
-    secret each time; with a `secret` of 32 bytes the same table gives the same release. Never pass confidential data: no budget
-    is kept.
+    the rows leave shuffled; recomputed sums and differences are made of them; other columns of the table go along as they are,
+    and small groups of them are not suppressed. A fresh secret each time; with a `secret` of 32 bytes the same table gives the
+    same release. Never pass confidential data: no budget is kept.
 
     A released table is refused (`ties`): it would come back as it was, or nearly, and seem certain. `spread_ties` makes one up
     from it.
@@ -198,24 +354,45 @@ def simulate(
     why = decline_simulation(facts)
     if why:
         raise NoHonestAnswer(f"this release cannot be made again: {why}", remedy=ANALYST("advice.ask"))
-    columns = _read_columns(table, "table")
+    columns = {
+        name: values
+        for name, values in _read_columns(table, "table").items()
+        if not facts.is_made(name) and name not in facts.calibrated
+    }
     absent = [name for name in facts.masked if name not in columns]
     if absent or len({len(values) for values in columns.values()}) != 1:
         raise InvalidArgument("the table needs every masked column, all of one length.", where=", ".join(absent))
     secret = secrets.token_bytes(SECRET_BYTES) if secret is None else secret
     rows = len(next(iter(columns.values())))
+    clocks = {name: clock for name in facts.masked if (clock := facts.columns[name].clock) is not None}
+    columns = {**columns, **{name: count_moments(columns[name], clock, name) for name, clock in clocks.items()}}
     if isinstance(like, Release):
         _refuse_released(columns, like)
-    masked = _mask(facts, columns, secret)
+    masked: Arrays = _mask(facts, columns, secret)
+    masked = {**masked, **{name: clock.restore(masked[name]) for name, clock in clocks.items()}}
     order = shuffled_positions(rows, noise_stream(secret, "simulated release", "shuffle"))
     known = {name: facts.columns.get(name) or _kept(name, values) for name, values in columns.items()}
-    made = dataclasses.replace(facts, rows_in=rows, rows_out=rows, columns=known)
-    return Release(made, {name: masked.get(name, values)[order] for name, values in columns.items()})
+    made = dataclasses.replace(facts, rows_in=rows, rows_out=rows, columns=known, tables=())
+    data = {name: masked.get(name, values)[order] for name, values in columns.items()}
+    again = _recompute(facts, data)
+    return Release(dataclasses.replace(made, columns={**known, **{name: facts.columns[name] for name in again}}), data | again)
+
+
+def _recompute(facts: Facts, data: Arrays) -> dict[str, npt.NDArray[np.float64]]:
+    """The sums and differences that a release has of its columns, of those of a made-up one; others stay out of it."""
+    found: dict[str, npt.NDArray[np.float64]] = {}
+    waiting = {name: column.made for name, column in facts.columns.items() if column.made is not None}
+    while ready := [name for name, how in waiting.items() if how.is_linear and set(how.of) <= {*data, *found}]:
+        for name in ready:
+            how = waiting.pop(name)
+            parts = [as_numbers({**data, **found}[part], name=part).astype(np.float64) for part in how.of]
+            found[name] = add_signed(list(zip(how.signs, parts, strict=True)))
+    return found
 
 
 def _refuse_released(columns: Arrays, like: Release) -> None:
     """Refuse a table that holds the release's own values, where records share values by clusters."""
-    for name in like.facts.masked if like.facts.k is not None else ():
+    for name in like.facts.masked if like.facts.k is not None and not counts_by_value(like.facts) else ():
         grid = like.facts.columns[name].grid
         if grid is None:
             continue
@@ -252,27 +429,39 @@ def _mask(facts: Facts, columns: Arrays, secret: bytes) -> dict[str, npt.NDArray
         }
     masked: dict[str, npt.NDArray[np.float64]] = {}
     for name in facts.masked:
-        grid, epsilon = declared(facts.columns[name])
+        grid = facts.columns[name].grid
+        if grid is None:
+            raise NoHonestAnswer("the card declares no domain or grid for it.", where=name)
         made = mask_column(
             columns[name],
             domain=(grid.lo, grid.hi),
             grid=grid.step,
             method=facts.method,
-            epsilon=epsilon,
             k=facts.k,
             scope=facts.scope,
-            consistency=facts.consistency,
-            atoms=facts.columns[name].atoms,
-            clamp=facts.clamped,
-            on_grid=facts.on_grid,
+            atoms=tuple(map(facts.columns[name].number_text, facts.columns[name].atoms)),
+            **_options_of(facts, facts.columns[name]),
             secret=secret,
             context=("simulated release", name),
         )
-        if facts.k is not None:
+        if facts.k is not None and not counts_by_value(facts):
             units = grid.quantise(as_numbers(columns[name], name=name))
             _refuse_unmoved(name, units[:, np.newaxis], made.cluster, made.scale)
         masked[name] = made.values
     return masked
+
+
+def _options_of(facts: Facts, column: ColumnFacts) -> dict[str, Any]:
+    """The options of masking that a family of methods has for itself."""
+    if facts.delta is not None and column.rho is not None:  # the epsilon of one record at this delta
+        delta = Decimal(facts.delta)
+        found: dict[str, Any] = {"epsilon": Epsilon(epsilon_of(column.rho.nano, delta)), "definition": "zcdp", "delta": delta}
+    else:
+        found = {"epsilon": declared(column)[1]}
+    if counts_by_value(facts):
+        centre = None if column.centre is None else column.number_text(column.centre)
+        return {**found, "centre": centre, "tail": column.tail}
+    return {**found, "consistency": facts.consistency, "clamp": facts.clamped, "on_grid": facts.on_grid}
 
 
 def _kept(name: str, values: npt.NDArray[Any]) -> ColumnFacts:
@@ -297,11 +486,16 @@ def _read_csv(file: Path, facts: Facts) -> dict[str, npt.NDArray[Any]]:
     for place, (name, column) in enumerate(facts.columns.items()):
         cells = [row[place] for row in rows]
         try:
-            read[name] = (
-                np.array(cells, dtype=np.str_)
-                if column.type == "string"
-                else np.array([cast(Any, cell) or "nan" for cell in cells], dtype=np.float64)
-            )
+            read[name] = _read_cells(cells, column)
         except ValueError:
-            raise InvalidArgument("a cell of this column is not a number.", where=name) from None
+            what = "number" if column.clock is None else "date"
+            raise InvalidArgument(f"a cell of this column is not a {what}.", where=name) from None
     return read
+
+
+def _read_cells(cells: list[str], column: ColumnFacts) -> npt.NDArray[Any]:
+    if column.type == "string":
+        return np.array(cells, dtype=np.str_)
+    if column.clock is not None:
+        return np.array([cell or "NaT" for cell in cells], dtype=f"datetime64[{'D' if column.type == DATE else 's'}]")
+    return np.array([cast(Any, cell) or "nan" for cell in cells], dtype=np.float64)

@@ -201,7 +201,7 @@ def _collect(facts: Facts, data: Mapping[str, Any], y: str, on: list[str], exact
 
 def is_exact(facts: Facts, name: str, exact: Container[str]) -> bool:
     """Whether a column has no noise: the analyst's own, or one that was released as it is."""
-    return name in exact or (name in facts.columns and facts.columns[name].done == "keep")
+    return name in exact or facts.is_exact(name)
 
 
 def read_numbers(data: Mapping[str, Any], name: str, exact: Container[str]) -> FloatArray:
@@ -215,6 +215,12 @@ def read_numbers(data: Mapping[str, Any], name: str, exact: Container[str]) -> F
     bad = int(np.count_nonzero(~np.isfinite(numbers)))
     if bad and (name in exact or np.isinf(numbers).any()):
         raise InvalidArgument(f"{bad:,} of its numbers are missing or infinite.", where=name, remedy="Give each row a number.")
+    if bad and f"{name}_missing" in data:
+        raise NoHonestAnswer(
+            "records without a value are not like the others: leaving their rows out would change the estimand.",
+            where=name,
+            remedy=f"Make a column of 0 and 1 in which they have a place of their own ({name}_missing), and add it (with_exact).",
+        )
     if bad:
         raise NoHonestAnswer(
             "blank cells protect small groups and are not missing at random: leaving their rows out would change the estimand.",
@@ -228,7 +234,7 @@ def _noise(facts: Facts, name: str, exact: set[str]) -> tuple[float, float, floa
     """Variance and fourth cumulant of a column's noise, and its step, in its own unit; none in a kept one."""
     if is_exact(facts, name, exact):
         return 0.0, 0.0, 0.0
-    column = facts.columns[name]
+    column = facts.masked_column(name)
     step, t = float(declared(column)[0].step), common_scale(facts, column)
     return variance(t) * step**2, fourth_cumulant_of(t) * step**4, step
 

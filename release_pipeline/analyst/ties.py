@@ -12,6 +12,7 @@ hardly have: groups of equal values that begin and end where clusters do, and th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,17 +52,24 @@ def holds_released_values(units: IntArray, released: IntArray) -> bool:
     return float(np.mean(np.isin(mine, theirs))) > max(MOST, BEYOND_CHANCE * chance)
 
 
-def spread_ties(values: npt.ArrayLike, *, keep: Sequence[float] = ()) -> npt.NDArray[np.float64]:
+def spread_ties(values: npt.ArrayLike, *, keep: Sequence[Any] = ()) -> npt.NDArray[Any]:
     """A made-up column from a released one: records that share a value are spread evenly between it and the values beside it.
 
     A released value stands for the middle of its records in rank; between two middles values rise in a straight line, which goes
     on beyond the first and the last. Values in `keep` stay: those that the confidential column has many of, like 0 for who had
-    none. Rows stay where they are; which record of a value gets which number goes by their order, which says nothing.
+    none. Rows stay where they are; which record of a value gets which number goes by their order, which says nothing. Dates and
+    times (of NumPy) are spread like numbers.
 
     >>> spread_ties([10, 10, 10, 10, 30, 30, 30, 30]).tolist()
     [2.5, 7.5, 12.5, 17.5, 22.5, 27.5, 32.5, 37.5]
     """
-    numbers = as_numbers(np.asarray(values)).astype(np.float64)
+    given: npt.NDArray[Any] = np.asarray(values)
+    if given.dtype.kind == "M":
+        kept: npt.NDArray[np.datetime64] = np.array(list(keep), dtype="datetime64[s]")
+        seconds = given.astype("datetime64[s]").astype(np.int64)
+        spread_seconds = np.rint(spread_ties(seconds, keep=kept.astype(np.int64).tolist())).astype(np.int64)
+        return spread_seconds.astype("datetime64[s]").astype(given.dtype)
+    numbers = as_numbers(given).astype(np.float64)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records.", where="values")
     order = np.argsort(numbers, kind="stable")

@@ -6,54 +6,66 @@ attack was. One that is broken is refuted: the proved figure is above the claime
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
+from release_pipeline.claims.answers import make_answer_pairs, show_answers
+from release_pipeline.claims.counts import show_counts
 from release_pipeline.claims.events import Both, Event, choose_event, count_learnt, left_to_prove
 from release_pipeline.claims.groups import NOBODY, count_different, count_intervals, count_smallest
 from release_pipeline.claims.promises import Promise
 from release_pipeline.claims.tables import ClassTable, Pair, make_classes, make_crowds, make_pairs
-from release_pipeline.claims.trials import Floats, Noiseless, describe_noiseless, release_both, release_one
+from release_pipeline.claims.trials import Floats, Ints, Noiseless, count_both, describe_noiseless, release_both, release_one
 from release_pipeline.claims.views import (
     Look,
     look_at_centroid,
     look_at_list,
     look_at_lists,
     look_at_rows,
-    number_looks,
     number_records,
+    number_shown,
 )
+from release_pipeline.claims.whole_table import WholePair, make_whole_pairs, show_whole
 from release_pipeline.policy import Policy
+from release_pipeline.policy.families import find_family
 
 MOST_VALUES = 60  # of a record that are told apart
+MANY_CELLS = 1_000  # of tables: from twice as many on there are fewer draws
+FEWER, LEAST_EXPLORED = 5, 30  # at the most so many times fewer draws of counts; and draws of each pair at the least
+Shown: TypeAlias = Mapping[str, npt.NDArray[Any]]  # what was seen of one table, by the way of looking: a row for each draw
+Watch: TypeAlias = Callable[[int, str], dict[str, Both]]  # so many draws, for this purpose
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How many releases are drawn: of each table to find the worst pair, and of that to prove; of `classes`, of which a table has
-    many; and of each table in which groups are `counted`."""
+    many; of each table in which groups are `counted`; and to prove of `counts` by value, each draw of which takes some fits."""
 
     explore: int
     prove: int
     classes: int
     counted: int
+    counts: int
 
 
-FULL = Effort(explore=600, prove=25_000, classes=800_000, counted=20)
-QUICK = Effort(explore=120, prove=2_000, classes=40_000, counted=2)
+FULL = Effort(explore=600, prove=25_000, classes=800_000, counted=20, counts=10_000)
+QUICK = Effort(explore=120, prove=2_000, classes=40_000, counted=2, counts=600)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the audit of one promise found. `claimed` and `proved` are epsilons, or of what is counted the least number that is
-    promised, and the least that was seen; None where there was nothing to count."""
+    """What the audit of one promise found. `claimed` and `proved` are epsilons, or rhos, or of what is counted the least
+    number that is promised, and the least that was seen; None where there was nothing to count."""
 
     promise: str
     definition: str
-    measure: Literal["epsilon", "records", "values"]
+    measure: Literal["epsilon", "rho", "records", "values"]
     claimed: float
     proved: float | None
     draws: int
@@ -65,7 +77,7 @@ class Finding:
         """Whether nothing was found that breaks it."""
         if self.proved is None:
             return True
-        return self.proved <= self.claimed if self.measure == "epsilon" else self.proved >= self.claimed
+        return self.proved <= self.claimed if self.measure in ("epsilon", "rho") else self.proved >= self.claimed
 
 
 def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
@@ -88,16 +100,53 @@ def audit_promise(policy: Policy, promise: Promise, effort: Effort) -> Finding:
 
 
 def _attack_pairs(policy: Policy, promise: Promise, effort: Effort) -> Finding:
-    tried = [(number, pair, _looks(policy, promise, pair)) for number, pair in enumerate(make_pairs(policy, promise.columns))]
+    """Which of two neighbouring tables was released: of the pair that is told apart best."""
+    if promise.covers == "tables":
+        pairs = make_answer_pairs(policy, promise.columns)
+        watches: list[Watch] = [partial(_watch_answers, policy, pair, promise.columns) for pair in pairs]
+        return _tell_apart(promise, pairs, watches, *_count_answers(policy, promise.columns, effort))
+    if promise.covers == "whole":
+        whole = make_whole_pairs(policy)
+        watches = [partial(_watch_whole, policy, pair) for pair in whole]
+        return _tell_apart(promise, whole, watches, max(effort.counts // 40, LEAST_EXPLORED), effort.counts)
+    pairs = make_pairs(policy, promise.columns)
+    if find_family(policy.protect).publishes_counts:
+        watches = [partial(_watch_counts, policy, pair, promise.columns) for pair in pairs]
+        explored, proved = _count_counts(policy, effort)
+    else:
+        watches = [partial(_watch, policy, pair, _looks(policy, promise, pair)) for pair in pairs]
+        explored, proved = effort.explore, effort.prove
+    return _tell_apart(promise, pairs, watches, explored, proved)
 
-    def explore(one: tuple[int, Pair, Mapping[str, Look]]) -> float:
-        number, pair, looks = one
-        return choose_event(_watch(policy, pair, looks, draws=effort.explore, purpose=f"explore {number}"))[1]
 
-    _, pair, looks = max(tried, key=explore)
-    seen = _watch(policy, pair, looks, draws=effort.prove, purpose="prove")
-    event, _ = choose_event(seen)
-    return _prove(promise, event, seen[event.view], pair.words)
+def _tell_apart(
+    promise: Promise, pairs: Sequence[Pair | WholePair], watches: Sequence[Watch], explored: int, proved: int
+) -> Finding:
+    """What is proved by the pair that some draws tell apart best."""
+
+    def explore(number: int) -> float:
+        return choose_event(watches[number](explored, f"explore {number}"), promise.prove)[1]
+
+    worst = max(range(len(pairs)), key=explore)
+    seen = watches[worst](proved, "prove")
+    event, _ = choose_event(seen, promise.prove)
+    return _prove(promise, event, seen[event.view], pairs[worst].words)
+
+
+def _count_answers(policy: Policy, names: Sequence[str], effort: Effort) -> tuple[int, int]:
+    """How many draws explore and prove of tables: fewer where there are many cells, of which one record changes a few."""
+    cells = sum(policy.tabulations[name].shape.total for name in names)
+    draws = effort.counts // min(max(cells // MANY_CELLS, 1), FEWER)
+    return max(draws // 40, LEAST_EXPLORED), draws
+
+
+def _count_counts(policy: Policy, effort: Effort) -> tuple[int, int]:
+    """How many draws explore and prove where counts by value are drawn: fewer, to a point, where each is of many columns and
+    parts, and there is a promise for every column."""
+    columns = len(policy.noise_columns)
+    promises = 1 if columns == 1 else columns + 1
+    draws = effort.counts // min(columns * policy.parts * promises, FEWER)
+    return max(draws // 40, LEAST_EXPLORED), draws
 
 
 def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding:
@@ -105,11 +154,12 @@ def _attack_records(policy: Policy, promise: Promise, effort: Effort) -> Finding
     draws = _count_classes(policy, effort)
 
     def explore(made: ClassTable) -> float:
-        return choose_event(_watch_records(policy, made, draws=draws // 20, purpose=f"explore {made.words}"))[1]
+        seen = _watch_records(policy, made, draws=draws // 20, purpose=f"explore {made.words}")
+        return choose_event(seen, promise.prove)[1]
 
     worst = max(make_classes(policy), key=explore)
     seen = _watch_records(policy, worst, draws=draws, purpose="prove")
-    event, _ = choose_event(seen)
+    event, _ = choose_event(seen, promise.prove)
     return _prove(promise, event, seen[event.view], f"a class of {worst.words}")
 
 
@@ -121,7 +171,8 @@ def _count_classes(policy: Policy, effort: Effort) -> int:
 def _prove(promise: Promise, event: Event, seen: Both, tables: str) -> Finding:
     left = left_to_prove(seen)
     claimed = promise.epsilon if promise.epsilon is not None else 0.0
-    return Finding(promise.words, promise.definition, "epsilon", claimed, event.bound(left), 2 * len(left[0]), tables, event.view)
+    proved, draws = event.bound(left, promise.prove), 2 * len(left[0])
+    return Finding(promise.words, promise.definition, promise.measure, claimed, proved, draws, tables, event.view)
 
 
 def _count(promise: Promise, counted: tuple[int, int]) -> Finding:
@@ -138,11 +189,39 @@ def _count(promise: Promise, counted: tuple[int, int]) -> Finding:
     )
 
 
-def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], *, draws: int, purpose: str) -> dict[str, Both]:
-    seen = release_both(policy, pair.one, pair.other, draws=draws, purpose=purpose)
-    numbered = {view: number_looks(look, seen) for view, look in looks.items()}
-    found = {view: both for view, both in numbered.items() if both is not None}
+def _watch(policy: Policy, pair: Pair, looks: Mapping[str, Look], draws: int, purpose: str) -> dict[str, Both]:
+    one, other = release_both(policy, pair.one, pair.other, draws=draws, purpose=purpose)
+    return _number({view: look(one) for view, look in looks.items()}, {view: look(other) for view, look in looks.items()}, draws)
+
+
+def _watch_counts(policy: Policy, pair: Pair, names: Sequence[str], draws: int, purpose: str) -> dict[str, Both]:
+    """Of these columns' noisy counts, which are published: what is made of them tells no more, and is not drawn."""
+    seen = count_both(policy, pair.one, pair.other, draws=draws, purpose=purpose)
+    units = [_units(policy, table, names) for table in (pair.one, pair.other)]
+    one, other = (show_counts(part, *units) for part in seen)
+    return _number(one, other, draws)
+
+
+def _watch_answers(policy: Policy, pair: Pair, names: Sequence[str], draws: int, purpose: str) -> dict[str, Both]:
+    """Of the cells of these tables beside the rows."""
+    return _number(*show_answers(policy, names, pair, draws=draws, purpose=purpose), draws)
+
+
+def _watch_whole(policy: Policy, pair: WholePair, draws: int, purpose: str) -> dict[str, Both]:
+    """Of all noisy counts of a whole table: what rows are made of."""
+    return _number(*show_whole(policy, pair, draws=draws, purpose=purpose), draws)
+
+
+def _units(policy: Policy, table: pa.Table, names: Sequence[str]) -> dict[str, Ints]:
+    return {name: policy.noise_columns[name].coded_grid.quantise(table.column(name).to_numpy()) for name in names}
+
+
+def _number(one: Shown, other: Shown, draws: int) -> dict[str, Both]:
+    """By number what can be learnt from; a way of looking that one table never has shows nothing there."""
     nothing = np.zeros(draws, dtype=np.int64)
+    views = dict.fromkeys([*one, *other])
+    numbered = {view: number_shown((one.get(view, nothing), other.get(view, nothing))) for view in views}
+    found = {view: both for view, both in numbered.items() if both is not None}
     return found or {"nothing that is seen often enough": (nothing, nothing)}
 
 

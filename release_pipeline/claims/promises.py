@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from release_pipeline.claims.events import Proof, prove, prove_rho
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import list_losses, release_loss
-from release_pipeline.privacy.catalogue.definitions import SAME
+from release_pipeline.policy.loss import list_losses, rows_loss
+from release_pipeline.privacy.catalogue.definitions import DP, SAME, ZCDP
 
-Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals"]
+Covers: TypeAlias = Literal["list", "lists", "rows", "centroid", "record", "groups", "values", "intervals", "tables", "whole"]
 NANO = 1e9
 MOST_CLUSTERS = 4  # of the hostile tables
 
@@ -18,7 +19,7 @@ MOST_CLUSTERS = 4  # of the hostile tables
 @dataclass(frozen=True, slots=True)
 class Promise:
     """`covers` says what an attacker may look at, of the columns `columns`. `epsilon`: the most that the loss may be. `least`: of
-    promises that are counted, how many records there must be at the least."""
+    promises that are counted, how many records there must be at the least. `measure`: what `epsilon` is, rho under zcdp."""
 
     words: str
     covers: Covers
@@ -27,15 +28,42 @@ class Promise:
     epsilon: float | None = None
     least: int | None = None
 
+    @property
+    def measure(self) -> Literal["epsilon", "rho"]:
+        """What may be lost."""
+        return "rho" if self.definition == ZCDP.key else "epsilon"
+
+    @property
+    def prove(self) -> Proof:
+        """How so much of it is proved by what was seen."""
+        return prove_rho if self.measure == "rho" else prove
+
 
 def list_promises(policy: Policy) -> list[Promise]:
     """Every promise of one release of a policy that is about what its readers see."""
-    return [*_of_noise(policy), *_of_groups(policy)]
+    return [*_of_noise(policy), *_of_groups(policy), *_of_tables(policy)]
+
+
+def _of_tables(policy: Policy) -> Iterator[Promise]:
+    """Each table beside the rows by itself, and all together: whatever the rows claim, a table is eps-DP, or rho-zCDP."""
+    people, names = policy.records_per_person, tuple(policy.tables)
+    for name, table in policy.tables.items():
+        definition = ZCDP if table.by_rho else DP
+        cost = table.in_rho(people) if table.by_rho else table.in_epsilon(people) or 0
+        yield Promise(f"the table {name}", "tables", definition.key, (name,), cost / NANO)
+    if len(names) > 1:
+        by_rho = any(table.by_rho for table in policy.tables.values())
+        costs = [table.in_rho(people) if by_rho else table.in_epsilon(people) or 0 for table in policy.tables.values()]
+        yield Promise("all tables together", "tables", (ZCDP if by_rho else DP).key, names, sum(costs) / NANO)
 
 
 def _of_noise(policy: Policy) -> Iterator[Promise]:
     names, protect = tuple(policy.noise_columns), policy.protect
     if protect.epsilon is None:
+        return
+    if protect.is_synthetic:
+        everything = tuple(policy.released_columns)
+        yield Promise("everything in the package", "whole", policy.definition, everything, (policy.rows_epsilon or 0) / NANO)
         return
     if not protect.makes_clusters:
         yield from _of_records(policy, names, protect.epsilon.nano / NANO)
@@ -44,7 +72,8 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
     people = policy.records_per_person
     definition = policy.definition
     records = MOST_CLUSTERS * (protect.k or 1) * policy.parts * people  # of the largest tables: bounds grow with them
-    own = {name: epsilon.nano * people / NANO for name, epsilon in policy.column_epsilon.items()}
+    times = people * people if protect.by_rho else people
+    own = {name: share.nano * times / NANO for name, share in policy.column_epsilon.items()}
     total = sum(own.values())
     if policy.publishes_parts:
         [first] = list_losses(policy, ["first"], charged=[], records=records, slots=records)
@@ -63,7 +92,7 @@ def _of_noise(policy: Policy) -> Iterator[Promise]:
         else:
             yield Promise(f"the list of {name}", "list", definition, (name,), own[name])
     if has_wider:
-        bound = release_loss(policy, records=records).of(definition, "column")
+        bound = rows_loss(policy, records=records).of(definition, "column")
         if bound is not None:
             yield Promise("the lists of all columns, by the wider bound", "lists", definition, names, bound / NANO)
     elif len(names) > 1:
@@ -93,6 +122,8 @@ def _of_groups(policy: Policy) -> Iterator[Promise]:
     protect, quasi, names = policy.protect, tuple(policy.released_quasi), tuple(policy.noise_columns)
     if not policy.method.is_noisy:
         yield Promise("records with the same masked values", "groups", policy.definition, names, least=protect.k)
+    if protect.is_synthetic:
+        return
     if not protect.makes_clusters:
         yield Promise("records with the same generalised values", "groups", policy.definition, quasi, least=protect.k)
         least = protect.different_values

@@ -14,11 +14,23 @@ K = 3
 WIDTH = 1000  # of every domain: so many grid steps that rounding a noise scale up costs hardly any of epsilon
 _NOISE = f"role: confidential, do: noise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: fail, why: made up"
 _ATOMS = ", atoms: [0, 500]"
+_REASONS = ", codes: {-8: refused, .a: left}"
 _ILL = "ill: {role: confidential, do: keep, values: [a, b, c, d], why: made up}"
 _GROUPED = f"g: {{role: quasi, do: generalise, hierarchy: {{groups: [{', '.join(f'g{number}' for number in range(64))}]}}}}"
 _AGES = "age: {role: quasi, do: generalise, hierarchy: {domain: [0, 100], grid: 1, outside: clamp}, why: made up}"
 _SITE = "site: {role: quasi, do: keep, values: [1, 2, 3, 4], why: made up}"
+_UNSEEN = "site: {role: quasi, do: drop, values: [1, 2, 3, 4]}"
+_TOTALS = "by: site, sum: a"
+_REGIONS = "{column: site, groups: {west: [1, 2], east: [3, 4]}}"
+_COARSE = "by: [{column: site, groups: {west: [1, 2], east: [3, 4]}, levels: [1]}]"
+_SYNTHETIC = (
+    f"a: {{role: confidential, do: synthesise, domain: [0, {WIDTH}], grid: 1, outside: clamp, missing: keep, why: made up}}"
+)
+_LISTED = "c: {role: quasi, do: synthesise, values: [x, y, z]}"
+_OTHER = "d: {role: quasi, do: synthesise, values: [x, y]}"
 _WHO = "who: {role: identifier, do: drop}"
+_WEIGHT = "w: {role: weight, do: drop, domain: [1, 400], grid: 0.5, outside: clamp}"
+_WEIGHTS = "w: {role: weight, do: keep, values: [1.5, 10, 400], why: made up}"
 _STANDS_OUT = "{confidence: 70%, at_most: 100%}"
 
 
@@ -28,11 +40,12 @@ class _Case:
 
     protect: str
     noise: int = 1
-    atoms: str = ""
+    atoms: str = ""  # and other options of the noise columns
     other: str = ""
     suppress: str = ""
     person: str = "each-row"
     releases: str = "once"
+    tables: str = ""
 
 
 _MORE = {  # beside the plain cases of the methods that work column by column
@@ -56,6 +69,19 @@ _MORE = {  # beside the plain cases of the methods that work column by column
         "method: laplace, epsilon: 2, partitions: 2, publish_parts: one per release, amplification: sampling",
         releases='["1", "2"]',
     ),
+    "dp-um, by rho": _Case("method: dp-um, definition: zcdp, epsilon: 8, delta: 0.001, k: 3"),
+    "dp-cdf, by rho": _Case("method: dp-cdf, definition: zcdp, epsilon: 8, delta: 0.001, k: 3"),
+    "dp-cdf": _Case("method: dp-cdf, epsilon: 2, k: 3"),
+    "dp-cdf, atoms": _Case("method: dp-cdf, epsilon: 2, k: 3", atoms=_ATOMS),
+    "dp-cdf, records without a value": _Case("method: dp-cdf, epsilon: 2, k: 3", atoms=_REASONS),
+    "dp-cdf, two records per person": _Case(
+        "method: dp-cdf, epsilon: 1, k: 3", other=_WHO, person="{column: who, records_per_release: 2}"
+    ),
+    "dp-cdf, households in slots": _Case(
+        "method: dp-cdf, epsilon: 1, k: 3", other=_WHO, person="{column: who, unit: household, slots: 2}"
+    ),
+    "dp-cdf, random parts": _Case("method: dp-cdf, epsilon: 2, k: 3, partitions: 2"),
+    "dp-cdf, two columns": _Case("method: dp-cdf, epsilon: 4, k: 3", noise=2),
     "dp-mdav, corner, plain": _Case("method: dp-mdav, epsilon: 2, k: 3, order: corner"),
     "dp-mdav, corner, plain, two columns": _Case("method: dp-mdav, epsilon: 4, k: 3, order: corner", noise=2),
     "dp-mdav, hilbert, plain, two columns": _Case("method: dp-mdav, epsilon: 4, k: 3, order: hilbert", noise=2),
@@ -66,6 +92,59 @@ _MORE = {  # beside the plain cases of the methods that work column by column
     "dp-mdav, centroid, plain": _Case("method: dp-mdav, epsilon: 4, k: 3, order: hilbert, scope: centroid", noise=2),
     "dp-mdav, centroid, trimmed": _Case(
         "method: dp-mdav, epsilon: 4, k: 3, order: corner, statistic: trimmed, scope: centroid", noise=2
+    ),
+    "tables": _Case(
+        "method: dp-um, epsilon: 2, k: 3",
+        other=_SITE,
+        tables=f"heads: {{by: site, epsilon: 1}}, regions: {{{_COARSE}, epsilon: 1}}, totals: {{{_TOTALS}, epsilon: 1}}",
+    ),
+    "dp-table": _Case("method: dp-table, epsilon: 3", noise=0, other=f"{_SYNTHETIC}\n  {_LISTED}\n  {_OTHER}"),
+    "dp-table, two records per person": _Case(
+        "method: dp-table, epsilon: 2",
+        noise=0,
+        other=f"{_SYNTHETIC}\n  {_LISTED}\n  {_WHO}",
+        person="{column: who, records_per_release: 2}",
+    ),
+    "dp-table, by rho": _Case(
+        "method: dp-table, definition: zcdp, epsilon: 4, delta: 0.001", noise=0, other=f"{_SYNTHETIC}\n  {_LISTED}"
+    ),
+    "tables in levels": _Case(
+        "method: dp-um, epsilon: 2, k: 3",
+        other=_SITE,
+        tables=f"heads: {{by: [{_REGIONS}], epsilon: 2}}, totals: {{by: [{_REGIONS}], sum: a, epsilon: 2}}",
+    ),
+    "tables, two records per person": _Case(
+        "method: dp-um, epsilon: 1, k: 3",
+        other=f"{_SITE}\n  {_WHO}",
+        person="{column: who, records_per_release: 2}",
+        tables=f"heads: {{by: site, epsilon: 0.5}}, totals: {{{_TOTALS}, epsilon: 0.5}}",
+    ),
+    "tables, by rho": _Case(
+        "method: dp-um, definition: zcdp, epsilon: 8, delta: 0.001, k: 3",
+        other=_SITE,
+        tables=f"heads: {{by: site, rho: 0.5}}, totals: {{{_TOTALS}, rho: 0.5}}, pure: {{by: site, epsilon: 1}}",
+    ),
+    "tables, of those who have a value": _Case(
+        "method: dp-cdf, epsilon: 2",
+        atoms=_REASONS,
+        other=_SITE,
+        tables="valued: {by: site, having: a, epsilon: 1}, totals: {by: site, sum: a, epsilon: 1}",
+    ),
+    "tables, by a column in no row, households in slots": _Case(
+        "method: dp-cdf, epsilon: 1",
+        other=f"{_UNSEEN}\n  {_WHO}",
+        person="{column: who, unit: household, slots: 2}",
+        tables=f"heads: {{by: site, epsilon: 0.5}}, totals: {{{_TOTALS}, epsilon: 0.5}}",
+    ),
+    "tables, weighted": _Case(
+        "method: dp-um, epsilon: 2, k: 3",
+        other=f"{_SITE}\n  {_WEIGHT}",
+        tables=f"heads: {{by: site, weight: w, epsilon: 1}}, totals: {{{_TOTALS}, weight: w, epsilon: 1}}",
+    ),
+    "tables, weighted, by rho": _Case(
+        "method: dp-um, definition: zcdp, epsilon: 8, delta: 0.001, k: 3",
+        other=f"{_SITE}\n  {_WEIGHTS}",
+        tables=f"heads: {{by: site, weight: w, rho: 0.5}}, totals: {{{_TOTALS}, weight: w, rho: 0.5}}",
     ),
     "mdav": _Case("method: mdav, k: 3", noise=2),
     "k-epsilon": _Case("method: k-epsilon, grouping: ola, epsilon: 2, k: 7", other=_GROUPED),
@@ -113,4 +192,5 @@ def _make(name: str, case: _Case) -> Policy:
     ]
     lines += [f"  {case.other}"] if case.other else []
     lines += [f"suppress: {case.suppress}"] if case.suppress else []
+    lines += [f"tables: {{{case.tables}}}"] if case.tables else []
     return parse_policy("\n".join(lines) + "\n", name=name)

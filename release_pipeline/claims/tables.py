@@ -2,6 +2,7 @@
 
 Rank clusters and orders are told apart by pairs in which one record goes from one end of the domain to the other: alone between
 two clusters (so that one sum takes all of the loss), or past many (so that all move). Which pair hurts most, the draws tell.
+Counts by value have no ranks: `moves` has what is hostile to them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.claims.moves import list_moves
 from release_pipeline.claims.promises import MOST_CLUSTERS
 from release_pipeline.policy import Policy
+from release_pipeline.policy.families import find_family
 from release_pipeline.privacy.noise import SECRET_BYTES, NoiseStream, noise_stream
 
 Ints = npt.NDArray[np.int64]
@@ -48,6 +51,8 @@ class ClassTable:
 
 def make_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
     """Pairs of tables that differ in the columns `names` of one person's records, for the policy's k and declared domains."""
+    if find_family(policy.protect).publishes_counts:
+        return list(_make_counted(policy, names))
     people = policy.records_per_person
     made: list[Pair] = []
     widths = {name: column.exact_grid.width for name, column in policy.noise_columns.items()}
@@ -69,7 +74,7 @@ def make_table(policy: Policy, units: dict[str, Ints]) -> pa.Table:
     columns: dict[str, pa.Array] = {}
     for name, column in policy.released_columns.items():
         if name in units:
-            columns[name] = pa.array(policy.noise_columns[name].exact_grid.restore(units[name].astype(np.float64)))
+            columns[name] = pa.array(policy.noise_columns[name].coded_grid.restore(units[name].astype(np.float64)))
         else:
             columns[name] = pa.array(column.examples(COPIES)[:1] * rows)
     return pa.table(columns)
@@ -113,7 +118,7 @@ def make_crowds(policy: Policy) -> list[pa.Table]:
         columns: dict[str, pa.Array] = {}
         for name, column in policy.released_columns.items():
             if name in policy.noise_columns:
-                grid = policy.noise_columns[name].exact_grid
+                grid = policy.noise_columns[name].coded_grid
                 columns[name] = pa.array(grid.restore(_draw(stream, rows, grid.width + 1).astype(np.float64)))
             else:  # the smaller of two draws: some entries are rare
                 entries = column.examples(COPIES)
@@ -142,6 +147,20 @@ def _patterns(k: int, parts: int, people: int) -> Iterator[tuple[str, npt.NDArra
         after = before.copy()
         after[:people] = to
         yield words, before, after
+
+
+def _make_counted(policy: Policy, names: Sequence[str]) -> Iterator[Pair]:
+    """In one of several columns alone, too: where all change alike, noise that they share shows nothing."""
+    people = policy.records_per_person
+    kinds = [(moves[names[0]].words, names, moves) for moves in list_moves(policy)]
+    if len(names) > 1:
+        kinds += [(f"{words}, in {names[0]} alone", names[:1], moves) for words, _, moves in kinds[:2]]
+    for words, moved, moves in kinds:
+        one = {name: move.units for name, move in moves.items()}
+        other = {name: units.copy() for name, units in one.items()}
+        for name in moved:
+            other[name][:people] = moves[name].to
+        yield Pair(words, make_table(policy, one), make_table(policy, other), people)
 
 
 def _across(policy: Policy, names: Sequence[str], widths: dict[str, int]) -> Pair:

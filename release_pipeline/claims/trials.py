@@ -4,11 +4,14 @@ Clusters, statistics and scales are made by the policy's own strategy, then nois
 Individual differential privacy is claimed for scales that are fixed at the actual data, so the second table gets the scales of
 the first; everything else gets its own. Limits of a policy on how much may be suppressed are not applied: they would hide
 outcomes.
+
+Of a method that counts by value only the noisy counts are drawn. They are published, and released values are made of them and of
+declared facts: whoever has the counts can make the values, and neither the fit behind these nor a masked table tells more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
+from release_pipeline.privacy.by_value import Stage
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
-from release_pipeline.stages.strategies import RECORD, Series, Strategy, find_strategy
+from release_pipeline.stages.strategies import COUNTS, RECORD, Series, Strategy, find_strategy
+from release_pipeline.stages.strategies.by_value import read_stages
+from release_pipeline.stages.strategies.parts import PART
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -55,10 +61,32 @@ class Noiseless:
     size: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The noisy counts of a column in one draw: the `stages` of each part of the release, and the records (`rows`) of that."""
+
+    stages: Sequence[Sequence[Stage]]
+    rows: Sequence[Ints]
+
+
 def release_both(policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str) -> tuple[Seen, Seen]:
     """So many releases of each of two neighbouring tables, with secrets of their own."""
     first, second = _release(policy, [one, other], draws=draws, purpose=purpose)
     return first, second
+
+
+def count_both(
+    policy: Policy, one: pa.Table, other: pa.Table, *, draws: int, purpose: str
+) -> tuple[list[dict[str, Counted]], list[dict[str, Counted]]]:
+    """The noisy counts, by column, of so many releases of each of two neighbouring tables, with secrets of their own."""
+    strategy = find_strategy(policy)
+    found: tuple[list[dict[str, Counted]], list[dict[str, Counted]]] = [], []
+    for number, made in _group_each(policy, [one, other], draws=draws, purpose=purpose):
+        for side, table in enumerate((one, other)):
+            secret = derive_secret(purpose, "noise", side, number)
+            measured = strategy.measure(_reader(table, made[side]), secret=secret, context=(), progress=say_nothing)
+            found[side].append(_split_counts(policy, measured[COUNTS], made[side], table.num_rows))
+    return found
 
 
 def release_one(policy: Policy, table: pa.Table, *, draws: int, purpose: str) -> Seen:
@@ -71,8 +99,8 @@ def release_tables(policy: Policy, table: pa.Table, *, draws: int, purpose: str)
     """So many released tables, each with the tables that the grouping stored for it."""
     found: list[tuple[pa.Table, Tables]] = []
     for number in range(draws):
-        made = _group(policy, table, _secret(purpose, "grouping", number))
-        found.append((_mask(find_strategy(policy), table, made, _secret(purpose, "noise", number)), made))
+        made = _group(policy, table, derive_secret(purpose, "grouping", number))
+        found.append((_mask(find_strategy(policy), table, made, derive_secret(purpose, "noise", number)), made))
     return found
 
 
@@ -80,7 +108,7 @@ def describe_noiseless(policy: Policy, table: pa.Table) -> Noiseless | None:
     """The exact statistics of a table, where there are any of all records together."""
     if policy.parts > 1:
         return None
-    stored = _group(policy, table, _secret("noiseless")).get("statistics")
+    stored = _group(policy, table, derive_secret("noiseless")).get("statistics")
     if stored is None or "statistic" not in stored.column_names:
         return None
     centroids, scales, size = dict[str, Floats](), dict[str, Floats](), np.zeros(0, dtype=np.int64)
@@ -99,15 +127,9 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
     order = [np.full((draws, rows), -1, dtype=np.int64) for _ in tables]
     made: list[Tables] = []
     strategy = find_strategy(policy)
-    every = 1 if policy.parts > 1 else GROUPED_ANEW
-    for number in range(draws):
-        if number % every == 0:
-            secret = _secret(purpose, "grouping", number)
-            made = [_group(policy, table, secret) for table in tables]
-            if policy.definition == "idp":
-                made[1:] = [_fix_scales(made[0], its) for its in made[1:]]
+    for number, made in _group_each(policy, tables, draws=draws, purpose=purpose):
         for side, table in enumerate(tables):
-            released = _mask(strategy, table, made[side], _secret(purpose, "noise", side, number))
+            released = _mask(strategy, table, made[side], derive_secret(purpose, "noise", side, number))
             own = released.column(RECORD).to_numpy()
             order[side][number, : len(own)] = own
             for name in names:
@@ -115,15 +137,29 @@ def _release(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose:
     return [Seen(values[side], order[side], _clusters(policy, made[side])) for side in range(len(tables))]
 
 
+def _group_each(policy: Policy, tables: Sequence[pa.Table], *, draws: int, purpose: str) -> Iterator[tuple[int, list[Tables]]]:
+    """The number of each draw, and what the grouping of each table stored for it."""
+    made: list[Tables] = []
+    every = 1 if policy.parts > 1 else GROUPED_ANEW
+    for number in range(draws):
+        if number % every == 0:
+            secret = derive_secret(purpose, "grouping", number)
+            made = [_group(policy, table, secret) for table in tables]
+            if policy.definition == "idp":
+                made[1:] = [_fix_scales(made[0], its) for its in made[1:]]
+        yield number, made
+
+
 def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
     series = Series(secret, 0) if policy.publishes_parts else None
-    done = find_strategy(policy, series=series).group(_reader(table, {}), secret=secret, context=(), progress=_say_nothing)
+    done = find_strategy(policy, series=series).group(_reader(table, {}), secret=secret, context=(), progress=say_nothing)
     return dict(done.tables)
 
 
 def _mask(strategy: Strategy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
-    read = _reader(table, made)
-    return strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=_say_nothing)).table
+    measured = strategy.measure(_reader(table, made), secret=secret, context=(), progress=say_nothing)
+    read = _reader(table, made | dict(measured))
+    return strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=say_nothing)).table
 
 
 def _fix_scales(actual: Tables, neighbour: Tables) -> Tables:
@@ -141,6 +177,23 @@ def _clusters(policy: Policy, made: Tables) -> dict[str, Ints]:
     return {name: membership.column(column).to_numpy().astype(np.int64) for name, column in named.items()}
 
 
+def _split_counts(policy: Policy, counts: pa.Table, made: Tables, records: int) -> dict[str, Counted]:
+    """The counts of each column, part by part where records were put into random parts."""
+    if "parts" not in made:
+        everybody = [np.arange(records)]
+        return {name: Counted([read_stages(counts, name)], everybody) for name in policy.noise_columns}
+    part, of_part = made["parts"].column(PART).to_numpy(), counts.column(PART).to_numpy()
+    numbers = range(int(part.max()) + 1)
+    rows = [np.flatnonzero(part == number) for number in numbers]
+    own = [counts.filter(pa.array(of_part == number)) for number in numbers]
+    return {name: Counted([read_stages(table, name) for table in own], rows) for name in policy.noise_columns}
+
+
+def read_records(table: pa.Table) -> Callable[[str, Sequence[str] | None], pa.Table]:
+    """What stages read the records of a table by."""
+    return _reader(table, {})
+
+
 def _reader(table: pa.Table, made: Tables) -> Callable[[str, Sequence[str] | None], pa.Table]:
     def read(name: str, columns: Sequence[str] | None) -> pa.Table:
         found = table if name == "records" else made[name]
@@ -149,9 +202,10 @@ def _reader(table: pa.Table, made: Tables) -> Callable[[str, Sequence[str] | Non
     return read
 
 
-def _secret(*context: str | int) -> bytes:
+def derive_secret(*context: str | int) -> bytes:
+    """A made-up secret of its own for each purpose."""
     return derive_key(ROOT, "audit of claims", *context)
 
 
-def _say_nothing(_: str) -> None:
-    pass
+def say_nothing(_: str) -> None:
+    """No progress."""

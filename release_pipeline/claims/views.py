@@ -95,9 +95,8 @@ def look_at_centroid(names: Sequence[str], landmarks: Mapping[str, Floats], reco
     }
 
 
-def number_looks(look: Look, seen: tuple[Seen, Seen]) -> Both | None:
-    """What a way of looking shows in the draws of both tables, by number; None where it shows something else nearly each time."""
-    shown = [look(part) for part in seen]
+def number_shown(shown: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> Both | None:
+    """What was shown of each draw of both tables, by number; None where it is something else nearly each time."""
     rows = [part if part.ndim == 2 else part[:, np.newaxis] for part in shown]
     if rows[0].shape[1] != rows[1].shape[1]:
         return None

@@ -51,9 +51,9 @@ def _demo(options: argparse.Namespace) -> int:
         if line.state not in ("open", "reserved", "drawn", "blocked"):
             progress(f"{line.release}: served as it is (--fresh starts over)")
             continue
-        _, partition, *_ = line.release.split("/")
-        progress(f"{POLICY}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
-        run_release(site, POLICY, partition)
+        policy, partition, *_ = line.release.split("/")
+        progress(f"{policy}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
+        run_release(site, policy, partition)
     check_policies(site)
     progress(f"{POLICY}/1: two reviewers approve, the service publishes, a stranger verifies")
     first = find_release(site, f"{POLICY}/1/r1")
@@ -68,7 +68,8 @@ def _demo(options: argparse.Namespace) -> int:
         program = f"{sys.executable} -m release_pipeline.cli"
     progress("done")
     print(
-        "\nRAND Health Insurance Experiment: yearly waves of the same people, each taken to a candidate, the first published.\n"
+        "\nRAND Health Insurance Experiment: yearly waves of the same people, under two policies; each is taken to a candidate, "
+        "and the first is published.\n"
     )
     print_lines(describe_candidates(site))
     print(
@@ -78,12 +79,14 @@ ledger   asked for a correction of the first wave, rand-hie/1/r2:
 
 package  {options.folder}/releases/{first}: {levels.count("ok")} things verified, {levels.count("FAIL")} failed
 
-epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap.
+epsilon  for one wave: 0.5 for each of four columns. The five waves together spend 10, all of their people's cap. rand-hie-dp has
+         the same people as a population of their own, so that iDP (idp-cbls) and DP (dp-cdf) can be seen side by side: DP is the
+         stronger promise. With your data people have one budget.
 error    mean squared difference over the column's variance, against the values that the method saw, in their domain; 1 is no
          better than publishing the mean. (Internal with your data; these are public.)
 k        records per cluster, not k-anonymity. k* (anonymity_k): the smallest group of equal site and sex in the candidate.
-linkage  how many sampled records lie nearest to their own original. It is high where columns are nearly exact: rank patterns
-         are not covered by a column claim. The whole table is not bounded.
+linkage  how many sampled records lie nearest to their own original. It is high where columns are nearly exact, and the higher
+         the smaller the error: rank patterns are not covered by a column claim. The whole table is not bounded.
 
 Where to look next:
   {program} ui --home {options.folder}

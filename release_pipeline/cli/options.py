@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 PROGRAM = "release-pipeline"
 MOST_ROWS = 10**12
 MOST_DIGITS = 100
+KINDS_OF_FILES = ".csv (.gz, .zip), .parquet, .dta, .sav, .sas7bdat or .xpt"
+ENDINGS = (
+    *(".csv", ".tsv", ".gz", ".zip", ".parquet", ".dta", ".sav", ".zsav", ".sas7bdat", ".xpt"),
+    *(".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),  # refused with the reason
+)
 
 
 class Progress:
@@ -72,8 +77,8 @@ def check_input(file: Path) -> Path:
         os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         raise WrongUsage(f"the file cannot be read: {error.strerror}.", where=str(file), remedy="Name another.") from None
-    if file.suffix.lower() not in (".csv", ".tsv", ".parquet"):
-        raise WrongUsage("the file is neither .csv nor .parquet.", where=str(file), remedy="Convert or rename it.")
+    if file.suffix.lower() not in ENDINGS:
+        raise WrongUsage("such a file is not read.", where=str(file), remedy=f"Convert or rename it: {KINDS_OF_FILES}.")
     return file
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from release_pipeline.cli.options import Progress, add_json, check_input, positive, print_json
+from release_pipeline.cli.options import KINDS_OF_FILES, Progress, add_json, check_input, positive, print_json
 from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 
@@ -17,7 +17,18 @@ def add_commands(commands: Any) -> None:
     """Add these commands."""
     init = commands.add_parser("init", help="a policy skeleton from a header, for a person to fill")
     init.add_argument("name", metavar="NAME", help="the name of the policy")
-    init.add_argument("--from", dest="file", type=Path, required=True, metavar="FILE", help="a .csv or .parquet file")
+    init.add_argument("--from", dest="file", type=Path, required=True, metavar="FILE", help=f"a file: {KINDS_OF_FILES}")
+    init.add_argument(
+        "--codebook",
+        type=Path,
+        metavar="FILE",
+        help="what columns and codes mean: .csv (column, label, value, value_label), or DDI as .xml",
+    )
+    init.add_argument(
+        "--columns",
+        metavar="A,B,...",
+        help="the columns that you want to work with; the others of FILE go to `drop` (default: all)",
+    )
     init.add_argument("--header", action="store_true", help="you have looked: the first line of FILE names its columns")
     init.add_argument("-o", "--output", type=Path, help="where to write it (default: standard output)")
     init.set_defaults(run=_init)
@@ -41,11 +52,11 @@ def add_commands(commands: Any) -> None:
 
     mask = commands.add_parser(
         "mask",
-        help="the method of a policy on a CSV or Parquet file; not a release",
+        help="the method of a policy on a file; not a release",
         description="Apply the method of a policy to a file, for scripts and benchmarks. There is no ledger here: what comes "
         "out is not a release, and --unaccounted says that you know.",
     )
-    mask.add_argument("input", type=Path, metavar="INPUT", help="a .csv or .parquet file")
+    mask.add_argument("input", type=Path, metavar="INPUT", help=f"a file: {KINDS_OF_FILES}")
     mask.add_argument("--policy", type=Path, required=True, help="the policy file")
     mask.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="a .csv or .parquet file to write")
     mask.add_argument("--release", help="which release of the policy, where it has several")
@@ -63,7 +74,14 @@ def _init(options: argparse.Namespace) -> int:
         raise WrongUsage(
             "this is not a name for a policy.", where=options.name, remedy="Use lower-case letters, digits, hyphens."
         )
-    text = draft_policy(options.name, check_input(options.file), header=options.header)
+    text = draft_policy(
+        options.name,
+        check_input(options.file),
+        header=options.header,
+        codebook=options.codebook,
+        columns=None if options.columns is None else [name.strip() for name in options.columns.split(",") if name.strip()],
+        place=options.output,
+    )
     if options.output is None:
         print(text, end="")
         return 0

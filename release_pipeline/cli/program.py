@@ -12,13 +12,14 @@ from pathlib import Path
 from types import FrameType
 
 from release_pipeline import __version__
-from release_pipeline.cli import auditor, demo, experiments, keeping, people, policies, releases, reviewing, root
+from release_pipeline.cli import auditor, demo, experiments, keeping, people, policies, releases, reviewing, root, series
 from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.cli.stopping import list_outputs, say_stopped
 from release_pipeline.cli.visible import keep_line, visible_output
 from release_pipeline.errors import ReleasePipelineError, own_frame, read_out_of_space
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: its matrices are small here, and threads wait by spinning
 COLLECT_AFTER = 10_000  # objects: a command is short, and at Python's 700 spends a tenth of it on looking for garbage
 
 
@@ -75,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for part in (demo, policies, releases, people, reviewing, root, auditor, keeping, experiments):
+    for part in (demo, policies, releases, series, people, reviewing, root, auditor, keeping, experiments):
         part.add_commands(commands)
     return parser
 

@@ -19,6 +19,11 @@ def add_commands(commands: Any) -> None:
     run.add_argument("policy", metavar="POLICY", help="the name of a policy of the site")
     run.add_argument("--release", help="which release, where there are several: 2, or 2/r1 for a revision")
     run.add_argument("--revise", metavar="REASON", help="open the next revision first, which is charged anew")
+    run.add_argument(
+        "--backfill",
+        action="store_true",
+        help="every release that was missed, oldest first; it stops at the first that is refused",
+    )
     add_json(run, "the release")
     add_home(run)
     run.set_defaults(run=_run, stopped=tell_run)
@@ -78,6 +83,10 @@ def _run(options: argparse.Namespace) -> int:
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
+    if options.backfill:
+        from release_pipeline.cli.series import run_backfill
+
+        return run_backfill(options)
     if options.revise is not None:
         options.before = last_revision(site, options.policy, options.release)
         release = revise_release(site, options.policy, options.release, why=options.revise)

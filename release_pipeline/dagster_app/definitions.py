@@ -19,6 +19,8 @@ from release_pipeline.dagster_app.site import SiteResource, fix_site
 from release_pipeline.flow.site import HOME, Site
 from release_pipeline.policy.load import list_policies
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes of runs, as in `cli.program`
+
 
 def build_defs(
     home: Path, *, resource_overrides: Mapping[str, Any] | None = None, say: Callable[[str], None] = lambda _: None

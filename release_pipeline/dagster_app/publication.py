@@ -95,7 +95,9 @@ def _candidate_key(policy: str) -> dg.AssetKey:
 def _describe(site: Site, release: ReleaseId) -> tuple[dict[str, Any], str]:
     """The metadata of a published release under the policy that it was made under, and the hash of its package."""
     result, policy = describe_published(site, release)
-    metadata = build_metadata(result, show_internal=False) | column_metadata(policy, _candidate_key(policy.policy))
+    metadata = build_metadata(result, show_internal=False) | column_metadata(
+        policy, _candidate_key(policy.policy), stage=result.stage
+    )
     return metadata, result.version
 
 

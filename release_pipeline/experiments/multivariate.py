@@ -251,6 +251,7 @@ def _mask(policy: Policy, source: Source, records: pa.Table, secret: bytes, *, n
         statistics = made["statistics"]
         none: Any = pa.array(np.zeros(statistics.num_rows, dtype=np.int64))
         made["statistics"] = statistics.set_column(statistics.column_names.index("scale"), "scale", none)
+    made |= strategy.measure(read, secret=secret, context=context, progress=lambda _: None)
     masked = strategy.mask(read, secret=secret, context=context, progress=lambda _: None)
     released = np.empty_like(source.values)
     released[masked.column(RECORD).to_numpy()] = np.stack([masked.column(name).to_numpy() for name in MADE_UP], axis=1)

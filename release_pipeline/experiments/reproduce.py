@@ -32,7 +32,8 @@ import pyarrow.parquet
 from release_pipeline import __version__
 from release_pipeline.errors import WrongUsage
 from release_pipeline.experiments import agreement
-from release_pipeline.experiments.measuring import idp24, kdp13, kea18, ours, prs20
+from release_pipeline.experiments.measuring import choosing, idp24, kdp13, kea18, ours, prs20
+from release_pipeline.experiments.reporting import choosing as tell_choosing
 from release_pipeline.experiments.reporting import idp24 as tell_idp24
 from release_pipeline.experiments.reporting import kdp13 as tell_kdp13
 from release_pipeline.experiments.reporting import kea18 as tell_kea18
@@ -75,6 +76,7 @@ CATALOGUE = {
     "prs20": Experiment((), prs20, tell_prs20.report),
     "kea18": Experiment(("adult", *kea18.QUASI), kea18, tell_kea18.report),
     "ours": Experiment(("census", "wine"), ours, tell_ours.report),
+    "choosing": Experiment(("census", "wine", "adult"), choosing, tell_choosing.report),
 }
 
 

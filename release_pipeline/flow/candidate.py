@@ -13,15 +13,22 @@ import pyarrow as pa
 
 from release_pipeline.flow.sums import write_sums
 from release_pipeline.flow.tables import write_table
+from release_pipeline.policy import Policy
 from release_pipeline.store.folders import make_private_folder, sync
 
 _NO_PICTURES: Mapping[str, str] = {}
 
 
 def freeze(
-    folder: Path, table: pa.Table, formats: Sequence[str], evidence: Mapping[str, Any], pictures: Mapping[str, str] = _NO_PICTURES
+    folder: Path,
+    table: pa.Table,
+    formats: Sequence[str],
+    evidence: Mapping[str, Any],
+    pictures: Mapping[str, str] = _NO_PICTURES,
+    policy: Policy | None = None,
 ) -> str:
-    """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes.
+    """Write the candidate into `folder`, whole or not at all, and return its hash. The same content gives the same bytes. Files
+    say what the `policy` says of their columns.
 
     What was there of the same release before is replaced, and stays there if that fails. One at a time for one folder: the
     caller sees to it.
@@ -34,7 +41,7 @@ def freeze(
     partial.mkdir(mode=0o700)
     try:
         for form in formats:
-            write_table(partial / f"data.{form}", table, format=form)
+            write_table(partial / f"data.{form}", table, format=form, policy=policy)
         (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         for name, picture in pictures.items():
             (partial / name).write_text(picture, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whether a release may begin: its policy and caps approved where the site asks for that, and room under the cap."""
+"""Whether a release may begin: its series not held, its policy and caps approved where the site asks for that, and room."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from release_pipeline.errors import OverCap
 from release_pipeline.flow.accepted import check_accepted
+from release_pipeline.flow.holds import check_not_held
 from release_pipeline.flow.lineage import check_lineage, check_population, open_population
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.site import Site
@@ -35,6 +36,7 @@ def check_cap(
     (default: as they are now).
     """
     check_accepted(registry.events)
+    check_not_held(registry, release)
     caps = read_caps(site) if caps is None else caps
     check_may_run(site, registry, policy, caps)
     charges = list_charges(registry)

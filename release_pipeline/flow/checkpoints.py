@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
-from release_pipeline.errors import Blocked, NotPassed, ReleasePipelineError, StoreError
+from release_pipeline.errors import Blocked, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
+from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.record import ReleaseRecord
 from release_pipeline.flow.reservation import next_revision
 from release_pipeline.flow.vaults import check_vaults
@@ -21,7 +22,7 @@ from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.noise import Context
 from release_pipeline.store import formats
-from release_pipeline.store.source import SourceDoor, find_source
+from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
 
 Kind = TypeVar("Kind", bound=Checkpoint)
@@ -40,10 +41,10 @@ class ReleaseCheckpoints(ReleaseRecord):
 
     @contextmanager
     def recording_refusals(self) -> Generator[None]:
-        """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or had to wait."""
+        """Note the reason of what is refused in the registry; not of a stage that was started out of turn, or has to wait."""
         try:
             yield
-        except (NotPassed, StoreError):
+        except (NotPassed, Held, StoreError):
             raise
         except ReleasePipelineError as refused:
             place = [f"{refused.where}:"] if refused.where not in ("", str(self.id)) else []
@@ -155,7 +156,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         return self.site.keyed_hash(json.dumps([self._hash, str(self.id), *parts]).encode())
 
     def _source(self) -> SourceDoor:
-        return find_source(self.policy.source, folder=self.site.home, values=self.site.environment, expected=self.policy.declared)
+        return open_source(self.site, self.policy)
 
     def _workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
         return open_workspace(self.site.vault, self.policy.population, self.id.workspace)

@@ -1,4 +1,4 @@
-"""The demo's site: the policy rand-hie, the RAND Health Insurance Experiment from the statsmodels wheel, and its population."""
+"""The demo's site: the RAND Health Insurance Experiment from the statsmodels wheel, under two policies with a population each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import read_trust, trust_key
 from release_pipeline.store.registry import ReleaseId
 
-POLICY = "rand-hie"
+POLICY, DP_POLICY = "rand-hie", "rand-hie-dp"
+POLICIES = (POLICY, DP_POLICY)
 _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
 _POPULATIONS = """\
 # The demo's people: those of the RAND Health Insurance Experiment.
 rand-hie-participants: {cap: {epsilon: 10, definition: idp, scope: column}}
+# The same people once more, so that two methods can be seen side by side. Only data that are public may have two budgets.
+rand-hie-participants-dp: {cap: {epsilon: 10, definition: dp, scope: column}}
 """
 OFFICER = "olga"
 PEOPLE = {OFFICER: "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
@@ -44,7 +47,8 @@ def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
         (folder / "policies").mkdir(parents=True, exist_ok=True)
         (folder / "data").mkdir(exist_ok=True)
         (folder / _MARK).touch()
-        _copy_once(find_demo_policy(), folder / "policies" / f"{POLICY}.yaml")
+        for policy in POLICIES:
+            _copy_once(find_demo_policy(policy), folder / "policies" / f"{policy}.yaml")
         _copy_once(find_demo_data(), folder / "data" / "randhie.csv")
         _write_once(folder / "populations.yaml", _POPULATIONS)
         _write_once(folder / "site.yaml", _SITE)
@@ -67,7 +71,8 @@ def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
     for name, role in PEOPLE.items():
         if name not in known:
             trust_key(site, name, role, keys[name].public, key=keys[OFFICER])
-    approve_policy(site, POLICY, key=keys[OFFICER])
+    for policy in POLICIES:
+        approve_policy(site, policy, key=keys[OFFICER])
     approve_populations(site, key=keys[OFFICER])
     return keys
 
@@ -89,11 +94,11 @@ def find_demo_data() -> Path:
     )
 
 
-def find_demo_policy() -> Path:
-    """The policy that the demo copies: of the package, or of the checkout."""
+def find_demo_policy(name: str = POLICY) -> Path:
+    """A policy that the demo copies: of the package, or of the checkout."""
     package = Path(__file__).resolve().parent.parent
-    inside = package / "policies" / f"{POLICY}.yaml"
-    return inside if inside.is_file() else package.parent / "policies" / f"{POLICY}.yaml"
+    inside = package / "policies" / f"{name}.yaml"
+    return inside if inside.is_file() else package.parent / "policies" / f"{name}.yaml"
 
 
 def _copy_once(source: Path, target: Path) -> None:

@@ -169,7 +169,7 @@ def _make_charge(site: Site, registry: Registry, release: ReleaseId, entry: Mapp
     if digest not in {event.content["hash"] for event in registry.events if event.kind == POLICY}:
         digest = _note_policy_of(site, registry, release, digest)
     policy: Policy = policy_of(registry, digest)
-    loss = Loss(**entry["loss"]) if "loss" in entry else release_loss(policy, records=entry["records"])
+    loss = Loss.read(entry["loss"]) if "loss" in entry else release_loss(policy, records=entry["records"])
     series, cohort = entry.get("series", ""), entry.get("cohort", "")
     return Charge(
         release, policy.population, digest, entry.get("source", ""), entry["records"], loss, series=series, cohort=cohort

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -31,12 +31,13 @@ def _share(content: Plain | ShareView) -> Plain | ShareView:
 def _spread(content: Plain | SpreadView) -> Plain | SpreadView:
     if not isinstance(content, Mapping):
         return content
-    mean, deviation, *quantiles = (math.nan if value is None else value for value in _numbers(content))
-    return SpreadView(mean, deviation, tuple(quantiles))
+    known: Mapping[str, Any] = content
+    mean, deviation, *quantiles = _numbers([known["mean"], known["deviation"], *known["quantiles"]])
+    return SpreadView(mean, deviation, tuple(quantiles), tuple(_numbers(known.get("deciles", ()))))
 
 
-def _numbers(content: Mapping[str, Any]) -> tuple[float | None, ...]:
-    return (content["mean"], content["deviation"], *content["quantiles"])
+def _numbers(figures: Iterable[float | None]) -> Iterator[float]:
+    return (math.nan if figure is None else figure for figure in figures)
 
 
 Share: TypeAlias = Annotated[ShareView | None, BeforeValidator(_share)]
@@ -62,6 +63,8 @@ class ColumnFigures:
     relative_error: float | None = None
     atom_share: float | None = None
     ks: float | None = None
+    quantile: float | None = None
+    group_mean: float | None = None
     at_atoms: tuple[float, ...] | None = None
     level: int | None = None
     mean_level: float | None = None
@@ -79,18 +82,22 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Spreads:
-    """A column in numbers, before and after."""
+    """A column in numbers, before and after, and of what its records stand for where they have weights."""
 
     original: Spread
     released: Spread
+    weighted_original: Spread | None = None
+    weighted_released: Spread | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AtomShares:
-    """The share of records at each atom, before (None: too few to be told) and after."""
+    """The share of records at each atom, before (None: too few to be told) and after, and with weights where there are some."""
 
     original: Shares
     released: tuple[float, ...]
+    weighted_original: Shares = ()
+    weighted_released: Shares = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +165,135 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class SubgroupColumn:
+    """A column of one declared group; weighted figures where the policy has a weight. `chance`: the standard deviation of the
+    error of as many records drawn at random, `above` how many of these the error lies above that of all. Earlier versions had
+    only the error and the means."""
+
+    original: float | None
+    released: float | None
+    error: float | None
+    weighted_original: float | None = None
+    weighted_released: float | None = None
+    chance: float | None = None
+    above: float | None = None
+    absolute: float | None = None
+    weighted_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """One declared group, and what its records stand for where they have weights; without columns it is too small to be
+    measured."""
+
+    label: str
+    records: int
+    released: int
+    columns: dict[str, SubgroupColumn]
+    weight: float | None = None
+    released_weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MapFigures:
     """What places a candidate on the map of risk and utility."""
 
     error: dict[str, float]
     record_linkage: Share = None
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Mean and quartiles of what the records stand for, and the `plain` mean of the records; None where nothing has a weight."""
+
+    mean: float | None
+    plain: float | None
+    low: float | None
+    median: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedPair:
+    """A column before and after."""
+
+    original: Weighted
+    released: Weighted
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What a sample of so many records tells of the population that it was drawn from (`privacy.samples`)."""
+
+    records: int
+    sample_uniques: int
+    population_uniques: float
+    identified: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFigures:
+    """What records with weights stand for."""
+
+    weight: str
+    weighted: dict[str, WeightedPair] = field(default_factory=dict[str, WeightedPair])
+    population: Population | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TieFigures:
+    """A rule that ties published columns, and how many of the published records break it: as they came, and as released."""
+
+    name: str
+    words: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputedFigures:
+    """How far a recomputed column lies from what the original records make: of numbers error over variance, mean absolute error
+    and means, of texts the share of records that have another one."""
+
+    error: float | None = None
+    absolute_error: float | None = None
+    original: float | None = None
+    released: float | None = None
+    changed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairDistance:
+    """How far the table of two columns is from the original one."""
+
+    one: str
+    other: str
+    distance: float
+
+
+@dataclass(frozen=True, slots=True)
+class StructureFigures:
+    """How far synthetic tables of one, two and three columns are from the original ones on average, beside records drawn anew."""
+
+    columns: dict[str, float]
+    columns_by_chance: float | None
+    pairs: float | None
+    pairs_by_chance: float | None
+    worst_pairs: tuple[PairDistance, ...]
+    triples: float | None
+    triples_by_chance: float | None
+    triples_tried: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClosestFigures:
+    """How far the nearest synthetic row is from people that rows were made of, and from people that they were made without."""
+
+    median: float
+    equal: Share
+    control_median: float
+    control_equal: Share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,12 +314,18 @@ class AuditFigures(MapFigures):
     discrimination: tuple[Discrimination, ...] = ()
     model_sample: Sample | None = None
     predictions: dict[str, Prediction] = field(default_factory=dict[str, Prediction])
+    subgroups: dict[str, tuple[Subgroup, ...]] = field(default_factory=dict[str, tuple[Subgroup, ...]])
     suppressed: dict[str, int] = field(default_factory=dict[str, int])
     share_suppressed: float | None = None
     record_linkage_by_chance: float = 0.0
     linking_risk: Share = None
     linking_by_guess: float = 0.0
     sse_paper: float | None = None
+    sample: SampleFigures | None = None
+    ties: tuple[TieFigures, ...] = ()
+    structure: StructureFigures | None = None
+    closest: ClosestFigures | None = None
+    recomputed: dict[str, RecomputedFigures] = field(default_factory=dict[str, RecomputedFigures])
     information_loss: dict[str, float] = field(default_factory=dict[str, float])
     relative_error: dict[str, float | None] = field(default_factory=dict[str, float | None])
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from release_pipeline.flow.cohorts import find_person_column
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.loss import LOSSES, Account, format_amount
+from release_pipeline.privacy.catalogue import find_definition
+from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.store.exposed import open_everybody, open_exposed
 from release_pipeline.store.ledger import list_charges
@@ -106,7 +108,8 @@ def describe_overlap(overlap: Overlap) -> Iterator[str]:
         yield "  nobody is known to be in two"
     for what, amount in overlap.worst.items():
         definition, scope = what.split("_")
-        yield f"  at most {format_amount(amount):>10}  epsilon, {'DP' if definition == 'dp' else 'iDP'}, {scope}, of one person"
+        unit = "rho" if definition == ZCDP.key else "epsilon"
+        yield f"  at most {format_amount(amount):>10}  {unit}, {find_definition(definition).short}, {scope}, of one person"
     if len(overlap.identifiers) > 1:
         told = "; ".join(f"'{column}' in {', '.join(names)}" for column, names in overlap.identifiers.items())
         yield f"  not compared: persons that other columns tell apart ({told})"

@@ -12,12 +12,13 @@ from decimal import Decimal
 from typing import Annotated, Any, TypeAlias
 
 from release_pipeline.policy import Policy
+from release_pipeline.policy.families.base import amount_words
 from release_pipeline.policy.loss import release_loss
 from release_pipeline.policy.typed import BeforeValidator, read_as
-from release_pipeline.privacy.budget import NANO, format_nano
+from release_pipeline.privacy.budget import NANO
 from release_pipeline.store.ledger import Charge
 
-EPSILONS = ("epsilon", "series_epsilon")
+EPSILONS = ("epsilon", "series_epsilon", "rho", "series_rho")
 
 
 def _nano(content: Any) -> Any:
@@ -30,8 +31,9 @@ Nano: TypeAlias = Annotated[int | None, BeforeValidator(_nano)]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFacts:
     """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
+    under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
     `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
-    whether they were seen to lie on their grid."""
+    whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables."""
 
     release: str
     claim: str
@@ -54,14 +56,29 @@ class PublicFacts:
     levels: Mapping[str, str] = field(default_factory=dict[str, str])
     classes: str | None = None
     values: str | None = None
+    delta: str | None = None
+    rho: Nano = None
+    series_rho: Nano = None
+    weights: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def to_json(self) -> dict[str, Any]:
         """As evidence and Dagster have them."""
         content = {name: fact for name, fact in asdict(self).items() if name not in _ADDED or fact}
-        return content | {name: None if content[name] is None else content[name] / NANO for name in EPSILONS}
+        amounts = {name: content[name] for name in EPSILONS if name in content}
+        return content | {name: None if amount is None else amount / NANO for name, amount in amounts.items()}
 
 
-_ADDED = ("parts", "part", "levels", "classes", "values")  # by some methods; left out where they say nothing
+_ADDED = (
+    "parts",
+    "part",
+    "levels",
+    "classes",
+    "values",
+    "delta",
+    "rho",
+    "series_rho",
+    "weights",
+)  # by some methods; left out where they say nothing
 
 
 def read_facts(content: Mapping[str, Any], *, where: str) -> PublicFacts:
@@ -76,8 +93,8 @@ def note_facts(facts: Mapping[str, Any], digest: str) -> dict[str, Any]:
 
 
 def claimed_nano(policy: Policy, charge: Charge | None) -> int | None:
-    """The nano-epsilon that a release claims: what it was charged in its own definition and scope. One of random parts is charged
-    less than it claims, and what does not add up is charged by releases: there it is as the policy has it."""
+    """What a release claims, nano-epsilon or nano-rho: what it was charged in its own definition and scope. One of random parts
+    is charged less than it claims, and what does not add up is charged by releases: there it is as the policy has it."""
     if charge is None or not policy.adds_up or policy.publishes_parts:
         return policy.epsilon
     return charge.loss.of(policy.definition, policy.protect.scope)
@@ -87,4 +104,4 @@ def describe_bound(policy: Policy, charge: Charge, scope: str) -> str:
     """What a release loses in all, of each column or of the whole table, in words."""
     loss = release_loss(policy, records=charge.records) if policy.publishes_parts else charge.loss
     nano = loss.of(policy.definition, scope) if policy.adds_up else None
-    return "not bounded" if nano is None else f"at most epsilon {format_nano(nano)} in all"
+    return "not bounded" if nano is None else f"at most {amount_words(policy, nano).removesuffix(',')} in all"

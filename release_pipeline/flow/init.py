@@ -1,26 +1,33 @@
 """A policy skeleton from a header. Every role, domain and reason is left for a person; `check` refuses it until then.
 
 What is taken for a header goes into the policy, which is no secret. A file that has none would put its first person there. So a
-CSV must show that its first line is one, or a person who has looked says so.
+CSV must show that its first line is one, or a person who has looked says so. Labels of a Stata, SPSS or SAS file, and of a
+codebook, are comments beside the columns (`proposals`).
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from release_pipeline.errors import SourceError
-from release_pipeline.policy.scalars import look_alike_key
+from release_pipeline.errors import SourceError, WrongUsage
+from release_pipeline.flow.codebook import read_codebook
+from release_pipeline.flow.proposals import propose
+from release_pipeline.policy.formats import ask_for_near, name_some
+from release_pipeline.policy.scalars import canonical_name, look_alike_key
+from release_pipeline.store.packed import unpacked
 from release_pipeline.store.source import FileSource, find_file
+from release_pipeline.store.survey_files import SurveyColumn, SurveySource, describe_survey
 
 _DATUM = re.compile(  # a number, a date, a time, a telephone number, an address of e-mail: none is the name of a column
     r"[-+]?[0-9.,' ]+([eE][-+]?[0-9]+)?%?|[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{1,4}.*|[0-9]{1,2}:[0-9]{2}.*"
     r"|[+(]?[0-9][-0-9 ()/.]{4,}|[^@\s]+@[^@\s]+\.[^@\s]+"
 )
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "nil", ".", "-", "?", "missing", "unknown", "not known"}
+POLICIES = "policies"  # the folder of a site that has them
 _LINES = 100_000  # of a file are looked at
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -43,9 +50,19 @@ _PROPOSALS = {
 }
 
 
-def draft_policy(name: str, file: Path, *, header: bool = False) -> str:
-    """The text of a policy for `file`. It looks at the header alone: nothing is inferred from the data. `header`: somebody has
-    looked, and the first line holds names."""
+def draft_policy(
+    name: str,
+    file: Path,
+    *,
+    header: bool = False,
+    codebook: Path | None = None,
+    columns: Sequence[str] | None = None,
+    place: Path | None = None,
+) -> str:
+    """The text of a policy for `file`. It looks at the header alone, and at the labels of a file that has some: nothing is
+    inferred from the data. `header`: somebody has looked, and the first line holds names. What the `codebook` says of a column
+    takes the place of what the file says. `columns`: those to work with, the others being dropped. `place`: where the policy
+    will lie."""
     source = find_file(file, expected=frozenset())
     if len({look_alike_key(column) for column in source.header}) < len(source.header) or not all(source.header):
         raise SourceError(
@@ -60,29 +77,58 @@ def draft_policy(name: str, file: Path, *, header: bool = False) -> str:
             where=str(file),
             remedy="Deliver the file with column names.",
         )
-    if source.format == "csv" and not header:
+    if isinstance(source, FileSource) and source.format == "csv" and not header:
         _check_header(source)
-    columns = "\n".join(f"  {_key(column)}: {{role: , do: }}{_propose(column)}" for column in source.header)
+    described = _describe(source, codebook)
+    chosen = _choose(source.header, columns, file)
+    lines = "\n".join(line for column in chosen for line in _draft_column(column, described))
+    rest = ", ".join(_key(column) for column in source.header if column not in chosen)
+    left_over = len(described.keys() - set(map(canonical_name, source.header)))
+    note = f"# The codebook describes {left_over:,} columns that the file does not have.\n" if left_over else ""
     return f"""\
 # A skeleton: fill in what is empty, then run `release-pipeline check`.
 policy: {name}
 steward:                # who answers for this policy
 population:             # whose budget it spends (populations.yaml)
-source: {{path: {_key(str(file.resolve()))}}}          # with release_column: NAME when one column tells the releases apart
+source: {{path: {_key(_name_source(file, place))}}}          # with release_column: NAME when one column tells the releases apart
 person:                 # each-row, or {{column: NAME, records_per_release: 1}}
 releases: once          # or a list of names
-protect: {{method: , epsilon: , k: }}        # laplace, dp-um, idp-ls, idp-cbls; dp-mdav with order: corner or hilbert;
-#   mdav without epsilon; k-epsilon with grouping: ola or mondrian
-# role: identifier, quasi or confidential. do: drop, keep, noise or (k-epsilon) generalise. Move what is never released to `drop`.
+protect: {{method: , epsilon: , k: }}        # dp-cdf, laplace, dp-um, idp-ls, idp-cbls; dp-mdav with order: corner or hilbert;
+#   mdav without epsilon; k-epsilon with grouping: ola or mondrian; dp-table without k: one claim for everything, and
+#   do: synthesise for every released column, with what keep or noise would have
+# role: identifier, quasi, confidential or weight. do: drop, keep, noise or (k-epsilon) generalise. Move what is never released
+#   to `drop`.
 #   noise: {{role: , do: noise, domain: [lower, upper], grid: , outside: clamp or fail, missing: fail, why: }}
 #   keep:  {{role: , do: keep, values: [...], why: }}
 #   generalise: {{role: quasi, do: generalise, hierarchy: , why: }}, where hierarchy is {{csv: FILE}} (level0,level1,...),
 #     {{groups: {{LABEL: [values], LABEL: [values]}}}}, or one of the forms that are proposed below by the names of columns
-columns:
-{columns}
-drop: []
+{note}columns:
+{lines}
+drop: [{rest}]
 gates: {{min_rows: }}
 """
+
+
+def _choose(header: Sequence[str], columns: Sequence[str] | None, file: Path) -> Sequence[str]:
+    """The columns to work with, in the order of the file."""
+    if columns is None:
+        return header
+    known = {canonical_name(column): column for column in header}
+    if unknown := [column for column in columns if canonical_name(column) not in known]:
+        remedy = "; ".join(
+            ask_for_near(column, known, f"Look for '{column}' in the file.").replace("Did you mean", f"{column}: did you mean")
+            for column in unknown
+        )
+        raise WrongUsage(f"the file has no column {name_some(unknown)}.", where=str(file), remedy=remedy)
+    wanted = {known[canonical_name(column)] for column in columns}
+    return [column for column in header if column in wanted]
+
+
+def _name_source(file: Path, place: Path | None) -> str:
+    """The file as the policy names it: from its site on, where both lie in one."""
+    site = place.resolve().parent.parent if place is not None and place.resolve().parent.name == POLICIES else None
+    whole = file.resolve()
+    return str(whole.relative_to(site)) if site is not None and whole.is_relative_to(site) else str(whole)
 
 
 def _check_header(source: FileSource) -> None:
@@ -113,10 +159,26 @@ def _check_header(source: FileSource) -> None:
 def _read_body(source: FileSource) -> Sequence[Sequence[str]]:
     """The records after the first line, as many as are looked at; none of a file that cannot be read so far."""
     try:
-        with source.path.open(encoding="utf-8-sig", errors="replace", newline="") as text:
+        with (
+            unpacked(source.path, source.packing, source.vault, where=str(source.path)) as path,
+            path.open(encoding="utf-8-sig", errors="replace", newline="") as text,
+        ):
             return list(islice(csv.reader(text, delimiter=source.delimiter), 1, _LINES))
     except (csv.Error, OSError):
         return []
+
+
+def _describe(source: FileSource | SurveySource, codebook: Path | None) -> dict[str, SurveyColumn]:
+    """What file and codebook say of the columns, by their names."""
+    of_file = describe_survey(source.path, source.ending, where=source.name) if isinstance(source, SurveySource) else ()
+    described = {canonical_name(column.name): column for column in of_file}
+    return described | ({} if codebook is None else read_codebook(codebook))
+
+
+def _draft_column(column: str, described: Mapping[str, SurveyColumn]) -> list[str]:
+    known = described.get(canonical_name(column))
+    comments = [] if known is None else [f"  # {line}" for line in propose(known)]
+    return [*comments, f"  {_key(column)}: {{role: , do: }}{_propose(column)}"]
 
 
 def _propose(column: str) -> str:

@@ -103,6 +103,6 @@ def _read_last_cap(name: str, charges: Sequence[Charge]) -> Population | None:
         return None
     if last.unit == "releases":
         return Population(cap=Cap(releases=int(last.cap)))
-    _, definition, scope = last.unit.split(", ")
-    parts = {"epsilon": Epsilon.of(last.cap), "definition": definition.lower(), "scope": scope}
+    amount, definition, scope = last.unit.split(", ")  # "epsilon" or "rho"
+    parts = {amount: Epsilon.of(last.cap), "definition": definition.lower(), "scope": scope}
     return Population(cap=Cap.model_validate(parts))

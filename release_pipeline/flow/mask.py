@@ -22,7 +22,9 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
+    fill_slots,
     needed_columns,
+    numbers_of,
     refuse,
     release_filter,
     typed_column,
@@ -33,6 +35,7 @@ from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.catalogue.definitions import K_EPSILON
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.privacy.utility import Clamping, column_error, measure_clamping
+from release_pipeline.stages.audit import compare_values
 from release_pipeline.stages.checks import (
     check_facts,
     check_release_column,
@@ -41,12 +44,13 @@ from release_pipeline.stages.checks import (
     warn_of_clamping,
     warn_of_releases,
 )
+from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import find_file, open_raw
 
 STAMP = "not a release"
-NOT_APPLIED = ("ledger", "suppress", "gates but min_rows and clamped_at_most", "review", "publish", "retain")
+NOT_APPLIED = ("ledger", "tables", "suppress", "gates but min_rows and clamped_at_most", "review", "publish", "retain")
 GROUPS = "suppress but grouping_at_most"  # which the classes of k-epsilon cannot be made without
 Progress = Callable[[str], None]
 
@@ -120,7 +124,8 @@ def mask_table(policy: Policy, file: Path, *, release: str | None = None, progre
     outside = count_releases(policy, source, names)
     refuse(str(file), check_release_column(outside, policy) if outside is not None else [])
     needed = {name: names[name] for name in needed_columns(policy)}
-    with open_raw(source, needed, release=release_filter(policy, names, release)) as table:
+    with open_raw(source, needed, release=release_filter(policy, names, release), derive=policy.derived_before) as table:
+        fill_slots(policy, table, str(file))
         progress("checking types, domains, categories and persons")
         facts = collect_facts(policy, table)
         if facts.records == 0:
@@ -145,17 +150,21 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[st
     strategy = find_strategy(policy, series=Series(secrets.token_bytes(SECRET_BYTES), place) if policy.publishes_parts else None)
     grouped = strategy.group(read, secret=secret, context=context, progress=progress)
     made |= grouped.tables
+    made |= strategy.measure(read, secret=secret, context=context, progress=progress)
     masked = strategy.mask(read, secret=secret, context=context, progress=progress)
     own = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
     taken: dict[str, Clamping] = {}
     for name, column in policy.noise_columns.items():
-        original, grid = read("records", [name]).column(0).to_numpy(), column.exact_grid
-        taken[name] = measure_clamping(original, grid)
-        evidence[name]["error"] = column_error(grid.snap(original[own]), masked.column(name).to_numpy())
+        original, grid = read("records", [name]).column(0).to_numpy(), column.coded_grid
+        taken[name] = measure_clamping(numbers_of(policy, name, raw) if column.reasons else original, column.exact_grid)
+        before, after = compare_values(
+            column, grid.snap(original[own]), masked.column(name).to_numpy(), is_nobodys=policy.protect.is_synthetic
+        )
+        evidence[name]["error"] = column_error(before, after)
         evidence[name]["clamping"] = asdict(taken[name])
     return MaskedTable(
-        table=masked.select(list(policy.released_columns)),
+        table=spell_out(masked, policy),
         records=masked.num_rows,
         claim=describe_claim(policy),
         columns=evidence,

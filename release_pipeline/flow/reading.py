@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
 from release_pipeline.errors import DataRefused
 from release_pipeline.flow.expectations import count_broken
+from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
+from release_pipeline.policy.kinds import GeneraliseColumn
+from release_pipeline.policy.kinds.missing import CodedColumn
 from release_pipeline.policy.periods import PATTERN
 from release_pipeline.policy.readings import ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.policy.sections import Person
-from release_pipeline.stages.checks import Check, Facts, refusals
+from release_pipeline.stages.checks import Check, Facts, check_persons, refusals
+from release_pipeline.store.derived import count_unread
 from release_pipeline.store.raw import RawTable
-from release_pipeline.store.source import ReleaseFilter, SourceDoor, open_raw
+from release_pipeline.store.source import ReleaseFilter, SourceDoor, find_source, open_raw
 
-NUMERIC = ("text", "number")  # kinds of columns of a source that numbers are read from
+_compute: Any = pyarrow.compute  # its functions are made at run time
 NO_RELEASES = {"missing": 0, "undeclared": 0}
 
 
+def open_source(site: Site, policy: Policy) -> SourceDoor:
+    """The source of a policy, as its site reads it."""
+    return find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared, vault=site.vault)
+
+
 def needed_columns(policy: Policy) -> list[str]:
-    """The columns of the source that are read at all: those that are released, the person's, and those of expectations."""
-    return [name for name in policy.columns if is_needed(policy, name)]
+    """The columns of the source that are read at all: those that are released, the person's, those of expectations, and those
+    that others are derived of."""
+    inputs = {column for how in policy.derived_before.values() for column in how.inputs}
+    needed = [name for name in policy.columns if is_needed(policy, name) or name in inputs]
+    return [name for name in (*needed, *sorted(inputs - set(needed))) if name not in policy.derive]
 
 
 def is_needed(policy: Policy, name: str) -> bool:
@@ -49,6 +64,16 @@ def count_releases(policy: Policy, source: SourceDoor, names: Mapping[str, str])
         return table.count_categories(column, policy.release_names)
 
 
+def fill_slots(policy: Policy, table: RawTable, source: str) -> None:
+    """Every household with as many records as it has slots, where the policy has them: before anything is counted, so that no
+    number of records tells how many people there are. Refused where a record has no household, or a household more records."""
+    if not isinstance(policy.person, Person) or policy.person.slots is None:
+        return
+    person, slots = policy.person, policy.person.slots
+    refuse(source, list(check_persons(person, table.count_persons(person.column, allowed=slots))))
+    table.fill_slots(person.column, slots)
+
+
 def collect_facts(policy: Policy, table: RawTable) -> Facts:
     """Counts about every column that a rule needs."""
     counts: dict[str, Mapping[str, int]] = {}
@@ -58,19 +83,32 @@ def collect_facts(policy: Policy, table: RawTable) -> Facts:
         if column.reading is not None:
             counts |= _count(name, column.reading, table)
         elif isinstance(policy.person, Person) and name == policy.person.column:
-            counts[name] = table.count_persons(name, allowed=policy.person.records_per_release)
-    return Facts(table.count_records(), counts, table.kinds, count_broken(policy, table))
+            counts[name] = table.count_persons(name, allowed=policy.person.records)
+    return Facts(
+        table.count_records(), counts, table.kinds, count_broken(policy, table), count_unread(table, policy.derived_before)
+    )
 
 
 def _count(name: str, reading: Reading, table: RawTable) -> dict[str, Mapping[str, int]]:
     match reading:
         case NumberReading() as how:
-            if table.kinds[name] not in NUMERIC:
+            if not how.can_read(table.kinds[name]):
                 return {}
-            low, high, fill = float(how.low), float(how.high), None if how.fill is None else float(how.fill)
-            return {name: table.count_numbers(name, low=low, high=high, step=float(how.step), fill=fill)}
-        case RuleReading(covers=covers, filled=filled):
-            return {name: table.count_entries(name, lambda entry: covers(entry) or entry == filled, filled=filled)}
+            offset = 0 if how.clock is None else how.clock.offset
+            counts = table.count_numbers(
+                name,
+                low=float(how.low + offset),
+                high=float(how.high + offset),
+                step=float(how.step),
+                fill=None if how.fill is None else float(how.fill + offset),
+                codes=list(how.coded_numbers),
+                texts=list(how.coded_texts),
+                unit=None if how.clock is None else how.clock.unit,
+            )
+            return {name: counts}
+        case RuleReading(covers=covers, filled=filled, codes=reasons):
+            known = {*reasons, filled}
+            return {name: table.count_entries(name, lambda entry: covers(entry) or entry in known, filled=filled)}
         case ListReading(values=values, filled=filled):
             return {name: table.count_categories(name, values, filled=filled)}
 
@@ -83,19 +121,77 @@ def typed_column(policy: Policy, name: str, table: RawTable) -> pa.Array | None:
         return None
     match policy.columns[name].reading:
         case NumberReading() as how:
-            if kind not in NUMERIC:
+            if not how.can_read(kind):
                 return None
-            numbers = table.numbers(name)
+            numbers = _read_numbers(name, how, table)
+            if how.has_points:
+                numbers = _code(name, how, table, numbers)
             if how.fill is not None:
                 numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
             return pa.array(numbers, from_pandas=how.keeps_missing)  # NaN stands for a missing one, which the checks have counted
-        case RuleReading(filled=filled):
-            return _fill(table.categories(name), filled)
-        case ListReading(filled=filled, integers=integers):
+        case RuleReading(filled=filled, codes=reasons):
             entries = _fill(table.categories(name), filled)
+            found = _compute.index_in(entries, value_set=pa.array(list(reasons), pa.string()))
+            return _compute.coalesce(pa.array(list(reasons.values()), pa.string()).take(found), entries) if reasons else entries
+        case ListReading(filled=filled, integers=integers, stand_ins=stand_ins, empty=empty):
+            entries = _fill(table.categories(name), filled)
+            for code, entry in stand_ins:
+                entries = _compute.if_else(_compute.equal(entries, code), entry, entries)
+            if empty is not None and (slots := table.empty_slots()) is not None:
+                entries = _compute.if_else(pa.array(slots), empty, entries)
             return entries.cast(pa.int64()) if integers else entries
         case None:
             return None
+
+
+def is_coded(policy: Policy, name: str) -> bool:
+    """Whether entries of a column may be no value, and are released as such."""
+    column = policy.columns[name]
+    return bool(column.codes if isinstance(column, GeneraliseColumn) else isinstance(column, CodedColumn) and column.reasons)
+
+
+def numbers_of(policy: Policy, name: str, table: RawTable) -> npt.NDArray[np.float64]:
+    """The numbers of a column of the source as they came, those left out that are codes, or are missing and stay it."""
+    how = policy.columns[name].reading
+    if not isinstance(how, NumberReading):
+        return table.numbers(name)
+    numbers = _read_numbers(name, how, table)
+    is_code = np.isin(numbers, list(how.coded_numbers))
+    if how.coded_texts:
+        is_code |= _find_texts(name, list(how.coded_texts), table)
+    if how.fill is not None:
+        numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
+    is_code |= np.isnan(numbers)
+    if (empty := table.empty_slots()) is not None:
+        is_code |= empty
+    return numbers[~is_code]
+
+
+def _code(name: str, how: NumberReading, table: RawTable, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Numbers in their domain, and in the place of what is no value the point that stands for its reason."""
+    coded = np.clip(numbers, float(how.low), float(how.high))
+    if how.blank is not None:
+        coded[np.isnan(numbers)] = how.blank
+    for code, point in how.coded_numbers.items():
+        coded[numbers == code] = point
+    if how.coded_texts:
+        for code, point in how.coded_texts.items():
+            coded[_find_texts(name, [code], table)] = point
+    if how.empty is not None and (empty := table.empty_slots()) is not None:
+        coded[empty] = how.empty
+    return coded
+
+
+def _find_texts(name: str, codes: Sequence[str], table: RawTable) -> npt.NDArray[np.bool_]:
+    """The records that have one of these entries."""
+    return _compute.is_in(table.categories(name), value_set=pa.array(codes, pa.string())).to_numpy()
+
+
+def _read_numbers(name: str, how: NumberReading, table: RawTable) -> npt.NDArray[np.float64]:
+    """The numbers of a column as they came; of dates and times the units that they come after the first of the domain."""
+    if how.clock is None:
+        return table.numbers(name)
+    return table.numbers(name, unit=how.clock.unit) - how.clock.offset
 
 
 def _fill(entries: pa.ChunkedArray, filled: str | None) -> pa.Array:

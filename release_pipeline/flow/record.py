@@ -32,6 +32,7 @@ from release_pipeline.flow.states import (
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.policy import Policy
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.store.ledger import list_charges
@@ -127,23 +128,28 @@ class ReleaseRecord:
         account = open_account(
             read_caps(self.site), policy, charges
         )  # as it stood when this release was charged: a retry says the same
+        claimed = claimed_nano(policy, charges[-1])
+        series = sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy])
         facts = PublicFacts(
             release=str(self.id),
             claim=describe_claim(policy),
             definition=policy.definition,
             scope=policy.protect.scope,
             method=policy.protect.method,
-            epsilon=claimed_nano(policy, charges[-1]),
+            epsilon=None if claimed is None else policy.in_epsilon(claimed),
             k=policy.protect.k,
             anonymity_k=suppressed.anonymity_k,
             column_bound=describe_bound(policy, charges[-1], "column"),
             table_bound=describe_bound(policy, charges[-1], "table"),
-            series_epsilon=sum_series(policy, [charge.loss for charge in charges if charge.id.policy == policy.policy]),
+            series_epsilon=None if series is None else policy.in_epsilon(series),
             population_spent=f"{account.spent} of {account.limit} ({account.unit})",
             policy_hash=self._hash,
             rows_in=records,
             rows_out=rows_out,
             cells_blanked=suppressed.cells_blanked,
+            delta=None if policy.delta is None else decimal_text(policy.delta),
+            rho=None if policy.delta is None else claimed,
+            series_rho=None if policy.delta is None else series,
         )
         return facts.to_json()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline import __version__
@@ -30,7 +31,10 @@ from release_pipeline.flow.reading import (
     NO_RELEASES,
     collect_facts,
     count_releases,
+    fill_slots,
+    is_coded,
     needed_columns,
+    numbers_of,
     refuse,
     release_filter,
     typed_column,
@@ -40,10 +44,15 @@ from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_re
 from release_pipeline.flow.reviewing.release_context import collect_context
 from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_statuses
+from release_pipeline.flow.tables import try_formats
+from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE, render_cells, render_counts, render_pairs
+from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.stages.audit import SEEN
+from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
     EXPECTATIONS,
     FAMILIES,
@@ -62,8 +71,9 @@ from release_pipeline.stages.checks import (
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
-from release_pipeline.stages.package import grid_facts
-from release_pipeline.stages.strategies import RECORD, Series, Strategy, find_strategy
+from release_pipeline.stages.package import grid_facts, spell_out
+from release_pipeline.stages.strategies import CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, find_strategy
+from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.store import formats
 from release_pipeline.store.vault import ReleaseWorkspace
@@ -80,6 +90,7 @@ PLOTTED = (  # of the figures of an audit, those that are worth a line over the 
     "information_loss",
     "share_suppressed",
 )
+MASKED = "masked"
 STAGES = ("ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate")
 
 
@@ -110,6 +121,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         under its cap: the binding check comes with the charge."""
         policy = self.policy
         self.check_may_begin()
+        try_formats(policy)
         source = self._source()
         names, checks = match_header(source.header, policy)
         refuse(source.name, [check for check in checks if not readable_without(check, policy)])
@@ -118,7 +130,10 @@ class ReleaseFlow(ReleaseCheckpoints):
         self.progress(f"ingesting {source.name}")
         with self._workspace() as workspace:
             self.check_vaults(workspace)
-            raw = workspace.ingest(source, needed, release=release_filter(policy, names, self.id.release))
+            raw = workspace.ingest(
+                source, needed, release=release_filter(policy, names, self.id.release), derive=policy.derived_before
+            )
+            fill_slots(policy, raw, source.name)
             records = raw.count_records()
             workspace.forget(["validated"])
             content = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
@@ -136,7 +151,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             raw = workspace.raw(checkpoint.source)
             facts = collect_facts(policy, raw)
             columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
-            for name in policy.released_columns:
+            for name in policy.working_columns:
                 is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
                 read = raw.categories(name) if is_other else typed_column(policy, name, raw)
                 if read is not None:
@@ -164,7 +179,14 @@ class ReleaseFlow(ReleaseCheckpoints):
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Ingested, check=True)
             content = content_of(workspace, "records")
-            taken = take_clamping(policy, lambda name: workspace.read("records", [name]).column(name).to_numpy())
+
+            def came(name: str) -> npt.NDArray[np.float64]:
+                """A column as it came: in the records it is, but where codes stand beside the values."""
+                if is_coded(policy, name):
+                    return numbers_of(policy, name, workspace.raw(checkpoint.source))
+                return workspace.read("records", [name]).column(name).to_numpy()
+
+            taken = take_clamping(policy, came)
             warnings += warn_of_clamping(taken, policy)
             if judged != self._version([checkpoint.version, checkpoint.records, content]):
                 raise NotPassed(
@@ -207,6 +229,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Validated, check=True)
+            check_rows(policy, checkpoint.records)
             drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:
                 return self._serve(workspace, drawn, checkpoint)
@@ -235,7 +258,8 @@ class ReleaseFlow(ReleaseCheckpoints):
         return self._microaggregated(stored)
 
     def mask(self) -> StageResult:
-        """`masked`: noise on the statistics, rows shuffled; committed, noted as drawn, and then the secret is forgotten."""
+        """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables beside it;
+        committed, noted as drawn, and then the secret is forgotten."""
         policy = self.policy
         with self._workspace() as workspace:
             checkpoint = self._previous(workspace, Microaggregated, check=True)
@@ -245,11 +269,18 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._check_tables(workspace, drawn)
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
-            secret = reserved_secret(self.site, policy, self.id)
-            table = self._strategy.mask(workspace.read, secret=secret, context=self._context, progress=self.progress)
-            workspace.write("masked", table)
-            version = self._version([content_of(workspace, "masked")])
-            drawn = self._write_checkpoint(workspace, Masked, version, ["masked"], input=checkpoint.input, records=table.num_rows)
+            secret, strategy = reserved_secret(self.site, policy, self.id), self._strategy
+            measured = strategy.measure(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            if policy.tables:
+                cells = measure_tables(policy, workspace.read, secret=secret, context=self._context, progress=self.progress)
+                measured = {**measured, TABLES: cells}
+            for name, counted in measured.items():
+                workspace.write(name, counted)
+            table = strategy.mask(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            workspace.write(MASKED, table)
+            tables = [MASKED, *measured]
+            version = self._version([content_of(workspace, name) for name in tables])
+            drawn = self._write_checkpoint(workspace, Masked, version, tables, input=checkpoint.input, records=table.num_rows)
             self.probe.reached("the noise is drawn, not yet committed")
         self.probe.reached("the masked table is committed")
         self.record_drawn(drawn.version)
@@ -262,7 +293,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             for kind in PASSED:
                 if kind.stage in self._strategy.suppression_reads:
                     self._previous(workspace, kind, check=True)
-            done = self._strategy.suppress(workspace.read, workspace.read("masked"))
+            done = self._strategy.suppress(workspace.read, workspace.read(MASKED))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -341,6 +372,9 @@ class ReleaseFlow(ReleaseCheckpoints):
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
             facts |= grid_facts(table, policy)
+            files, published = self._tables(workspace), spell_out(table, policy)
+            if policy.calibrated_columns:
+                published, facts["weights"] = calibrate_rows(published, policy, {n: files[file_of(n)] for n in policy.tables})
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
                 page = render_report(policy, read_evidence(evidence, where=str(self.id)), stopped_at=AFTER_CHARGE)
@@ -350,10 +384,15 @@ class ReleaseFlow(ReleaseCheckpoints):
             self.check_frozen()
             digest = freeze(
                 self.site.candidate(str(self.id)),
-                table,
+                published,
                 policy.publish.formats,
                 evidence,
-                {REPORT: render_report(policy, read_evidence(evidence, where=str(self.id)))},
+                {
+                    REPORT: render_report(policy, read_evidence(evidence, where=str(self.id))),
+                    **self._counts(workspace),
+                    **files,
+                },
+                policy,
             )  # in the workspace: one at a time
         self.probe.reached("the candidate's folder is in its place")
         facts["candidate_hash"] = digest
@@ -406,6 +445,26 @@ class ReleaseFlow(ReleaseCheckpoints):
             **({"expectations": validated.expectations} if policy.expect else {}),
         }
         return formats.EVIDENCE.mark(evidence)
+
+    def _counts(self, workspace: ReleaseWorkspace) -> dict[str, str]:
+        """What was measured with noise, as it is published beside the data; nothing where noise is on the data themselves."""
+        tables = self._previous(workspace, Masked).tables
+        if not {COUNTS, CELLS} & set(tables):
+            return {}
+        self._previous(workspace, Masked, check=True)
+        if COUNTS in tables:
+            return {COUNTS_FILE: render_counts(workspace.read(COUNTS).to_pylist(), self.policy.noise_columns)}
+        columns = self.policy.noise_columns | self.policy.listed_columns
+        cells = render_cells(workspace.read(CELLS).to_pylist(), columns)
+        return {COUNTS_FILE: cells, PAIRS_FILE: render_pairs(workspace.read(PAIRS).to_pylist())}
+
+    def _tables(self, workspace: ReleaseWorkspace) -> dict[str, str]:
+        """The tables that are published beside the rows."""
+        if not self.policy.tables:
+            return {}
+        self._previous(workspace, Masked, check=True)
+        cells = workspace.read(TABLES)
+        return {file_of(name): render_table(tabulation, cells) for name, tabulation in self.policy.tabulations.items()}
 
     def _serve(self, workspace: ReleaseWorkspace, drawn: Masked, validated: Validated) -> StageResult:
         """What an earlier attempt stored, if it was for the same input and policy."""

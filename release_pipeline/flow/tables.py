@@ -1,4 +1,4 @@
-"""Tables as files, in the two formats that are released."""
+"""Tables as files, in the formats that are released."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
 from release_pipeline.flow.files import appearing
 from release_pipeline.policy import Policy
+from release_pipeline.policy.published import SURVEY_FORMATS, list_columns
+from release_pipeline.stages.package import label_table, type_of_moments
+from release_pipeline.store.survey_writer import read_survey, try_survey, write_survey
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
 
 
 def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[str, Any]] | None) -> None:
@@ -26,20 +32,48 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
 
 
 def read_table(path: Path, *, format: str, policy: Policy) -> pa.Table:
-    """A table of ours, in one of the two formats: every noise column as a number, in CSV every other as text."""
+    """A table of ours, in one of its formats: masked and recomputed columns as numbers or dates, in CSV others as text."""
+    if format in SURVEY_FORMATS:
+        return read_survey(path, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
     if format == "parquet":
         return pyarrow.parquet.read_table(path)
-    texts = dict.fromkeys(policy.released_columns, pa.string())
-    kinds = texts | dict.fromkeys(policy.noise_columns, pa.float64())
+    kinds: dict[str, Any] = dict.fromkeys(policy.published_columns, pa.string())
+    kinds |= dict.fromkeys([name for name in policy.recomputed_columns if not policy.derive[name].is_text], pa.float64())
+    kinds |= dict.fromkeys(policy.calibrated_columns, pa.float64())
+    for name, column in policy.noise_columns.items():
+        kinds[name] = pa.float64() if column.clock is None else type_of_moments(column.clock)
     options = pyarrow.csv.ConvertOptions(
         column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
     )
     return pyarrow.csv.read_csv(path, convert_options=options)
 
 
-def write_table(path: Path, table: pa.Table, *, format: str) -> None:
-    """`table` in one of the two formats that are released; the same table gives the same bytes."""
-    if format == "parquet":
-        pyarrow.parquet.write_table(table, path, compression="zstd", store_schema=False)
+def try_formats(policy: Policy) -> None:
+    """Refuse a policy whose table could not be written in one of its formats: before anything is read or charged."""
+    for form in SURVEY_FORMATS:
+        if form in policy.publish.formats:
+            try_survey(list_columns(policy.columns, policy.derive, policy.suppress, form), form)
+
+
+def write_table(path: Path, table: pa.Table, *, format: str, policy: Policy | None = None) -> None:
+    """`table` in one of the formats that are released, with the labels of its `policy` where the format has a place for them; the
+    same table gives the same bytes."""
+    if format in SURVEY_FORMATS:
+        if policy is None:
+            raise ValueError("what a file of Stata or SPSS says of its columns is the policy's")
+        write_survey(path, table, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
+    elif format == "parquet":
+        labelled = table if policy is None else label_table(table, policy)
+        is_labelled = labelled.schema.metadata is not None  # only then it is stored, so that other files are as they ever were
+        pyarrow.parquet.write_table(labelled, path, compression="zstd", store_schema=is_labelled)
     else:
-        pyarrow.csv.write_csv(table, path, pyarrow.csv.WriteOptions(quoting_style="needed"))
+        pyarrow.csv.write_csv(_spell_moments(table), path, pyarrow.csv.WriteOptions(quoting_style="needed"))
+
+
+def _spell_moments(table: pa.Table) -> pa.Table:
+    """The table with its times as ISO 8601 writes them, which Arrow's CSV does not."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            texts = _compute.strftime(table.column(place).cast(pa.timestamp("s")), format="%Y-%m-%dT%H:%M:%S")
+            table = table.set_column(place, field.name, texts)
+    return table

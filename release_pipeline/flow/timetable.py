@@ -8,18 +8,21 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.backfill import describe_stop
 from release_pipeline.flow.cap import check_cap
+from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import record_policy
-from release_pipeline.flow.reading import refuse, release_filter
+from release_pipeline.flow.reading import open_source, refuse, release_filter
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import OPENED, ReleaseStatus, latest_revision, move, read_statuses
 from release_pipeline.flow.upcoming import next_release, words_of
 from release_pipeline.policy import Policy
 from release_pipeline.policy.periods import end_of
+from release_pipeline.policy.sections import Person
 from release_pipeline.privacy.figures import count_of
 from release_pipeline.stages.checks import match_header, readable_without
 from release_pipeline.store.registry import Event, Registry, ReleaseId
-from release_pipeline.store.source import find_source, open_raw
+from release_pipeline.store.source import open_raw
 
 HasRun: TypeAlias = Callable[[ReleaseId], bool]  # whether a run of a release was ever begun
 TIMETABLE, ARRIVAL = "its time has come", "its source arrived"
@@ -46,6 +49,8 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
         with site.open_registry() as registry:
             record_policy(site, registry, policy)
             events = registry.events
+        if (hold := find_hold(events, policy_name)) is not None:
+            return Tick(reason=hold.words)
         left = [known.id for known in _unfinished(policy, events) if not has_run(known.id)]
         if left:
             return Tick(left[0], "it was opened before, and no run was begun")
@@ -57,10 +62,10 @@ def tick(site: Site, policy_name: str, *, why: str, has_run: HasRun, now: dateti
             return Tick(reason=f"the {policy.every} {name} has not ended yet.")
         if (why == ARRIVAL or policy.every) and upcoming.due is not None and upcoming.due > now:
             return Tick(reason=f"release {name} is due {words_of(upcoming.due)}.")
-        arrived, least = count_arrived(site, policy, name), policy.gates.min_rows or 1
-        if arrived < least:
-            enough = f", and the policy asks for {least:,}." if arrived else " yet."
-            return Tick(reason=f"the source has {count_of(arrived, 'record')} of release {name}{enough}", of_source=True)
+        if (stopped := describe_stop(policy, read_statuses(events).values(), upcoming)) != "":
+            return Tick(reason=stopped)
+        if (missing := describe_missing(site, policy, name)) != "":
+            return Tick(reason=missing, of_source=True)
         with site.open_registry() as registry:
             return _open(site, policy, registry, name, why, now)
     except ReleasePipelineError as error:
@@ -74,6 +79,10 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tu
     """
     seen, _, judged = cursor.partition("\n")
     try:
+        with site.open_registry(read_only=True) as registry:
+            hold = find_hold(registry.events, policy_name)
+        if hold is not None:
+            return Tick(reason=hold.words), ""
         stamp = _stamp(site, site.policy(policy_name), datetime.now(UTC))
     except ReleasePipelineError as error:
         return Tick(reason=error.in_full), ""
@@ -86,11 +95,11 @@ def arrival(site: Site, policy_name: str, *, cursor: str, has_run: HasRun) -> tu
 
 
 def describe_late(site: Site, policy: Policy, *, now: datetime | None = None) -> str:
-    """Which release of a policy should have been opened before, in words; empty if none."""
+    """Which release of a policy should have been opened before, in words; empty if none, and while the series is held."""
     now = now or datetime.now(UTC)
     with site.open_registry(read_only=True) as registry:
-        upcoming = next_release(policy, registry.events, now)
-    if upcoming is None or upcoming.due is None or not upcoming.is_late(now):
+        hold, upcoming = find_hold(registry.events, policy.policy), next_release(policy, registry.events, now)
+    if hold is not None or upcoming is None or upcoming.due is None or not upcoming.is_late(now):
         return ""
     return f"Release {upcoming.release} was due {words_of(upcoming.due)}."
 
@@ -104,14 +113,27 @@ def record_policies(site: Site) -> None:
 
 
 def count_arrived(site: Site, policy: Policy, release: str) -> int:
-    """How many records of a release the source has by now."""
-    source = find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared)
+    """How many records of a release the source has by now; of households with slots, how many slots."""
+    source = open_source(site, policy)
     names, checks = match_header(source.header, policy)
     refuse(source.name, [check for check in checks if not readable_without(check, policy)])
     column = policy.source.release_column or next(name for name in policy.columns if name in names)
+    if policy.slots is not None and isinstance(policy.person, Person):
+        column = policy.person.column
     wanted = release_filter(policy, names, release)
     with open_raw(source, {column: names[column]}, release=wanted) as table:
+        if policy.slots is not None:  # how many people there are is told nowhere
+            return table.count_persons(column, allowed=policy.slots)["persons"] * policy.slots
         return table.count_records()
+
+
+def describe_missing(site: Site, policy: Policy, release: str) -> str:
+    """What the source still lacks of a release, in words; empty if nothing."""
+    arrived, least = count_arrived(site, policy, release), policy.gates.min_rows or 1
+    if arrived >= least:
+        return ""
+    enough = f", and the policy asks for {least:,}." if arrived else " yet."
+    return f"the source has {count_of(arrived, 'record')} of release {release}{enough}"
 
 
 def _stamp(site: Site, policy: Policy, now: datetime) -> str:
@@ -119,7 +141,7 @@ def _stamp(site: Site, policy: Policy, now: datetime) -> str:
     with site.open_registry(read_only=True) as registry:
         upcoming = next_release(policy, registry.events, now)
     name = "" if upcoming is None else upcoming.release
-    source = find_source(policy.source, folder=site.home, values=site.environment, expected=policy.declared)
+    source = open_source(site, policy)
     return f"{name} {source.stamp or count_arrived(site, policy, name)}"
 
 

@@ -19,7 +19,7 @@ WAY_OUT = "Use idp-cbls or idp-ls at scope column, a larger epsilon or a coarser
 
 def list_atoms(column: NoiseColumn) -> str:
     """The atoms of a column in a sentence, the first dozen if there are many."""
-    shown = ", ".join(decimal_text(atom) for atom in column.atoms[:SHOWN])
+    shown = ", ".join(map(column.say, column.atoms[:SHOWN]))
     return f"{shown} and {len(column.atoms) - SHOWN} more" if len(column.atoms) > SHOWN else shown
 
 
@@ -82,7 +82,7 @@ def _warn(policy: Policy, column: NoiseColumn, epsilon: Epsilon, rows: int | Non
     reach = reach_of_atoms(rule.least(width, epsilon), k, max(part // k, 1))
     if reach < 0.5:
         return ""
-    distance = decimal_text(Decimal(f"{reach * float(column.grid):.2g}"))
+    distance = f"{decimal_text(Decimal(f'{reach * float(column.grid):.2g}'))} {column.noise_unit}".rstrip()
     return (
         f"values nearer than about {distance} to an atom cannot be told from it under this noise, and may be counted there or "
         f"leave it (for {part:,} rows{_of_part(policy)}). {WAY_OUT}"

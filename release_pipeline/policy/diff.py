@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from release_pipeline.policy.declared import Frozen, defaults_of_later
+from release_pipeline.policy.kinds.dates import write_dates
 from release_pipeline.policy.model import Policy
+from release_pipeline.policy.table_words import describe_table
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue.definitions import IDP, ZCDP
 
 Path: TypeAlias = tuple[str, ...]
 SHOWN = 8  # changes of one hierarchy
@@ -22,8 +25,11 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         return
     was, is_now = old.claim.definition, new.claim.definition
     if was != is_now:
-        weaker = "a weaker definition" if is_now.strength > was.strength else "a stronger definition"
-        yield f"{weaker}: {was.name} becomes {is_now.name}; their epsilons cannot be compared"
+        if {was.key, is_now.key} == {ZCDP.key, IDP.key}:
+            other = "another definition, and neither implies the other"
+        else:
+            other = "a weaker definition" if is_now.strength > was.strength else "a stronger definition"
+        yield f"{other}: {was.name} becomes {is_now.name}; their epsilons cannot be compared"
     if old.population != new.population:
         yield f"another budget: population {old.population} becomes {new.population}"
     if describe_claim(old) != describe_claim(new):
@@ -34,17 +40,31 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         if before != after:
             yield "the series has no end now" if after is None else "the series has an end now"
     elif before != after:
-        yield f"{'raises' if after > before else 'lowers'} the series from epsilon {format_nano(before)} to {format_nano(after)}"
+        if old.unit == new.unit:
+            change = "raises" if after > before else "lowers"
+            yield f"{change} the series from {old.unit} {format_nano(before)} to {format_nano(after)}"
+        else:
+            yield f"the series was {old.unit} {format_nano(before)} and is {new.unit} {format_nano(after)}"
     for name in new.columns.keys() - old.columns.keys():
         yield f"column {name}: new, {_deed(new, name)}"
     for name in old.columns.keys() - new.columns.keys():
         yield f"column {name}: no longer under columns (was {_deed(old, name)})"
+    for name in new.tables.keys() - old.tables.keys():
+        yield f"table {name}: new, {describe_table(new.tables[name])}"
+    for name in old.tables.keys() - new.tables.keys():
+        yield f"table {name}: no longer released (was {describe_table(old.tables[name])})"
     unsaid = _list_unsaid(old) | _list_unsaid(new)
-    for path, was, is_now in _changes(json.loads(old.canonical_json()), json.loads(new.canonical_json()), (), unsaid):
+    forms = tuple(write_dates(json.loads(policy.canonical_json())) for policy in (old, new))
+    for path, was, is_now in _changes(forms[0], forms[1], (), unsaid):
         if len(path) > 1 and path[0] == "columns" and (path[1] not in old.columns or path[1] not in new.columns):
+            continue
+        if path[:1] == ("tables",) and (len(path) < 2 or path[1] not in old.tables or path[1] not in new.tables):
             continue
         if len(path) == 4 and path[2:] == ("hierarchy", "rows") and isinstance(was, list) and isinstance(is_now, list):
             yield from _relabelled(f"column {path[1]}", cast(list[list[str]], was), cast(list[list[str]], is_now))
+            continue
+        if len(path) == 3 and path[2] == "values" and _is_long(was) and _is_long(is_now):
+            yield from _relisted(f"column {path[1]}", cast(list[Any], was), cast(list[Any], is_now))
             continue
         yield f"{'.'.join(path)}: {_text(was)} -> {_text(is_now)}"
 
@@ -97,6 +117,22 @@ def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iter
     yield from (f"{column}: {line}" for line in lines[:SHOWN])
     if len(lines) > SHOWN:
         yield f"{column}: and {len(lines) - SHOWN} more changes of its hierarchy"
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(str(cast(list[Any], value))) > LONGEST
+
+
+def _relisted(column: str, old: list[Any], new: list[Any]) -> Iterator[str]:
+    """What changes in a long list of entries: the first few in full, and how many more."""
+    before, after = set(old), set(new)
+    lines = [f"{value} is new" for value in new if value not in before] + [
+        f"{value} is gone" for value in old if value not in after
+    ]
+    lines = lines or ["the same entries in another order"]
+    yield from (f"{column}: {line}" for line in lines[:SHOWN])
+    if len(lines) > SHOWN:
+        yield f"{column}: and {len(lines) - SHOWN:,} more changes of its list"
 
 
 def _text(value: Any) -> str:

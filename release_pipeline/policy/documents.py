@@ -11,12 +11,14 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias, cast
 
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.model import Policy
 from release_pipeline.privacy.budget import format_nano
 
 Hash: TypeAlias = Annotated[str, "pattern:^[0-9a-f]{64}$"]
 Moment: TypeAlias = Annotated[str, "format:date-time"]  # RFC 3339
 Exactly: TypeAlias = Annotated[str, "pattern:^[0-9]+(\\.[0-9]{1,9})?$"]  # an epsilon: whole billionths, written out
+Delta: TypeAlias = Annotated[str, "pattern:^0\\.[0-9]{1,30}$"]
 Amount: TypeAlias = Annotated[str, "pattern:^([0-9]+(\\.[0-9]{1,9})?|infinity)$"]
 
 INNER: Mapping[str, bool] = {"inner": True}  # of a field that is for other readers than scripts
@@ -46,15 +48,32 @@ class EpsilonView:
 
     total: Annotated[Exactly, "in all, for one person"]
     columns: Annotated[dict[str, Exactly], "for each masked column, for one record"]
-    records_per_person: Annotated[int, "how many records one person may have: the columns together, times this, are the total"]
+    records_per_person: Annotated[
+        int, "how many records one person may have: columns and tables together, times this, are the total"
+    ]
+    delta: Annotated[Delta | None, "under zcdp, the delta at which all of these hold; they do not add up then, and rho does"] = (
+        dataclasses.field(default=None, metadata=OPTIONAL)
+    )
+    rho: Annotated[Exactly | None, "under zcdp, what the release costs in all, for one person"] = dataclasses.field(
+        default=None, metadata=OPTIONAL
+    )
+    tables: Annotated[
+        dict[str, Exactly] | None, "for each table beside the rows, for one record; under zcdp what it is in rho"
+    ] = dataclasses.field(default=None, metadata=OPTIONAL)
 
 
 def view_epsilon(policy: Policy) -> EpsilonView | None:
     """The epsilon of a release of the policy; None for a method without."""
     if policy.epsilon is None:
         return None
-    columns = {name: str(part) for name, part in policy.column_epsilon.items()}
-    return EpsilonView(format_nano(policy.epsilon), columns, policy.records_per_person)
+    columns = {name: format_nano(policy.in_epsilon(part.nano)) for name, part in policy.column_epsilon.items()}
+    total = format_nano(policy.in_epsilon(policy.epsilon))
+    shares = {name: table.in_rho(1) if policy.protect.by_rho else table.share.nano for name, table in policy.tables.items()}
+    tables = {name: format_nano(share) for name, share in shares.items()} or None
+    if policy.delta is None:
+        return EpsilonView(total, columns, policy.records_per_person, tables=tables)
+    rho, delta = format_nano(policy.epsilon), decimal_text(policy.delta)
+    return EpsilonView(total, columns, policy.records_per_person, delta=delta, rho=rho, tables=tables)
 
 
 def to_json(view: Any) -> dict[str, Any]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias
 
 from release_pipeline.policy.expectations import Comparison, Condition, Expectation, Total, Unique
+from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.hierarchies import Dates, Intervals, Listed, Prefixes
-from release_pipeline.policy.kinds import AnyColumn, DropColumn, GeneraliseColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.kinds import (
+    AnyColumn,
+    CalibrateColumn,
+    DropColumn,
+    GeneraliseColumn,
+    ListedColumn,
+    NoiseColumn,
+    RecomputeColumn,
+)
 from release_pipeline.policy.text import Path, Problem
 
 Columns: TypeAlias = Mapping[str, AnyColumn]
@@ -66,8 +74,7 @@ def _not_read(column: str, names: tuple[str, ...], dropped: tuple[str, ...], rel
             f"'{column}' is under drop, and what is there is not read.",
             "Declare it under columns instead, with its role and do: drop.",
         )
-    near = difflib.get_close_matches(column, names, n=1)
-    remedy = f"Did you mean '{near[0]}'?" if near else "Declare it there; with do: drop if it is not to be released."
+    remedy = ask_for_near(column, names, "Declare it there; with do: drop if it is not to be released.", cutoff=0.6)
     return f"'{column}' is not declared under columns.", remedy
 
 
@@ -101,9 +108,11 @@ def _kinds(name: str, rule: Expectation, columns: Columns) -> Iterator[Problem]:
 
 def _may_be_numbers(column: AnyColumn) -> bool:
     match column:
-        case DropColumn() | NoiseColumn():
+        case DropColumn() | RecomputeColumn() | CalibrateColumn():
             return True
-        case KeepColumn():
+        case NoiseColumn():
+            return column.dated is None
+        case ListedColumn():
             return all(_number(value) is not None for value in column.values)
         case GeneraliseColumn():
             if isinstance(column.hierarchy, Listed):
@@ -113,11 +122,11 @@ def _may_be_numbers(column: AnyColumn) -> bool:
 
 def _may_be_dates(column: AnyColumn) -> bool:
     match column:
-        case DropColumn():
+        case DropColumn() | RecomputeColumn() | CalibrateColumn():
             return True
         case NoiseColumn():
-            return False
-        case KeepColumn():
+            return column.dated is not None
+        case ListedColumn():
             return all(_is_date(str(value)) for value in column.values)
         case GeneraliseColumn():
             if isinstance(column.hierarchy, Listed):
@@ -126,7 +135,7 @@ def _may_be_dates(column: AnyColumn) -> bool:
 
 
 def _may_be_missing(column: AnyColumn) -> bool:
-    return isinstance(column, DropColumn) or not isinstance(column.missing, str)
+    return isinstance(column, DropColumn | RecomputeColumn | CalibrateColumn) or column.missing != "fail"
 
 
 def _entries(path: Path, name: str, column: AnyColumn | None, entries: tuple[int | str, ...]) -> Iterator[Problem]:
@@ -148,12 +157,16 @@ def _entries(path: Path, name: str, column: AnyColumn | None, entries: tuple[int
 
 def is_read_as_number(column: AnyColumn) -> bool:
     """Whether entries of a column are compared as numbers, so that 1 and 1.0 are one."""
-    return isinstance(column, NoiseColumn) or (isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals))
+    if isinstance(column, NoiseColumn):
+        return column.dated is None
+    return isinstance(column, GeneraliseColumn) and isinstance(column.hierarchy, Intervals)
 
 
 def _may_have(column: AnyColumn, entry: str) -> bool:
+    if isinstance(column, ListedColumn | GeneraliseColumn) and entry in column.codes:
+        return True
     match column:
-        case KeepColumn():
+        case ListedColumn():
             return entry in map(str, column.values)
         case GeneraliseColumn(hierarchy=Listed() as spec):
             return entry in spec.values

@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 SOME = 12
+_EXACTLY = 100  # digits: no number of units of declared steps has as many
 
 
 def decimal_text(value: Decimal) -> str:
     """A decimal as people write it: no exponent, no zeros at the end."""
     return format(value.normalize(), "f")
+
+
+def exact_text(value: Fraction) -> str:
+    """A fraction that is a decimal, as one.
+
+    >>> exact_text(Fraction(-7, 4)), exact_text(Fraction(200))
+    ('-1.75', '200')
+    """
+    with localcontext(prec=_EXACTLY):
+        return format(Decimal(value.numerator) / Decimal(value.denominator), "f")
+
+
+def find_near(name: str, known: Iterable[str], *, cutoff: float = 0.75) -> str | None:
+    """The name that was meant, if one is like this.
+
+    >>> find_near("degre", ["age", "degree"]), find_near("income", ["age"])
+    ('degree', None)
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), None)
+
+
+def ask_for_near(name: str, known: Iterable[str], otherwise: str, *, cutoff: float = 0.75) -> str:
+    """The question whether another name was meant; what to do `otherwise`."""
+    near = find_near(name, known, cutoff=cutoff)
+    return f"Did you mean '{near}'?" if near is not None else otherwise
 
 
 def name_some(names: Iterable[str]) -> str:

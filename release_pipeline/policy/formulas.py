@@ -9,8 +9,9 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+from release_pipeline.policy.derivations import Derived
 from release_pipeline.policy.formats import name_some
-from release_pipeline.policy.kinds import ColumnKind
+from release_pipeline.policy.kinds import ColumnKind, CountedColumn, RecomputeColumn
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
 
@@ -41,10 +42,13 @@ def _strip(part: str) -> str:
     return part[seen[0] : seen[-1] + 1] if seen else ""
 
 
-def find_formulas(columns: Mapping[str, ColumnKind]) -> dict[str, str]:
-    """The released columns whose name, or a declared text of which, is one, each with the first such text."""
-    released = {name: column for name, column in columns.items() if column.is_released}
-    found = {name: [text for text in (name, *column.declared_texts) if is_formula(text)] for name, column in released.items()}
+def find_formulas(columns: Mapping[str, ColumnKind], derive: Mapping[str, Derived] | None = None) -> dict[str, str]:
+    """The columns that are released, in rows or in tables, whose name, or a declared text of which, is one, each with the first
+    such text; what comes of derivations is declared, too."""
+    told = {name: column for name, column in columns.items() if column.is_released or isinstance(column, CountedColumn)}
+    texts = {name: (name, *column.declared_texts) for name, column in told.items()}
+    made = {name: how.outputs or () for name, how in (derive or {}).items() if isinstance(columns.get(name), RecomputeColumn)}
+    found = {name: [text for text in (*said, *made.get(name, ())) if is_formula(text)] for name, said in texts.items()}
     return {name: texts[0] for name, texts in found.items() if texts}
 
 
@@ -52,7 +56,7 @@ def check_formulas(parts: Parts) -> Iterator[Problem]:
     """Such texts in a CSV only where the policy says so; and no such word where there is nothing that it could be about."""
     if parts.publish is None or not parts.complete:
         return
-    found = find_formulas(parts.columns) if "csv" in parts.publish.formats else {}
+    found = find_formulas(parts.columns, parts.derive) if "csv" in parts.publish.formats else {}
     if found and parts.publish.formulas is None:
         name, text = next(iter(found.items()))
         yield (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.kinds import find_clamping
+from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
 
@@ -29,31 +31,51 @@ def check_gates(parts: Parts) -> Iterator[Problem]:
     if isinstance(parts.gates.clamped_at_most, dict):
         for name in parts.gates.clamped_at_most:
             if parts.complete and name not in clamping:
-                yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", "Remove it."
+                otherwise = "Remove it."
+                remedy = otherwise if name in parts.names else ask_for_near(name, clamping, otherwise)
+                yield ("gates", "clamped_at_most", name), f"'{name}' is not a column with outside: clamp.", remedy
     elif parts.gates.clamped_at_most is not None and parts.complete and not clamping:
         yield ("gates", "clamped_at_most"), "no column has outside: clamp.", "Remove it."
     for name in parts.gates.atom_share:
-        if name in parts.noise and not parts.noise[name].atoms:
+        if name in parts.noise and not (parts.noise[name].atoms or parts.noise[name].reasons):
             what = f"'{name}' declares no atoms."
             yield ("gates", "atom_share", name), what, "Declare them with the column, like atoms: [0], or remove the limit."
+    if parts.gates.group_mean and not (parts.audit and parts.audit.groups):
+        what = "no groups are declared whose means could be limited."
+        yield ("gates", "group_mean"), what, "Name kept columns, like audit: {groups: [region, sex]}."
+    for gate, limits in (("quantile", parts.gates.quantile), ("group_mean", parts.gates.group_mean)):
+        if limits and parts.count > 1:
+            what = "it is expected of all records together, and they are masked in random parts."
+            yield ("gates", gate), what, "Use expected_error or ks."
+    for name in parts.gates.relative_error:
+        if name in parts.noise and parts.noise[name].dated is not None:
+            what = f"'{name}' is a column of dates, of which no error is a share."
+            yield ("gates", "relative_error", name), what, "Limit the expected_error of another column, or remove it."
     for gate, limits in (
         ("expected_error", parts.gates.expected_error),
         ("relative_error", parts.gates.relative_error),
         ("atom_share", parts.gates.atom_share),
         ("ks", parts.gates.ks),
+        ("quantile", parts.gates.quantile),
+        ("group_mean", parts.gates.group_mean),
     ):
         for name in limits:
-            if parts.complete and name not in parts.noise:
-                yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", "Remove it."
+            if name in parts.recomputed:
+                what = f"'{name}' is made of what is published, and has no noise of its own."
+                yield ("gates", gate, name), what, "Limit the error of the columns that it is made of."
+            elif parts.complete and name not in parts.noise:
+                otherwise = "Remove it."
+                remedy = otherwise if name in parts.names else ask_for_near(name, parts.noise, otherwise)
+                yield ("gates", gate, name), f"'{name}' is not a column with do: noise.", remedy
 
 
 def check_group_gates(parts: Parts) -> Iterator[Problem]:
     """Limits on groups need released quasi-identifiers that make groups; those on a column's values, a confidential one."""
     if parts.gates is None or not parts.complete:
         return
-    makes_groups = any(column.role == "quasi" for column in (parts.kept | parts.generalised).values())
+    makes_groups = any(column.role in RECOGNISED for column in (parts.kept | parts.generalised).values())
     if parts.protect is not None and not parts.protect.spec.is_noisy:  # whose exact values make groups, too
-        makes_groups = makes_groups or any(column.role == "quasi" for column in parts.noise.values())
+        makes_groups = makes_groups or any(column.role in RECOGNISED for column in parts.noise.values())
     for gate, limit in parts.gates.of_groups.items():
         if not makes_groups:
             yield ("gates", gate), "no quasi-identifier is released as it is or coarser, so there are no groups.", "Remove it."
@@ -71,19 +93,25 @@ def check_group_gates(parts: Parts) -> Iterator[Problem]:
 
 
 def check_audit(parts: Parts) -> Iterator[Problem]:
-    """What a model is to predict must be released, and be a number or an entry as the column is."""
+    """What a model is to predict must be released, and be a number or an entry as the column is; groups are of entries."""
+    for place, name in enumerate(parts.audit.groups if parts.audit is not None and parts.complete else ()):
+        if name not in parts.listed and name not in parts.generalised:
+            remedy = "Remove it." if name in parts.names else ask_for_near(name, parts.listed | parts.generalised, "Remove it.")
+            yield ("audit", "groups", str(place)), f"'{name}' is not a column with do: keep or generalise.", remedy
     for name, target in parts.audit.predict.items() if parts.audit is not None and parts.complete else ():
         place = ("audit", "predict", name)
         if name in parts.noise:
             low, high = parts.noise[name].domain
             if target.above is None:
-                yield (*place, "equals"), f"'{name}' is a column of numbers.", "Say above: NUMBER."
+                of, say = ("numbers", "NUMBER") if parts.noise[name].dated is None else ("dates", "DATE")
+                yield (*place, "equals"), f"'{name}' is a column of {of}.", f"Say above: {say}."
             elif not low <= target.above < high:
                 yield (*place, "above"), "it is outside the column's domain, so that nothing would be left to tell.", "Change it."
-        elif name in parts.kept:
+        elif name in parts.listed:
             if target.equals is None:
                 yield (*place, "above"), f"'{name}' is a column of entries.", "Say equals: ENTRY."
-            elif str(target.equals) not in {str(value) for value in parts.kept[name].values}:
+            elif str(target.equals) not in {str(value) for value in parts.listed[name].values}:
                 yield (*place, "equals"), "it is none of the column's declared values.", "Name one of them."
         else:
-            yield place, f"'{name}' is not a released column with do: noise or keep.", "Remove it."
+            remedy = "Remove it." if name in parts.names else ask_for_near(name, parts.kept | parts.noise, "Remove it.")
+            yield place, f"'{name}' is not a released column with do: noise or keep.", remedy

@@ -10,6 +10,8 @@ from typing import Any, cast, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.policy.derivations import Derivation
+from release_pipeline.policy.expanded import TOLD, expand_dates, expand_lists, list_lists
 from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.hierarchies import Read, expand
 from release_pipeline.policy.kinds import Column
@@ -20,12 +22,15 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.rules import find_contradictions
 from release_pipeline.policy.scalars import Name, Slug
 from release_pipeline.policy.sections import Publish
+from release_pipeline.policy.tables import Table
 from release_pipeline.policy.text import Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
 _NAME: TypeAdapter[Any] = TypeAdapter(Name)
 _EXPECTATION: TypeAdapter[Any] = TypeAdapter(Expectation)
+_TABLE: TypeAdapter[Any] = TypeAdapter(Table)
+_DERIVATION: TypeAdapter[Any] = TypeAdapter(Derivation)
 _SLUG: TypeAdapter[Any] = TypeAdapter(Slug)
 _PROTECT: TypeAdapter[Any] = TypeAdapter(ProtectSection)
 
@@ -45,20 +50,20 @@ def reader_beside(file: FilePath) -> Read:
     """What reads the files that the policy in `file` names."""
 
     def read(name: str) -> str:
-        return read_text(file.parent / name, what="hierarchy")
+        return read_text(file.parent / name, what="list or hierarchy")
 
     return read
 
 
 def list_files(text: str) -> list[str]:
-    """The files that the policy in `text` names for its hierarchies, in order; none where it cannot be read."""
+    """The files that the policy in `text` names for its lists and hierarchies, in order; none where it cannot be read."""
     value = read_yaml(text).value
-    columns = cast(dict[str, Any], value).get("columns") if isinstance(value, dict) else None
-    hierarchies = [hierarchy for _, hierarchy in _list_hierarchies(columns)]
-    return list(dict.fromkeys(file for hierarchy in hierarchies if isinstance(file := hierarchy.get("csv"), str)))
-
-
-_TOLD = object()  # in the place of a hierarchy whose fault is told already
+    policy = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    hierarchies = [hierarchy for _, hierarchy in _list_hierarchies(policy.get("columns"))]
+    hierarchies += [grouping for _, _, grouping in _list_groupings(policy.get("tables"))]
+    named = [values.get("file") for _, values in list_lists(policy.get("columns"))]
+    named += [hierarchy.get(key) for hierarchy in hierarchies for key in ("csv", "file")]
+    return list(dict.fromkeys(file for file in named if isinstance(file, str)))
 
 
 def _list_hierarchies(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -68,17 +73,42 @@ def _list_hierarchies(columns: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             yield name, cast(dict[str, Any], hierarchy)
 
 
+def _list_groupings(tables: Any) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """The groups of values that tables declare: the table, and the place in its `by`."""
+    for name, table in cast(dict[str, Any], tables).items() if isinstance(tables, dict) else ():
+        by = cast(dict[str, Any], table).get("by") if isinstance(table, dict) else None
+        for place, part in enumerate(cast(list[Any], by)) if isinstance(by, list) else ():
+            if isinstance(part, dict):
+                yield name, place, cast(dict[str, Any], part)
+
+
+def _expand_groupings(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
+    """The policy with the rows of every group of values that its tables declare."""
+    tables = cast(Any, raw.get("tables"))
+    for name, place, grouping in list(_list_groupings(tables)):
+        at: Path = ("tables", name, "by", place)
+        found = _expand(grouping, read, at, problems)
+        by = [found if number == place else part for number, part in enumerate(tables[name]["by"])]
+        tables = {**tables, name: {**tables[name], "by": by}}
+    return raw if tables is None else {**raw, "tables": tables}
+
+
+def _expand(hierarchy: dict[str, Any], read: Read, at: Path, problems: list[Problem]) -> Any:
+    """A hierarchy with its rows, or `TOLD`, and what is wrong with it among the problems."""
+    try:
+        return expand(hierarchy, read)
+    except ReleasePipelineError as error:
+        key = next((key for key in ("csv", "file") if key in hierarchy), "groups")
+        file = f" ({error.where})" if error.where else ""
+        problems.append(((*at, key), f"{error.what.rstrip('.')}{file}.", error.remedy))
+        return TOLD
+
+
 def _expand_hierarchies(raw: dict[str, Any], read: Read, problems: list[Problem]) -> dict[str, Any]:
     """The policy with the rows of every hierarchy in it, from its CSV or groups; what is wrong with them goes to `problems`."""
     expanded: dict[str, Any] = {}
     for name, hierarchy in _list_hierarchies(raw.get("columns")):
-        try:
-            expanded[name] = expand(hierarchy, read)
-        except ReleasePipelineError as error:
-            key = "csv" if "csv" in hierarchy else "groups"
-            file = f" ({error.where})" if error.where else ""
-            problems.append((("columns", name, "hierarchy", key), f"{error.what.rstrip('.')}{file}.", error.remedy))
-            expanded[name] = _TOLD
+        expanded[name] = _expand(hierarchy, read, ("columns", name, "hierarchy"), problems)
     if not expanded:
         return raw
     columns = {name: {**c, "hierarchy": expanded[name]} if name in expanded else c for name, c in raw["columns"].items()}
@@ -109,7 +139,10 @@ def parse_policy(text: str, *, name: str, read: Read = refuse_files) -> Policy:
         if not problems:
             problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))
     else:
-        raw = _expand_hierarchies(cast(dict[str, Any], raw), read, problems)
+        raw = expand_lists(cast(dict[str, Any], raw), read, problems)
+        raw = _expand_hierarchies(raw, read, problems)
+        raw = expand_dates(raw, problems)
+        raw = _expand_groupings(raw, read, problems)
         parts = _validate_parts(raw, problems)
         problems += find_contradictions(parts)
         if not problems:
@@ -148,6 +181,10 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
                 problems.append(((), f"'{key}' is missing.", ""))
         elif key == "expect":
             valid[key] = _validate_expectations(raw, problems)
+        elif key == "tables":
+            valid[key] = _validate_tables(raw, problems)
+        elif key == "derive":
+            valid[key] = _validate_derivations(raw, problems)
         elif key != "columns":
             valid[key] = _validate(_adapter(key), raw[key], (key,), raw, problems)
     columns, names = _validate_columns(raw, problems)
@@ -162,6 +199,8 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         publish=valid.get("publish") if "publish" in raw else Publish(),
         drop=valid.get("drop") or (),
         expect=valid.get("expect") or {},
+        tables=valid.get("tables") or {},
+        derive=valid.get("derive") or {},
         columns=columns,
         names=names,
         complete=len(columns) == len(names) > 0,
@@ -197,7 +236,7 @@ def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dic
         return {}, ()
     columns: dict[str, Any] = {}
     for name, column in cast(dict[str, Any], declared).items():
-        if isinstance(column, dict) and cast(dict[str, Any], column).get("hierarchy") is _TOLD:
+        if isinstance(column, dict) and any(part is TOLD for part in cast(dict[str, Any], column).values()):
             continue
         found = _validate(_COLUMN, column, ("columns", name), raw, problems)
         named = _validate(_NAME, name, ("columns", name), raw, problems)
@@ -216,6 +255,37 @@ def _validate_expectations(raw: dict[str, Any], problems: list[Problem]) -> dict
         named = _validate(_SLUG, name, ("expect", name), raw, problems)
         if (valid := _validate(_EXPECTATION, rule, ("expect", name), raw, problems)) is not None and named is not None:
             found[name] = valid
+    return found
+
+
+def _validate_tables(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """The tables that are valid by themselves."""
+    if not isinstance(raw["tables"], dict):
+        problems.append(
+            (("tables",), "tables must be a mapping from names to tables.", "Like people: {by: [state], epsilon: 0.1}.")
+        )
+        return {}
+    found: dict[str, Any] = {}
+    for name, table in cast(dict[str, Any], raw["tables"]).items():
+        by = cast(dict[str, Any], table).get("by") if isinstance(table, dict) else None
+        if isinstance(by, list) and any(part is TOLD for part in cast(list[Any], by)):
+            continue
+        named = _validate(_SLUG, name, ("tables", name), raw, problems)
+        if (valid := _validate(_TABLE, table, ("tables", name), raw, problems)) is not None and named is not None:
+            found[name] = valid
+    return found
+
+
+def _validate_derivations(raw: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """The derivations that are valid by themselves."""
+    if not isinstance(raw["derive"], dict):
+        problems.append((("derive",), "derive must be a mapping from new columns to how they are made.", "Like age_band: {...}."))
+        return {}
+    found: dict[str, Any] = {}
+    for name, how in cast(dict[str, Any], raw["derive"]).items():
+        named = _validate(_NAME, name, ("derive", name), raw, problems)
+        if (valid := _validate(_DERIVATION, how, ("derive", name), raw, problems)) is not None and named is not None:
+            found[named] = valid
     return found
 
 

@@ -10,18 +10,25 @@ from itertools import compress
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families import find_family
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.populations import Population, Way
 from release_pipeline.privacy.amplification import amplified
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.privacy.catalogue import find_definition
+from release_pipeline.privacy.concentrated import epsilon_of, rho_of_pure
 from release_pipeline.privacy.partition import largest_share
 
-LOSSES = ("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table")
+LOSSES = (
+    *("dp_centroid", "dp_column", "dp_table", "idp_centroid", "idp_column", "idp_table"),
+    *("zcdp_centroid", "zcdp_column", "zcdp_table"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Nano-epsilon for each definition and scope; None is infinity. `releases`: how many a cap of releases counts."""
+    """Nano-epsilon for each definition and scope, nano-rho for zcdp; None is infinity. `releases`: how many a cap of releases
+    counts."""
 
     dp_centroid: int | None
     dp_column: int | None
@@ -29,33 +36,116 @@ class Loss:
     idp_centroid: int | None
     idp_column: int | None
     idp_table: int | None
+    zcdp_centroid: int | None = None
+    zcdp_column: int | None = None
+    zcdp_table: int | None = None
     releases: int = 1
+
+    @classmethod
+    def read(cls, noted: Mapping[str, int | None]) -> Loss:
+        """A loss as it was noted. Versions that knew no rho noted none: eps-DP is (eps^2 / 2)-zCDP, whatever its columns had."""
+        found = {name: noted[name] if name in noted else _in_rho(noted[name.replace("zcdp", "dp")]) for name in LOSSES}
+        releases = noted.get("releases")
+        return cls(**found, releases=1 if releases is None else releases)
 
     def of(self, definition: str, scope: str) -> int | None:
         """The bound for one definition and scope."""
         return getattr(self, f"{definition}_{scope}")
 
+    def plus(self, other: Loss) -> Loss:
+        """Both together."""
+        sums = {name: _add(getattr(self, name), getattr(other, name)) for name in LOSSES}
+        return Loss(**sums, releases=self.releases + other.releases)
+
+    def after(self, before: Loss) -> Loss:
+        """The charge of a part as those of its series before it make it in rho, where it was noted in epsilon alone.
+
+        With amplification a part is charged what the epsilon of all parts so far grows by: no part alone is DP with so little,
+        and the squares of what was added are less than the square of their sum. All parts so far together are (S^2 / 2)-zCDP for
+        their sum S, so that this one is charged what that grows by.
+        """
+        grown = dict[str, int | None]()
+        for scope in ("centroid", "column", "table"):
+            earlier, now = before.of("dp", scope), self.of("dp", scope)
+            if earlier is None or now is None:
+                grown[f"zcdp_{scope}"] = None
+            else:
+                grown[f"zcdp_{scope}"] = rho_of_pure(earlier + now) - rho_of_pure(earlier)
+        return replace(self, **grown)
+
+
+NOTHING = Loss(*(0 for _ in LOSSES), releases=0)
+
+
+def notes_rho(noted: Mapping[str, int | None]) -> bool:
+    """Whether a loss was noted by a version that knew rho."""
+    return "zcdp_column" in noted
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
 
 def release_loss(policy: Policy, *, records: int) -> Loss:
-    """The bound of one release of `policy` with `records` records: the number of records is public.
+    """The bound of one release of `policy` with `records` records: that of its rows and that of its tables. Both are made of the
+    same records with noise of their own, and what they lose adds up in every definition and at every scope."""
+    rows = rows_loss(policy, records=records)
+    return rows.plus(tables_loss(policy)) if policy.tables and policy.adds_up else rows
 
-    A DP release fills both definitions (every eps-DP release is also eps-iDP); an iDP release leaves DP infinite. At scope
+
+def tables_loss(policy: Policy) -> Loss:
+    """What the tables beside the rows lose together: eps-DP is eps-iDP and (eps^2 / 2)-zCDP, table by table; noise by rho is
+    bounded by no epsilon alone. A table has no scopes: it is seen as a whole."""
+    records = policy.records_per_person
+    pure = [table.in_epsilon(records) for table in policy.tables.values()]
+    epsilon = None if None in pure else sum(part or 0 for part in pure)
+    rho = sum(table.in_rho(records) for table in policy.tables.values())
+    return Loss(*[epsilon] * 6, *[rho] * 3, releases=0)
+
+
+def rows_loss(policy: Policy, *, records: int) -> Loss:
+    """The bound of the rows of one release of `policy` with `records` records: the number of records is public.
+
+    A DP release fills all three definitions: every eps-DP release is also eps-iDP, and (eps^2 / 2)-zCDP, column by column where
+    each column has noise of its own. An iDP release leaves DP and zCDP infinite, one by rho DP and iDP. At scope
     `centroid` of the iDP methods and of dp-mdav the column costs more (methods.md section 2): `wider_bound`. Of one part of
     random parts it is the same, in the largest part. (k,epsilon)-anonymity and k-anonymity bound neither: they do not compose,
     and a cap counts releases.
     """
-    nano = policy.epsilon
+    nano = policy.rows_epsilon
     if nano is None or not policy.adds_up:
         return Loss(None, None, None, None, None, None)
     column = wider_bound(policy, nano, records=records)
     table = column if policy.covers_table else None
     match policy.definition:
         case "dp":
-            return Loss(nano, column, table, nano, column, table)
+            rho = _sum_in_rho(policy) if column == nano else None
+            wide = _in_rho(column) if rho is None else rho
+            return Loss(
+                *(nano, column, table, nano, column, table),
+                zcdp_centroid=_in_rho(nano) if rho is None else rho,
+                zcdp_column=wide,
+                zcdp_table=None if table is None else wide,
+            )
+        case "zcdp":
+            return Loss(*(None, None, None, None, None, None), zcdp_centroid=nano, zcdp_column=column, zcdp_table=table)
         case "idp":
             return Loss(None, None, None, nano, column, table)
         case _:
             raise InvalidArgument(f"nothing says how {policy.claim.definition.short} is charged.", where="definition")
+
+
+def _sum_in_rho(policy: Policy) -> int | None:
+    """What a pure release costs in rho, where its columns are masked one by one: the sum of eps_a^2 / 2 over them, eps_a being
+    that of a person with all of their records. None where they are masked together."""
+    if policy.method.family not in ("columns", "by-value"):
+        return None
+    return sum(rho_of_pure(share.nano * policy.records_per_person) for share in policy.column_epsilon.values())
+
+
+def _in_rho(nano: int | None) -> int | None:
+    """eps-DP in rho; infinity stays so."""
+    return None if nano is None else rho_of_pure(nano)
 
 
 def list_losses(
@@ -91,7 +181,16 @@ def part_loss(policy: Policy, whole: Loss, *, done: int, slots: int | None) -> L
     def grown(nano: int | None) -> int | None:
         return None if nano is None else after(nano, done + 1) - after(nano, done)
 
-    return Loss(*(grown(getattr(whole, name)) for name in LOSSES), releases=int(done == 0))
+    pure = {name: grown(getattr(whole, name)) for name in LOSSES if not name.startswith("zcdp")}
+
+    def in_rho(nano: int | None) -> int | None:
+        return None if nano is None else rho_of_pure(after(nano, done + 1)) - rho_of_pure(after(nano, done))
+
+    return Loss(
+        **pure,
+        **{name: in_rho(getattr(whole, name.replace("zcdp", "dp"))) for name in LOSSES if name.startswith("zcdp")},
+        releases=int(done == 0),
+    )
 
 
 def share_of_parts(policy: Policy, count: int, slots: int | None) -> Fraction:
@@ -158,9 +257,10 @@ class Account:
     @property
     def unit(self) -> str:
         """What is counted."""
-        if self.cap.cap.epsilon is None:
+        cap = self.cap.cap
+        if cap.releases is not None:
             return "releases"
-        return f"epsilon, {'DP' if self.cap.cap.definition == 'dp' else 'iDP'}, {self.cap.cap.scope}"
+        return f"{'rho' if cap.rho is not None else 'epsilon'}, {find_definition(cap.definition or 'dp').short}, {cap.scope}"
 
     @property
     def total(self) -> int | None:
@@ -211,7 +311,17 @@ class Account:
     def most(self) -> int:
         """The cap, in nano-epsilon or releases."""
         cap = self.cap.cap
-        return cap.epsilon.nano if cap.epsilon is not None else cap.releases or 0
+        amount = cap.rho if cap.rho is not None else cap.epsilon
+        return amount.nano if amount is not None else cap.releases or 0
+
+    @property
+    def at_delta(self) -> str:
+        """What the cap and what is spent are as an epsilon, where the cap names a delta: empty elsewhere."""
+        cap = self.cap.cap
+        if cap.delta is None or cap.epsilon is None:
+            return ""
+        spent = "infinity" if self.total is None else format_nano(epsilon_of(self.total, cap.delta))
+        return f"epsilon {spent} of {cap.epsilon} at delta {decimal_text(cap.delta)}"
 
     @property
     def spent(self) -> str:
@@ -252,7 +362,7 @@ class Account:
     def of(self, loss: Loss) -> int | None:
         """What a loss counts here: nano-epsilon, or releases; None is infinity."""
         cap = self.cap.cap
-        return loss.releases if cap.epsilon is None else loss.of(cap.definition or "dp", cap.scope or "column")
+        return loss.releases if cap.releases is not None else loss.of(cap.definition or "dp", cap.scope or "column")
 
     def sum_of(self, losses: Iterable[Loss]) -> int | None:
         """The exact sum of several losses; None is infinity."""
@@ -261,7 +371,7 @@ class Account:
 
     def words(self, amount: int | None) -> str:
         """An amount in the cap's unit."""
-        is_count = self.cap.cap.epsilon is None and amount is not None
+        is_count = self.cap.cap.releases is not None and amount is not None
         return str(amount) if is_count else format_amount(amount)
 
 

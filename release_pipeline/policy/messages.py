@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -12,15 +11,20 @@ from pydantic_core import ErrorDetails
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import options
 from release_pipeline.policy.declared import Option, option_of
+from release_pipeline.policy.derivations import form_of as form_of_derivation
+from release_pipeline.policy.derivations import known_keys as known_keys_of_derivation
 from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.expectations import form_of as form_of_rule
 from release_pipeline.policy.expectations import known_keys as known_keys_of_rule
+from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.hierarchies import form_of, known_keys
-from release_pipeline.policy.kinds import KINDS, DropColumn
+from release_pipeline.policy.kinds import KINDS, DropColumn, find_kind
+from release_pipeline.policy.kinds.dates import MADE
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import options_of
 from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Review, Scheduled, Source, Target
 from release_pipeline.policy.suppression import Suppress
+from release_pipeline.policy.tables import Grouping, Table
 from release_pipeline.policy.text import Document, Path, Problem
 
 Validated = TypeVar("Validated")
@@ -151,7 +155,8 @@ def _in_words(error: ErrorDetails, where: Path, known: Iterable[str], option: Op
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"{name} must be a mapping.", ""
         case "value_error":
-            return f"{got}: {error['msg'].removeprefix('Value error, ').rstrip('.')}.", ""
+            said = f"{error['msg'].removeprefix('Value error, ').rstrip('.')}."
+            return said if isinstance(error["input"], dict | list) else f"{got}: {said}", ""
         case _:
             return f"{got}: {error['msg']}.", ""
 
@@ -169,7 +174,11 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
         return known_keys(raw["columns"][where[1]]["hierarchy"])
     if where[:1] == ("expect",) and len(where) == 2:
         return known_keys_of_rule(raw["expect"][where[1]])
-    return _model_at(where, raw).model_fields
+    if _model_at(where, raw) is Grouping:
+        return ["column", "csv", "groups", "levels"]
+    if where[:1] == ("derive",) and len(where) == 2:
+        return known_keys_of_derivation(raw["derive"][where[1]])
+    return [name for name in _model_at(where, raw).model_fields if name != MADE]
 
 
 def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
@@ -177,14 +186,20 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
     match where:
         case ("columns", name, *rest):
             column = raw["columns"][name]
-            kind = KINDS.get(str(column.get("do")), DropColumn)
+            kind = find_kind(column) or DropColumn
             if rest[:1] == ["hierarchy"]:
                 return form_of(column["hierarchy"])
             return kind.missing_form if rest == ["missing"] else kind
         case ("expect", name, *_):
             return form_of_rule(raw["expect"][name]) or Policy
+        case ("derive", name, *_):
+            return form_of_derivation(raw["derive"][name]) or Policy
         case ("audit", "predict", _):
             return Target
+        case ("tables", _, "by", _):
+            return Grouping
+        case ("tables", _, *_):
+            return Table
         case ("protect", *_):
             return options_of(raw["protect"].get("method"))
         case ("suppress", *_):
@@ -200,8 +215,7 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
 def suggest(key: str, known: Iterable[str]) -> str:
     """The key that was meant, or all that are known."""
     names = list(known)
-    near = difflib.get_close_matches(key, names, n=1)
-    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(names)}."
+    return ask_for_near(key, names, f"Known: {', '.join(names)}.", cutoff=0.6)
 
 
 def raise_problems(document: Document, problems: list[Problem], name: str, *, what: str) -> NoReturn:

@@ -1,7 +1,5 @@
-"""The policy file as one frozen object. The shape is the contract with stewards; unknown keys are errors.
-
-What only one value can know is checked where it is declared; what several parts must agree on is in `rules`. The parts:
-`sections`, `options` (of `protect`), `kinds` (of columns), `suppression`.
+"""The policy file as one frozen object, with what follows from it. The shape, in `file`, is the contract with stewards; unknown
+keys are errors. What only one value can know is checked where it is declared; what several parts must agree on is in `rules`.
 """
 
 from __future__ import annotations
@@ -10,65 +8,52 @@ import hashlib
 import json
 from decimal import Decimal
 from functools import cached_property
-from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import model_validator
 
 from release_pipeline.policy.cron import Cron
-from release_pipeline.policy.declared import Frozen, Option
-from release_pipeline.policy.expectations import Expectation
+from release_pipeline.policy.derivations import Derived, order_derivations
+from release_pipeline.policy.file import PolicyFile
 from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import (
-    Column,
+    CalibrateColumn,
+    CountedColumn,
     DropColumn,
     GeneraliseColumn,
     KeepColumn,
+    ListedColumn,
     NoiseColumn,
+    RecomputeColumn,
     ReleasedColumn,
     find_clamping,
+    in_slots,
     pick,
+    pick_counted,
 )
-from release_pipeline.policy.options import ProtectSection, claim_of, split_epsilon
+from release_pipeline.policy.kinds.base import RECOGNISED
+from release_pipeline.policy.kinds.missing import CodedColumn, reason_column
+from release_pipeline.policy.options import claim_of, split_epsilon
 from release_pipeline.policy.periods import Every
-from release_pipeline.policy.scalars import Days, Name, ReleaseList, Slug, release_texts, unique
-from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Review, Scheduled, Source
-from release_pipeline.policy.suppression import AnySuppress
+from release_pipeline.policy.sections import Person, Scheduled
+from release_pipeline.policy.tables import Table, Tabulation
+from release_pipeline.policy.weights import weights_of
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.catalogue import ClaimSpec, MethodSpec
+from release_pipeline.privacy.concentrated import epsilon_of
 from release_pipeline.privacy.vectors import Insensitive, MdavSpec
 
 DIFFERENCING_BELOW = 10  # where a policy says nothing else
 CLAMPED_AT_MOST = Decimal("0.01")  # of the records of a column, where a policy says nothing else
 
 
-class Policy(Frozen):
+class Policy(PolicyFile):
     """One policy file. Made by `load_policy`, which reports all errors at once and applies `rules` to the whole."""
 
-    policy: Slug
-    steward: Slug
-    population: Slug
-    source: Source
-    person: Annotated[
-        Person | Literal["each-row"], Option(allowed="Allowed: each-row, or {column: NAME, records_per_release: 1}.")
-    ]
-    releases: Annotated[
-        ReleaseList | Scheduled | Literal["once"],
-        BeforeValidator(release_texts),
-        Option(
-            allowed="Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or "
-            "{every: month, first: 2026-01, cron: '0 6 1 * *'}."
-        ),
-    ]
-    protect: ProtectSection
-    columns: Annotated[dict[Name, Column], Field(min_length=1)]
-    drop: Annotated[tuple[Name, ...], AfterValidator(unique)] = ()
-    expect: Annotated[dict[Slug, Expectation], Option(added_later=True)] = Field(default_factory=dict[str, Expectation])
-    suppress: AnySuppress | None = None
-    gates: Gates = Gates()
-    audit: Annotated[Audit, Option(added_later=True)] = Audit()
-    review: Review = Review()
-    publish: Publish = Publish()
-    retain: Days | None = None
+    @model_validator(mode="after")
+    def _reasons_of_slots(self) -> Policy:
+        if self.slots is not None:
+            vars(self)["columns"] = in_slots(self.columns)
+        return self
 
     @property
     def noise_columns(self) -> dict[str, NoiseColumn]:
@@ -79,6 +64,16 @@ class Policy(Frozen):
     def kept_columns(self) -> dict[str, KeepColumn]:
         """The columns that are released as they are, in the order of the file."""
         return pick(self.columns, KeepColumn)
+
+    @property
+    def counted_columns(self) -> dict[str, KeepColumn | CountedColumn]:
+        """The columns that tables may count by: those that are kept, and those that are in no row."""
+        return pick_counted(self.columns)
+
+    @property
+    def listed_columns(self) -> dict[str, ListedColumn]:
+        """The columns whose published entries are declared values: kept ones, and synthetic ones."""
+        return pick(self.columns, ListedColumn)
 
     @property
     def generalised_columns(self) -> dict[str, GeneraliseColumn]:
@@ -95,15 +90,55 @@ class Policy(Frozen):
 
     @property
     def released_columns(self) -> dict[str, ReleasedColumn]:
-        """The columns that are released, in the order of the file."""
-        return {name: column for name, column in self.columns.items() if not isinstance(column, DropColumn)}
+        """The columns that are released of the records, in the order of the file; `recomputed_columns` are made of them."""
+        return {name: c for name, c in self.columns.items() if not isinstance(c, DropColumn | RecomputeColumn | CalibrateColumn)}
+
+    @property
+    def recomputed_columns(self) -> dict[str, RecomputeColumn]:
+        """The derived columns that are made of what is published, in the order of the file."""
+        return pick(self.columns, RecomputeColumn)
+
+    @property
+    def calibrated_columns(self) -> dict[str, CalibrateColumn]:
+        """The weights that are made of what is published, of which there is one at the most."""
+        return pick(self.columns, CalibrateColumn)
+
+    @property
+    def derived_before(self) -> dict[str, Derived]:
+        """The derivations that are made of the records: all but those of recomputed columns that nothing else reads."""
+        wanted = {name for name in self.derive if name not in self.recomputed_columns or name in self.expected_columns}
+        for name in reversed(order_derivations(self.derive)):  # whose inputs come before it
+            if name in wanted:
+                wanted |= set(self.derive[name].inputs)
+        return {name: how for name, how in self.derive.items() if name in wanted}
+
+    @property
+    def published_columns(self) -> tuple[str, ...]:
+        """The columns of a published table: those that are released, behind each that may have no value the one that says why,
+        and those that are made of them."""
+        found: list[str] = []
+        for name, column in self.columns.items():
+            if not isinstance(column, DropColumn):
+                found += [name, reason_column(name)] if isinstance(column, CodedColumn) and column.reasons else [name]
+        return tuple(found)
 
     @property
     def released_quasi(self) -> list[str]:
         """The quasi-identifiers whose combinations make a group: those that are released as they are, made coarser, or replaced
         by exact centroids."""
-        quasi = [name for name, column in self.released_columns.items() if column.role == "quasi"]
+        quasi = [name for name, column in self.released_columns.items() if column.role in RECOGNISED]
         return [name for name in quasi if name not in self.noise_columns or not self.method.is_noisy]
+
+    @property
+    def weight(self) -> str | None:
+        """The column that says how many others each record stands for, if there is one."""
+        return next((name for name, column in self.released_columns.items() if column.role == "weight"), None)
+
+    @property
+    def working_columns(self) -> tuple[str, ...]:
+        """The columns that go on after validation: those that are released, and what tables alone count by or add up."""
+        released, weights = self.released_columns, pick(self.columns, DropColumn) | self.calibrated_columns
+        return tuple(name for name in self.columns if name in released or (name in weights and weights[name].reading is not None))
 
     @property
     def groups_below(self) -> int:
@@ -134,9 +169,49 @@ class Policy(Frozen):
 
     @property
     def epsilon(self) -> int | None:
-        """The nano-epsilon of one release for one person, with as many records as one may have; None for a method without."""
-        total = self.protect.epsilon
-        return None if total is None else total.nano * self.records_per_person
+        """What one release costs one person, rows and tables together: nano-epsilon, or nano-rho under zcdp; None for a method
+        without."""
+        return None if self.rows_epsilon is None else self.rows_epsilon + (self.tables_cost or 0)
+
+    @property
+    def tabulations(self) -> dict[str, Tabulation]:
+        """The tables that are released beside the rows, by name."""
+        counted, noise, weights = self.counted_columns, self.noise_columns, weights_of(self.columns)
+        return {name: Tabulation.of(name, table, counted, noise, weights) for name, table in self.tables.items()}
+
+    @property
+    def tables_cost(self) -> int | None:
+        """What the tables cost one person, in the policy's unit; None where its unit cannot say it."""
+        costs = [self.table_cost(table) for table in self.tables.values()]
+        return None if None in costs else sum(cost or 0 for cost in costs)
+
+    def table_cost(self, table: Table) -> int | None:
+        """The same of one of them."""
+        records = self.records_per_person
+        return table.in_rho(records) if self.protect.by_rho else table.in_epsilon(records)
+
+    @property
+    def rows_epsilon(self) -> int | None:
+        """What the rows of one release cost one person, with as many records as one may have: nano-epsilon, or nano-rho under
+        zcdp, which grows with the square of the records; None for a method without."""
+        total, records = self.protect.charged, self.records_per_person
+        if total is None:
+            return None
+        return total.nano * (records * records if self.protect.by_rho else records)
+
+    def in_epsilon(self, nano: int) -> int:
+        """An amount of the policy's unit as nano-epsilon: of rho, at the policy's delta."""
+        return nano if self.delta is None else epsilon_of(nano, self.delta)
+
+    @property
+    def unit(self) -> str:
+        """What is spent: epsilon or rho."""
+        return "rho" if self.protect.by_rho else "epsilon"
+
+    @property
+    def delta(self) -> Decimal | None:
+        """The delta that an epsilon of the policy holds at; None where it needs none."""
+        return getattr(self.protect, "delta", None) if self.protect.by_rho else None
 
     @property
     def consistency(self) -> str:
@@ -178,7 +253,7 @@ class Policy(Frozen):
 
     @property
     def column_epsilon(self) -> dict[str, Epsilon]:
-        """What each noise column may spend: the release's epsilon, split exactly."""
+        """What each noise column may spend, in the policy's unit: that of the release, split exactly."""
         return split_epsilon(self.protect, self.noise_columns)
 
     @property
@@ -231,14 +306,24 @@ class Policy(Frozen):
 
     @property
     def records_per_person(self) -> int:
-        """How many records of a release one person may have."""
-        return self.person.records_per_release if isinstance(self.person, Person) else 1
+        """How many records of a release one person, or household, may have: what it is charged for."""
+        return self.person.records if isinstance(self.person, Person) else 1
+
+    @property
+    def slots(self) -> int | None:
+        """How many records every household has in a release, empty ones included; None where nothing is filled up."""
+        return self.person.slots if isinstance(self.person, Person) else None
+
+    @property
+    def of_households(self) -> bool:
+        """Whether what is claimed is about households."""
+        return isinstance(self.person, Person) and self.person.unit == "household"
 
     @property
     def declared(self) -> frozenset[str]:
-        """Every column that the source may have."""
+        """Every column that the source has."""
         release = [self.source.release_column] if self.source.release_column else []
-        return frozenset([*self.columns, *self.drop, *release])
+        return frozenset([*self.columns, *self.drop, *release]) - self.derive.keys()
 
     def canonical_json(self) -> str:
         """The policy without comments, order of keys and spelling of numbers: what the hash is of. Which options it leaves out

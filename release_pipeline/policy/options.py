@@ -1,4 +1,5 @@
-"""The options of `protect`, by family of methods: those of columns, of dp-mdav, of mdav and of k-epsilon.
+"""The options of `protect`, by family of methods: those of columns, of counts by value, of dp-table, of dp-mdav, of mdav and of
+k-epsilon.
 
 Which family a method is of stands in `privacy.catalogue`; a method that is not there is none. What its family makes of the
 options, from rules to words, is in `families`.
@@ -19,6 +20,7 @@ from release_pipeline.policy.scalars import Budget, Exact, Name, YesNo
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.catalogue import METHODS, ClaimSpec, Family, MethodSpec, find_claim, find_method, list_methods
+from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.lattice import Metric
 from release_pipeline.privacy.vectors import Insensitive, MdavSpec, Order, Statistic, VectorScope
@@ -28,8 +30,17 @@ _NO_NOISE = {"mdav": "{method} has no noise and no epsilon"}
 _SIZE = Option(hint="It is the number of records per cluster or class, like 25.")
 
 Total = Annotated[Budget, Option(hint="There is no default.", not_for=_NO_NOISE)]
-Weights = Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], Option(not_for=_NO_NOISE)]
-SCOPE = Option(not_for={"mdav": "{method} claims k-anonymity, which has no scope"})
+Weights = Annotated[
+    dict[Name, Annotated[Exact, Field(gt=0)]],
+    Option(not_for={**_NO_NOISE, "whole-table": "{method} has one epsilon for all columns together"}),
+]
+SCOPE = Option(
+    not_for={
+        "mdav": "{method} claims k-anonymity, which has no scope",
+        "by-value": "{method} claims the list of a column, and there is no other scope",
+        "whole-table": "{method} claims the whole table, and there is no other scope",
+    }
+)
 LAW_OF_NOISE = "values outside the domain are for analysts who use the law of the noise, and {method} offers none"
 
 
@@ -72,6 +83,27 @@ class MethodOptions(Frozen):
         return {}
 
     @property
+    def by_rho(self) -> bool:
+        """Whether the budget of a release is rho, and its epsilon goes with a delta."""
+        return False
+
+    @property
+    def charged(self) -> Epsilon | None:
+        """What a release may lose for one record, in the unit of its definition: epsilon, or rho; None for a method without."""
+        total: Epsilon | None = getattr(self, "epsilon", None)
+        return total
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether released rows are nobody's."""
+        return False
+
+    @property
+    def shares_epsilon(self) -> bool:
+        """Whether every column has a part of the budget that is its own."""
+        return self.charged is not None
+
+    @property
     def order_restored(self) -> str:
         """Whether the order of released values is restored: isotonic or none."""
         return "none"
@@ -106,23 +138,75 @@ class MethodOptions(Frozen):
         return {}
 
 
-class ColumnOptions(MethodOptions):
+class ConcentratedOptions(MethodOptions):
+    """A method that may claim (epsilon, delta)-DP by rho: `definition: zcdp` with `delta`."""
+
+    definition: Annotated[
+        Literal["zcdp"] | None,
+        Option(
+            added_later=True,
+            not_for=dict.fromkeys(
+                ("vectors", "mdav", "classes"), "it is for dp-table, dp-cdf and dp-um, and {method} has no claim by rho"
+            ),
+        ),
+    ] = None
+    delta: Annotated[
+        Annotated[Exact, Field(gt=0, lt=1)] | None,
+        Option(
+            hint="Name a small one, like 0.000001.",
+            added_later=True,
+            not_for=dict.fromkeys(("vectors", "mdav", "classes"), "only definition: zcdp has a delta, and {method} has none"),
+        ),
+    ] = None
+    epsilon: Total
+
+    @property
+    def by_rho(self) -> bool:
+        """Whether the budget of a release is rho, and its epsilon goes with a delta."""
+        return self.definition is not None and self.delta is not None
+
+    @property
+    def charged(self) -> Epsilon:
+        """Epsilon, or the most rho that gives it at this delta."""
+        if self.definition is None or self.delta is None:
+            return self.epsilon
+        return Epsilon(rho_within(self.epsilon.nano, self.delta))
+
+    @property
+    def told_apart_by(self) -> dict[str, str]:
+        """The options that tell the claims of one scope apart."""
+        return {} if self.definition is None else {"definition": self.definition}
+
+
+class ColumnOptions(ConcentratedOptions):
     """A method that works column by column, and its claim. `epsilon` is for the whole release, split over the noise columns by
     `weights`. With `clamp: no` released values stay where the noise put them: the claim is the same, since what is done to noisy
     values costs nothing, and the law of the noise is then exact."""
 
     family: ClassVar[Family] = "columns"
 
-    epsilon: Total
-    k: Annotated[StrictInt, Field(ge=1)] | None = None
+    k: Annotated[
+        Annotated[StrictInt, Field(ge=1)] | None,
+        Option(not_for={"whole-table": "{method} makes no clusters: its rows are nobody's"}),
+    ] = None
     scope: Annotated[Literal["centroid", "column"], SCOPE] = "column"
-    consistency: Literal["isotonic", "none"] | None = None
+    consistency: Annotated[
+        Literal["isotonic", "none"] | None,
+        Option(
+            not_for={
+                "by-value": "what {method} releases ascends by itself",
+                "whole-table": "the rows of {method} are nobody's, and have no order to restore",
+            }
+        ),
+    ] = None
     clamp: Annotated[
         YesNo,
         Option(
             added_later=True,
             not_for={
                 "mdav": "{method} has no noise, so that no value leaves its domain",
+                "by-value": "{method} has its noise on counts, so that no value leaves its domain",
+                "whole-table": "{method} has its noise on counts, so that no value leaves its domain",
                 "vectors": LAW_OF_NOISE,
                 "classes": LAW_OF_NOISE,
             },
@@ -139,6 +223,66 @@ class ColumnOptions(MethodOptions):
     def clamps(self) -> bool:
         """Whether released values are moved back into their declared domain."""
         return self.clamp == "yes"
+
+
+class ByValueOptions(ConcentratedOptions):
+    """A method that counts by value. `epsilon` is for the whole release, split over the noise columns by `weights`; k ranks are
+    given one value. It always claims the list of a column."""
+
+    family: ClassVar[Family] = "by-value"
+
+    k: Annotated[StrictInt, Field(ge=1)] = 1
+    weights: Weights = Field(default_factory=dict[str, Decimal])
+
+    @property
+    def scope(self) -> str:
+        """What the claim covers: the list of a column."""
+        return "column"
+
+
+PairWeights = Annotated[
+    dict[Name, Annotated[dict[Name, Annotated[StrictInt, Field(ge=2, le=100)]], Field(min_length=1)]],
+    Option(hint="Name pairs of columns with whole numbers from 2 to 100, like {income: {town: 4}}.", added_later=True),
+]
+
+
+class WholeTableOptions(ConcentratedOptions):
+    """A method that counts a whole table, for all columns together. It always claims the table. `pairs`: how much more of the
+    budget than others the table of two columns gets, that readers ask for most."""
+
+    family: ClassVar[Family] = "whole-table"
+    makes_clusters: ClassVar[bool] = False
+
+    pairs: PairWeights = Field(default_factory=dict[str, dict[str, int]])
+
+    @property
+    def pair_weights(self) -> list[tuple[tuple[str, str], int]]:
+        """The pairs that are named, each with its weight."""
+        return [((one, other), weight) for one, others in self.pairs.items() for other, weight in others.items()]
+
+    @property
+    def k(self) -> None:
+        """None: there are no clusters."""
+
+    @property
+    def scope(self) -> str:
+        """What the claim covers: everything that a reader sees."""
+        return "table"
+
+    @property
+    def weights(self) -> dict[str, Decimal]:
+        """None: columns share nothing."""
+        return {}
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether released rows are nobody's."""
+        return True
+
+    @property
+    def shares_epsilon(self) -> bool:
+        """Whether every column has a part of the budget that is its own."""
+        return False
 
 
 class DpMdavOptions(MethodOptions):
@@ -276,9 +420,10 @@ class KEpsilonOptions(MethodOptions):
         return {"order": generalised}
 
 
-AnyOptions: TypeAlias = ColumnOptions | DpMdavOptions | MdavOptions | KEpsilonOptions
+AnyOptions: TypeAlias = ColumnOptions | ByValueOptions | WholeTableOptions | DpMdavOptions | MdavOptions | KEpsilonOptions
 OPTIONS: dict[str, type[AnyOptions]] = {
-    model.family: model for model in (ColumnOptions, DpMdavOptions, MdavOptions, KEpsilonOptions)
+    model.family: model
+    for model in (ColumnOptions, ByValueOptions, WholeTableOptions, DpMdavOptions, MdavOptions, KEpsilonOptions)
 }
 
 
@@ -295,6 +440,8 @@ def _family_of(value: Any) -> str:
 
 ProtectSection: TypeAlias = Annotated[
     Annotated[ColumnOptions, Tag("columns")]
+    | Annotated[ByValueOptions, Tag("by-value")]
+    | Annotated[WholeTableOptions, Tag("whole-table")]
     | Annotated[DpMdavOptions, Tag("vectors")]
     | Annotated[MdavOptions, Tag("mdav")]
     | Annotated[KEpsilonOptions, Tag("classes")],
@@ -308,10 +455,10 @@ def claim_of(protect: AnyOptions) -> ClaimSpec:
 
 
 def split_epsilon(protect: AnyOptions, names: Iterable[str]) -> dict[str, Epsilon]:
-    """What each of the columns may spend; nothing where the method has no noise. The odd nano-epsilon go by name: the hash
-    ignores the order in the file."""
-    listed, total = list(names), protect.epsilon
-    if total is None:
+    """What each of the columns may spend, of epsilon or of rho; nothing where the method has no noise, or one budget for
+    all. The odd billionths go by name: the hash ignores the order in the file."""
+    listed, total = list(names), protect.charged
+    if total is None or not protect.shares_epsilon:
         return {}
     ordered = sorted(listed)
     shares = dict(zip(ordered, total.split([protect.weights.get(name, Decimal(1)) for name in ordered]), strict=True))

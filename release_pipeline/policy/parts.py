@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from release_pipeline.policy.derivations import Derived
 from release_pipeline.policy.expectations import Expectation
-from release_pipeline.policy.kinds import AnyColumn, GeneraliseColumn, KeepColumn, NoiseColumn, pick
+from release_pipeline.policy.kinds import (
+    AnyColumn,
+    CountedColumn,
+    GeneraliseColumn,
+    KeepColumn,
+    ListedColumn,
+    NoiseColumn,
+    RecomputeColumn,
+    pick,
+    pick_counted,
+)
 from release_pipeline.policy.options import AnyOptions
 from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Scheduled, Source
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.tables import Table
 
 
 @dataclass(slots=True)
@@ -26,6 +38,8 @@ class Parts:
     columns: dict[str, AnyColumn] = field(default_factory=dict[str, AnyColumn])
     drop: tuple[str, ...] = ()
     expect: dict[str, Expectation] = field(default_factory=dict[str, Expectation])
+    tables: dict[str, Table] = field(default_factory=dict[str, Table])
+    derive: dict[str, Derived] = field(default_factory=dict[str, Derived])
     names: tuple[str, ...] = ()
     complete: bool = True  # whether every column is valid
 
@@ -49,6 +63,21 @@ class Parts:
     def kept(self) -> dict[str, KeepColumn]:
         """The columns that are released as they are."""
         return pick(self.columns, KeepColumn)
+
+    @property
+    def counted(self) -> dict[str, KeepColumn | CountedColumn]:
+        """The columns that tables may count by: those that are kept, and those that are in no row."""
+        return pick_counted(self.columns)
+
+    @property
+    def listed(self) -> dict[str, ListedColumn]:
+        """The columns whose published entries are declared values: kept ones, and synthetic ones."""
+        return pick(self.columns, ListedColumn)
+
+    @property
+    def recomputed(self) -> dict[str, RecomputeColumn]:
+        """The columns that are made of what is published."""
+        return pick(self.columns, RecomputeColumn)
 
     @property
     def count(self) -> int:

@@ -6,30 +6,44 @@ scales depend on the data, the worst case over all data is named, not what these
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator
 
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.derivations import describe_derivations
 from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
+from release_pipeline.policy.families.whole_table import describe_instead
 from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.model import Policy
+from release_pipeline.policy.published import describe_labels
 from release_pipeline.policy.sections import Person
-from release_pipeline.policy.words import charge_words, describe_claim, describe_suppression, describe_target
+from release_pipeline.policy.table_words import describe_tables
+from release_pipeline.policy.ties import warn_of_ties
+from release_pipeline.policy.words import charge_words, describe_claim, describe_sizes, describe_suppression, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import count_of, percent
 
 
-def make_plan(policy: Policy, *, rows: int | None = None) -> Plan:
+def make_plan(policy: Policy, *, rows: int | None = None, rows_from: str = "as named") -> Plan:
     """The plan of one release of `policy` for `rows` records (default: the least that the policy lets through)."""
+    rows_from = rows_from if rows is not None else "the fewest that the policy lets through"
     rows = rows if rows is not None else policy.gates.min_rows
     columns = find_family(policy.protect).plan_columns(policy, policy.count_clusters(rows))
-    return Plan(policy, rows, tuple(columns))
+    return Plan(policy, rows, tuple(columns), rows_from)
 
 
 def check_rows(policy: Policy, rows: int) -> None:
     """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
     find_family(policy.protect).check_rows(policy, rows)
+    for name, tabulation in policy.tabulations.items():
+        try:
+            tabulation.check_rows(rows)
+        except InvalidArgument as error:
+            raise InvalidArgument(error.what, where=f"tables.{name}", remedy=error.remedy) from None
 
 
 def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
@@ -39,7 +53,8 @@ def describe_plan(plan: Plan, *, width: int = 110) -> Iterator[str]:
     yield ""
     yield from _column_table(plan)
     yield ""
-    for label, text in _after_masking(plan.policy):
+    crowded = (("warning", words) for words in _warn_of_combinations(plan.policy, plan.rows))
+    for label, text in (*_after_masking(plan.policy), *crowded):
         yield from textwrap.wrap(text, width, initial_indent=f"{label:<12}", subsequent_indent=" " * 12)
 
 
@@ -59,6 +74,9 @@ def _paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "scales", SCALES_FIXED
     yield "claim", describe_claim(policy)
     yield from family.after_claim(plan)
+    yield from (("instead", words) for words in describe_instead(policy))
+    for words in describe_sizes(policy):
+        yield "sizes", f"not covered: {words[:1].lower()}{words[1:]}"
 
 
 def _part_paragraphs(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -89,8 +107,14 @@ def _release_words(policy: Policy) -> str:
 def _person_words(policy: Policy) -> str:
     if not isinstance(policy.person, Person):
         return "each row is a person of its own"
-    records = policy.person.records_per_release
-    return f"column {policy.person.column}, at most {count_of(records, 'record')} per release"
+    column, records = policy.person.column, count_of(policy.person.records, "record")
+    if policy.slots is not None:
+        filled = "those that it lacks are empty, and the number of rows tells of nobody's size"
+        return f"column {column}, households: each has {records} in a release; {filled}"
+    if policy.of_households:
+        sizes = "the claim is for households of equal size, and how large one is is not protected"
+        return f"column {column}, households: at most {records} per release; {sizes}"
+    return f"column {column}, at most {records} per release"
 
 
 def _column_table(plan: Plan) -> Iterator[str]:
@@ -98,8 +122,9 @@ def _column_table(plan: Plan) -> Iterator[str]:
     do = max(5, *(len(column.do) for column in plan.policy.columns.values()))
     yield f"{'column':<{width}}  {'role':<12}  {'do':<{do}}  what"
     masks = {part.name: part.words for part in plan.columns}
+    read_too = plan.policy.expected_columns | {column for how in plan.policy.derived_before.values() for column in how.inputs}
     for name, column in plan.policy.columns.items():
-        words = column.describe(masks.get(name, ""), is_read=name in plan.policy.expected_columns)
+        words = column.describe(masks.get(name, ""), is_read=name in read_too)
         yield f"{name:<{width}}  {column.role:<12}  {column.do:<{do}}  {words}"
     if plan.policy.drop:
         more = count_of(len(plan.policy.drop), "further column")
@@ -107,16 +132,23 @@ def _column_table(plan: Plan) -> Iterator[str]:
     if any(part.worst_case for part in plan.columns):
         yield "noise: mean absolute error of a released value from noise alone, the worst over all data; usually far less"
         if plan.rows is not None and plan.policy.protect.scope in ("column", "table"):
-            fewest = "the fewest that the policy lets through" if plan.rows == plan.policy.gates.min_rows else "as named"
-            yield f"       for {plan.rows:,} rows, {fewest}; it grows with their number (--rows for another one)"
+            yield f"       for {plan.rows:,} rows, {plan.rows_from}; it grows with their number (--rows for another one)"
+    elif any(part.of_counts for part in plan.columns):
+        yield "noise: mean absolute error of a count of records; released values are those that explain all counts together"
     elif plan.policy.method.is_noisy:
         before = find_family(plan.policy.protect).describe_before(plan.policy)
         yield f"noise: mean absolute error of a released value from noise alone{before}"
 
 
 def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
+    for place, words in enumerate(describe_tables(policy)):
+        yield "" if place else "tables", words
+    for place, words in enumerate(describe_derivations(policy.derive)):
+        yield "" if place else "derive", words
     for place, words in enumerate(describe_expectations(policy.expect)):
         yield "" if place else "expect", words
+    for words in warn_of_ties(policy):
+        yield "warning", words
     if policy.suppress:
         yield "suppress", describe_suppression(policy)
     gates = [f"at least {policy.gates.min_rows:,} rows"] if policy.gates.min_rows else []
@@ -127,14 +159,20 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         f"share at an atom of {name} expected to differ by at most {lim:f}" for name, lim in policy.gates.atom_share.items()
     ]
     gates += [f"expected Kolmogorov-Smirnov distance of {name} at most {limit:f}" for name, limit in policy.gates.ks.items()]
+    for figure, limits in (("a quantile", policy.gates.quantile), ("the mean of a group", policy.gates.group_mean)):
+        gates += [f"{figure} of {name} expected to differ by at most {limit:f}" for name, limit in limits.items()]
     gates += _describe_group_gates(policy)
     if policy.differencing_below > 1:
         gates.append(f"between two releases nobody joins, or at least {policy.differencing_below} people do; likewise leaving")
     yield "gates", "; ".join(gates) or "none declared"
     if policy.audit.predict:
         yield "audit", f"models learn to predict: {'; '.join(describe_target(policy, name) for name in policy.audit.predict)}"
+    if policy.audit.groups:
+        yield "audit", f"who is served worst: means and errors by {', '.join(policy.audit.groups)}"
     if policy.retain:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"
+    for place, words in enumerate(describe_labels(policy.columns)):
+        yield "" if place else "labels", words
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""
     yield "review", f"{policy.review.reviewers} reviewers, then {' and '.join(policy.publish.formats)}{embargo}"
 
@@ -144,6 +182,18 @@ def _describe_clamping(policy: Policy) -> Iterator[str]:
     limits = policy.clamped_at_most
     for limit in dict.fromkeys(limits.values()):
         yield f"at most {percent(limit)} of records clamped in {name_some(name for name in limits if limits[name] == limit)}"
+
+
+def _warn_of_combinations(policy: Policy, rows: int | None) -> Iterator[str]:
+    """More combinations of kept quasi-identifiers than so many records can fill with groups that stay."""
+    below = policy.suppress.groups_below if policy.suppress is not None else 0
+    kept = {name: column for name, column in policy.kept_columns.items() if column.role in RECOGNISED}
+    combinations = math.prod(len(column.values) + len(column.reasons) for column in kept.values())
+    if below and rows is not None and len(kept) > 1 and rows < below * combinations:
+        yield (
+            f"{name_some(kept)} have {combinations:,} combinations of declared values: with {rows:,} records a group has "
+            f"{rows / combinations:.2g} on average, and groups below {below} lose cells or records: keep fewer columns, or bands"
+        )
 
 
 def _describe_group_gates(policy: Policy) -> Iterator[str]:

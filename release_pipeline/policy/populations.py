@@ -19,8 +19,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, Ty
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.messages import explain_value, raise_problems
-from release_pipeline.policy.scalars import Budget, Slug, unique
+from release_pipeline.policy.scalars import Budget, Exact, Slug, unique
 from release_pipeline.policy.text import Problem, read_yaml
+from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy.concentrated import rho_within
 
 MOST_WAYS = 256  # in which one person can have come through disjoint merges: more is no file that anybody could read
 DISJOINT = "disjoint"
@@ -28,22 +30,49 @@ Way: TypeAlias = frozenset[str]  # populations that one person may be in, all of
 
 
 class Cap(BaseModel):
-    """The most that may be spent: an epsilon in one definition and scope, or a number of releases."""
+    """The most that may be spent: an epsilon in one definition and scope, a rho for a scope, or a number of releases. Of an
+    (epsilon, delta) under zcdp `rho` is the most that gives it, which is what is added up."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     epsilon: Budget | None = None
-    definition: Literal["dp", "idp"] | None = None
+    delta: Annotated[Exact, Field(gt=0, lt=1)] | None = None
+    rho: Budget | None = None
+    definition: Literal["dp", "idp", "zcdp"] | None = None
     scope: Literal["centroid", "column", "table"] | None = None
     releases: Annotated[StrictInt, Field(ge=1, le=1_000_000)] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Cap:
         by_epsilon = (self.epsilon, self.definition, self.scope)
-        if self.releases is None and any(part is None for part in by_epsilon):
-            raise ValueError("a cap names epsilon, definition and scope, or else releases")
-        if self.releases is not None and any(part is not None for part in by_epsilon):
-            raise ValueError("a cap of releases has no epsilon, definition or scope")
+        by_rho = (self.rho, self.delta)
+        if self.releases is not None:
+            if any(part is not None for part in (*by_epsilon, *by_rho)):
+                raise ValueError("a cap of releases has no epsilon, definition or scope")
+            return self
+        if self.epsilon is None and self.rho is not None:
+            if self.scope is None or self.delta is not None or self.definition not in (None, "zcdp"):
+                raise ValueError("a cap in rho names rho and scope, and nothing else")
+            return self._with(definition="zcdp")
+        if any(part is None for part in by_epsilon):
+            raise ValueError("a cap names epsilon, definition and scope, or rho and scope, or else releases")
+        if (self.definition == "zcdp") != (self.delta is not None):
+            raise ValueError("an epsilon has a delta under zcdp, and nowhere else")
+        if self.epsilon is None or self.delta is None:
+            if self.rho is not None:
+                raise ValueError("rho is for zcdp")
+            return self
+        rho = Epsilon(rho_within(self.epsilon.nano, self.delta))
+        if rho.nano == 0:
+            raise ValueError("so little epsilon leaves nothing of rho at this delta")
+        if self.rho not in (None, rho):
+            raise ValueError(f"rho is {rho} for this epsilon and delta: leave it out")
+        return self._with(rho=rho)
+
+    def _with(self, **parts: Any) -> Cap:
+        """The same cap with what follows from what it names."""
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
         return self
 
 
@@ -82,7 +111,7 @@ class Population(BaseModel):
 
 
 _ADAPTER: TypeAdapter[Population] = TypeAdapter(Population)
-_KNOWN = ("cap", "epsilon", "definition", "scope", "releases", "was", "from", "disjoint", "cohorts")
+_KNOWN = ("cap", "epsilon", "delta", "rho", "definition", "scope", "releases", "was", "from", "disjoint", "cohorts")
 
 
 def load_populations(file: FilePath) -> dict[str, Population]:

@@ -10,27 +10,43 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.policy.calibration_rules import check_calibrated
 from release_pipeline.policy.declared import find_refused
+from release_pipeline.policy.derivation_rules import check_derivations
 from release_pipeline.policy.expectation_rules import find_idle_and_unknown
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import find_groupless
+from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.formulas import check_formulas
 from release_pipeline.policy.gate_rules import check_audit, check_gates, check_group_gates
+from release_pipeline.policy.household_rules import check_households, fill_reasons
+from release_pipeline.policy.kinds import DropColumn, NoiseColumn, SynthesiseColumn
+from release_pipeline.policy.kinds.missing import CodedColumn, reason_column
 from release_pipeline.policy.model import Policy
-from release_pipeline.policy.options import AnyOptions, claim_of
+from release_pipeline.policy.options import AnyOptions, WholeTableOptions, claim_of
 from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.published_rules import check_published
 from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.sections import Gates, Person, Scheduled
+from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
 from release_pipeline.privacy.catalogue.definitions import DP, SAME
 
+NUMBERS_ALL = (
+    "Use dp-cdf, which counts records without a number; or fill them (missing: {fill: 0}) where that is what they mean; or give "
+    "who has none a category of a kept column."
+)
+
 
 def find_contradictions(parts: Parts) -> Iterator[Problem]:
     """Every disagreement between the valid parts, in the order of the file."""
-    yield from _names(parts)
-    yield from _source(parts)
     fault = _find_unknown_claim(parts.protect) if parts.protect is not None else None
+    yield from _names(parts)
+    yield from _weights(parts)
+    parts = parts if fault is not None else fill_reasons(parts)
+    yield from _reasons(parts)
+    yield from _source(parts)
     if fault is not None:  # nothing else can be said of a method that promises nothing
         yield fault
         parts = replace(parts, protect=None)
@@ -39,13 +55,18 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
     else:
         yield from find_groupless(parts)
     yield from _person(parts)
+    yield from check_households(parts)
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
+    yield from check_derivations(parts)
     yield from _expectations(parts)
     yield from check_gates(parts)
     yield from check_group_gates(parts)
     yield from check_audit(parts)
+    yield from check_tables(parts)
+    yield from check_calibrated(parts)
     yield from check_formulas(parts)
+    yield from check_published(parts)
 
 
 def find_unproved(policy: Policy) -> Iterator[Problem]:
@@ -61,6 +82,7 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         columns=dict(policy.columns),
         drop=policy.drop,
         expect=policy.expect,
+        tables=policy.tables,
         names=tuple(policy.columns),
     )
     fault = _find_unknown_claim(policy.protect)
@@ -69,6 +91,9 @@ def find_unproved(policy: Policy) -> Iterator[Problem]:
         return
     yield from _protect(parts, policy.protect)
     yield from _person(parts)
+    yield from check_households(parts)
+    yield from check_tables(parts)
+    yield from check_calibrated(parts)
 
 
 def _find_unknown_claim(protect: AnyOptions) -> Problem | None:
@@ -84,8 +109,13 @@ def _find_unknown_claim(protect: AnyOptions) -> Problem | None:
 def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
     """What the method asks of everything else."""
     family = find_family(protect)
+    yield from _find_halves(protect)
     yield from family.find_contradictions(parts, protect)
-    if parts.complete and not parts.noise:
+    if not isinstance(protect, WholeTableOptions):
+        yield from _find_synthetic(parts, protect)
+    elif parts.complete and not (parts.noise or parts.listed):
+        yield ("columns",), "no column has do: synthesise, so there is nothing to make rows of.", "Declare at least one."
+    if parts.complete and not parts.noise and not isinstance(protect, WholeTableOptions):
         yield (
             ("columns",),
             "no column has do: noise, so there is nothing to protect with noise.",
@@ -93,17 +123,50 @@ def _protect(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
         )
     for name, column in parts.noise.items():
         yield from _find_refused(column, protect, ("columns", name))
+        if column.reasons and not family.publishes_counts:
+            option = "codes" if column.codes else "missing"
+            yield (
+                ("columns", name, option),
+                f"{protect.method} gives every record a number, and some would have none.",
+                NUMBERS_ALL,
+            )
+        if column.dated is not None and getattr(protect, "clamp", "yes") == "no":
+            what = f"noise can carry '{name}' to where no calendar is."
+            yield ("protect", "clamp"), what, "Leave clamp out: dates are moved back into their domain."
     if parts.gates is not None:
         yield from _find_refused(parts.gates, protect, ("gates",))
     for name in protect.weights:
         if parts.complete and name not in parts.noise:
-            yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", "Remove the weight."
+            remedy = "Remove the weight."
+            remedy = remedy if name in parts.names else ask_for_near(name, parts.noise, remedy)
+            yield ("protect", "weights", name), f"'{name}' is not a column with do: noise.", remedy
     if parts.complete and len(parts.noise) == 1 and protect.weights:
         yield ("protect", "weights"), "weights share epsilon between several columns; there is one.", "Remove them."
-    if parts.noise:
+    if parts.noise or protect.is_synthetic:
         yield from family.check_noise(parts, protect)
     yield from _partitions(parts, protect)
     yield from family.check_suppression(parts, protect)
+
+
+def _find_synthetic(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
+    """Synthetic columns with a method that releases values of records."""
+    for name, column in parts.columns.items():
+        if isinstance(column, NoiseColumn | SynthesiseColumn) and column.do == "synthesise":
+            is_number = isinstance(column, NoiseColumn)
+            instead = "noise" if is_number else "keep"
+            what = f"{protect.method} releases a value for every record, and makes none up."
+            yield ("columns", name, "do"), what, f"Say do: {instead}, or use dp-table."
+
+
+def _find_halves(protect: AnyOptions) -> Iterator[Problem]:
+    """A definition by rho without its delta, or the other way round."""
+    definition, delta = getattr(protect, "definition", None), getattr(protect, "delta", None)
+    if definition is not None and delta is None:
+        yield ("protect",), "delta is missing: under zcdp an epsilon is said at a delta.", "Add one, like delta: 0.000001."
+    elif delta is not None and definition is None:
+        yield ("protect", "delta"), "only definition: zcdp has a delta.", "Remove it, or add definition: zcdp."
+    elif definition is not None and protect.charged is not None and protect.charged.nano == 0:
+        yield ("protect", "epsilon"), "it is so small that nothing of rho is left at this delta.", "Use a larger epsilon."
 
 
 def _find_refused(part: BaseModel, protect: AnyOptions, here: Path) -> Iterator[Problem]:
@@ -123,6 +186,30 @@ def _names(parts: Parts) -> Iterator[Problem]:
             yield ("drop", i), f"'{name}' is under columns too.", "Declare it in one place."
         elif (other := seen.setdefault(look_alike_key(name), name)) != name:
             yield ("drop", i), f"'{name}' and '{other}' look alike.", "Rename one of them in the source."
+
+
+def _reasons(parts: Parts) -> Iterator[Problem]:
+    """Published columns say in another one why they have no value."""
+    for name, column in parts.columns.items():
+        if isinstance(column, CodedColumn) and column.reasons and reason_column(name) in (*parts.names, *parts.drop):
+            what = f"why '{name}' has no value is published as '{reason_column(name)}', and there is a column of that name."
+            yield ("columns", name), what, "Rename that column in the source."
+
+
+def _weights(parts: Parts) -> Iterator[Problem]:
+    """A record stands for one number of others."""
+    names = [name for name, column in parts.columns.items() if column.role == "weight"]
+    used = [name for name in names if parts.columns[name].reading is not None]  # of others nothing is read
+    for name in used[1:]:
+        yield ("columns", name, "role"), f"'{used[0]}' is the weight already.", "Give it another role, or drop it."
+    for name in names:
+        column = parts.columns[name]
+        if isinstance(column, CodedColumn) and (column.reasons or column.missing != "fail"):
+            what = f"every record stands for some number of others, and '{name}' may lack one."
+            yield ("columns", name), what, "Set missing to fail, and name no codes."
+        if isinstance(column, DropColumn) and column.domain is not None and not any(t.weight for t in parts.tables.values()):
+            what = f"'{name}' is dropped, and no table counts by it: its domain says nothing."
+            yield ("columns", name, "domain"), what, "Name it as the weight of a table, or remove domain, grid and outside."
 
 
 def _source(parts: Parts) -> Iterator[Problem]:
@@ -157,7 +244,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
         yield (
             ("person", "column"),
             f"'{parts.person.column}' is not declared under columns.",
-            "Add it there with {role: identifier, do: drop}.",
+            ask_for_near(parts.person.column, parts.names, "Add it there with {role: identifier, do: drop}."),
         )
     elif column is not None and column.role != "identifier":
         yield (
@@ -166,7 +253,7 @@ def _person(parts: Parts) -> Iterator[Problem]:
             "Set its role, with do: drop.",
         )
     protect = parts.protect
-    if protect is None or parts.person.records_per_release == 1 or claim_of(protect).definition.covers_groups:
+    if protect is None or parts.person.records == 1 or parts.person.slots or claim_of(protect).definition.covers_groups:
         return
     name, why = find_family(protect).describe_protected(protect)
     yield (
@@ -231,7 +318,7 @@ def _amplification(parts: Parts, protect: AnyOptions) -> Iterator[Problem]:
             what,
             "Remove it. It is for eps-DP of the whole table: laplace or dp-mdav with plain sums, and no column kept.",
         )
-    if isinstance(parts.person, Person) and parts.person.records_per_release > 1:
+    if isinstance(parts.person, Person) and parts.person.records > 1:
         what = "it is proved for one record per person."
         yield here, what, "Remove it, or aggregate to one record per person."
 

@@ -16,6 +16,7 @@ from release_pipeline.policy.formats import decimal_text
 from release_pipeline.privacy import Epsilon
 
 OURS = "release_pipeline"  # how columns of our own begin, beside those of the source
+LONGEST_REASON = 60
 CANONICAL: dict[str, bool] = {"canonical": True}  # the context in which values are read as the canonical form writes them
 
 
@@ -122,6 +123,11 @@ def _category(value: Any) -> int | str:
     return value
 
 
+def _code(value: Any) -> str:
+    value = _category(value)
+    return str(value)
+
+
 def _cron(value: Any) -> Cron:
     if isinstance(value, Cron):
         return value
@@ -140,6 +146,17 @@ def release_texts(value: Any) -> Any:
 def period_text(value: Any) -> Any:
     """The name of a period as a text, a year among them."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _query(value: str) -> str:
+    """One question to a database: what begins another, or hides the rest, is refused here and by the server."""
+    if ";" in value:
+        raise ValueError("must be one statement without any semicolon (in a text, write chr(59))")
+    if re.match(r"\s*(select|with|values)\b", value, re.IGNORECASE) is None:
+        raise ValueError("must begin with SELECT, WITH or VALUES")
+    if "\0" in value:
+        raise ValueError("must be text")
+    return value
 
 
 def _date(value: Any) -> date:
@@ -161,10 +178,13 @@ Days = Annotated[int, BeforeValidator(_days)]
 Instant = Annotated[datetime, BeforeValidator(_instant)]
 Slug = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+Query = Annotated[StrictStr, Field(min_length=1, max_length=10_000), AfterValidator(_query)]
 Name = Annotated[StrictStr, Field(min_length=1, max_length=200), AfterValidator(canonical_name), AfterValidator(_not_ours)]
 ReleaseName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 ReleaseList = Annotated[tuple[ReleaseName, ...], Field(min_length=1), AfterValidator(unique)]
 Category = Annotated[int | str, BeforeValidator(_category)]
+Code = Annotated[str, BeforeValidator(_code)]
+Reason = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_REASON)]
 YesNo = Annotated[Literal["yes", "no"], BeforeValidator(_yes_no)]
 Timetable = Annotated[Cron, BeforeValidator(_cron), PlainSerializer(lambda cron: cron.text)]
 

@@ -26,6 +26,7 @@ from release_pipeline.policy.scalars import (
     Instant,
     Name,
     Percent,
+    Query,
     ReleaseList,
     Text,
     Timetable,
@@ -42,39 +43,80 @@ _OF_SHAPE = Option(
 )
 
 
+def find_secret_in_address(place: str) -> str | None:
+    """What an address of an object store may not have: a person's name or password, options (a signature is one), or another
+    address that it is read through."""
+    _, is_address, rest = place.partition("://")
+    if is_address and ("@" in rest.partition("/")[0] or "?" in rest or "#" in rest or "::" in place):
+        return "an address of an object store has no user, password, options or further addresses"
+    return None
+
+
 class Source(Frozen):
     """Where the confidential table is, and the column (compared as text) that tells releases apart.
 
-    `path` names a CSV or Parquet file, or with `table` a DuckDB file; `postgres` an address, with `table`. ${NAME} in path or
-    address is taken from the environment when the source is read, so that no password stands in a policy.
+    `path` names a file, here or in an object store, or with `table` a DuckDB file; `postgres` an address, with `table` or
+    `query`. ${NAME} in path or address is taken from the environment when the source is read, so that no
+    password stands in a policy.
     """
 
     path: Text | None = None
     postgres: Text | None = None
     table: Text | None = None
+    query: Annotated[Query | None, _LATER] = None
     release_column: Name | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Source:
         if (self.path is None) == (self.postgres is None):
             raise ValueError("a source has either a path or a postgres address")
-        if self.postgres is not None and self.table is None:
+        if self.postgres is not None and self.table is None and self.query is None:
             raise ValueError("a postgres source needs its table")
+        if self.query is not None and (self.postgres is None or self.table is not None):
+            raise ValueError("a query is asked of a postgres address, and takes the place of a table")
+        if self.path is not None and "://" in self.path and self.table is not None:
+            raise ValueError("a table is of a DuckDB file, which is no object of a store")
+        if self.path is not None and (secret := find_secret_in_address(self.path)) is not None:
+            raise ValueError(secret)
         return self
 
     @property
     def words(self) -> str:
         """The source as it may be shown: never the address of a server."""
+        if self.query is not None:
+            return f"Postgres query {' '.join(self.query.split())}"
         if self.path is None:
             return f"Postgres table {self.table}"
         return self.path if self.table is None else f"{self.path} table {self.table}"
 
 
 class Person(Frozen):
-    """The column that says whose record it is, and how many records one person may have in a release."""
+    """The column that says whose record it is, and how many records one person may have in a release. `unit: household`: it says
+    so of households, and what is claimed is about all records of one. `slots`: each has exactly so many in a release, those that
+    it lacks being empty; without, the claim is for households of equal size."""
 
     column: Name
     records_per_release: Annotated[StrictInt, Field(ge=1, le=10_000)] = 1
+    unit: Annotated[Literal["household"] | None, _LATER] = None
+    slots: Annotated[Annotated[StrictInt, Field(ge=1, le=10_000)] | None, _LATER] = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Person:
+        if self.unit is None and self.slots is not None:
+            raise ValueError("slots are for unit: household")
+        if self.slots is not None and self.records_per_release != 1:
+            raise ValueError("a household has either slots or records_per_release")
+        if self.unit is not None and self.slots is None and "records_per_release" not in self.model_fields_set:
+            raise ValueError(
+                "unit: household needs slots, to which every household is filled up, or records_per_release, for a claim about "
+                "households of equal size"
+            )
+        return self
+
+    @property
+    def records(self) -> int:
+        """How many records of a release one person, or household, may have."""
+        return self.slots or self.records_per_release
 
 
 class Scheduled(Frozen):
@@ -113,10 +155,11 @@ def _one_or_each(value: Any) -> str:
 
 class Gates(Frozen):
     """What a release must meet before anybody reviews it: of the data; of what to expect, which are errors, by how much the
-    share of records at an atom may differ, and the Kolmogorov-Smirnov distance; and, from `anonymity_k` to `marketer_risk`, of
-    the released table alone. `clamped_at_most`: the share of its records that may lie outside the domain of a column with
-    `outside: clamp`, one for all such columns or one for each that is named. No limit is set on a figure that compares released
-    values with the original: it would tell of the noise that was drawn (methods.md section 2)."""
+    share of records at an atom may differ, the Kolmogorov-Smirnov distance, and in the column's own unit how far quantiles and
+    the means of declared groups may be off; and, from `anonymity_k` to `marketer_risk`, of the released table alone.
+    `clamped_at_most`: the share of its records that may lie outside the domain of a column with `outside: clamp`, one for all
+    such columns or one for each that is named. No limit is set on a figure that compares released values with the original: it
+    would tell of the noise that was drawn (methods.md section 2)."""
 
     min_rows: Annotated[StrictInt, Field(ge=1)] | None = None
     differencing_below: Annotated[StrictInt, Field(ge=0)] | None = None
@@ -126,7 +169,7 @@ class Gates(Frozen):
         Option(
             added_later=True,
             not_for=dict.fromkeys(
-                ("columns", "vectors", "mdav"),
+                ("columns", "whole-table", "vectors", "mdav"),
                 "relative errors are expected within the classes of k-epsilon; this method has none.",
             ),
             instead="Use expected_error.",
@@ -134,6 +177,8 @@ class Gates(Frozen):
     ] = Field(default_factory=dict[str, Decimal])
     atom_share: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     ks: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
+    quantile: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
+    group_mean: Annotated[dict[Name, Annotated[Exact, Field(gt=0)]], _OF_SHAPE] = Field(default_factory=dict[str, Decimal])
     anonymity_k: Annotated[Annotated[StrictInt, Field(ge=2)] | None, _LATER] = None
     l_diversity: Annotated[dict[Name, Annotated[StrictInt, Field(ge=2)]], _LATER] = Field(default_factory=dict[str, int])
     t_closeness: Annotated[dict[Name, Annotated[Exact, Field(gt=0, le=1)]], _LATER] = Field(default_factory=dict[str, Decimal])
@@ -173,9 +218,11 @@ class Target(Frozen):
 
 
 class Audit(Frozen):
-    """What the reviewers are told beyond what every audit measures. `predict`: the columns that models learn to predict."""
+    """What the reviewers are told beyond what every audit measures. `predict`: the columns that models learn to predict.
+    `groups`: the kept or generalised columns by whose entries means and errors are told."""
 
     predict: dict[Name, Target] = Field(default_factory=dict[str, Target])
+    groups: Annotated[Annotated[tuple[Name, ...], AfterValidator(unique)], _LATER] = ()
 
 
 class Review(Frozen):
@@ -185,10 +232,11 @@ class Review(Frozen):
 
 
 class Publish(Frozen):
-    """The formats of the data in the package, and the embargo before which it may not go out. `formulas: keep`: texts that a
-    spreadsheet would take for formulas may stand in the CSV as they are."""
+    """The formats of the data in the package (`dta` and `sav`, of Stata and SPSS, beside an open one), and the embargo before
+    which it may not go out. `formulas: keep`: texts that a spreadsheet would take for formulas may stand in the CSV as they
+    are."""
 
-    formats: Annotated[tuple[Literal["parquet", "csv"], ...], Field(min_length=1), AfterValidator(unique)] = (
+    formats: Annotated[tuple[Literal["parquet", "csv", "dta", "sav"], ...], Field(min_length=1), AfterValidator(unique)] = (
         "parquet",
         "csv",
     )

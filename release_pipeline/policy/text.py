@@ -10,6 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import yaml
@@ -133,8 +134,20 @@ class _Loader(yaml.SafeLoader):
 
 
 def _compose(text: str, document: Document) -> yaml.Node | None:
+    node, places, problems = _composed(text)
+    document.places.update(places)
+    document.problems.extend(problems)
+    return node
+
+
+@lru_cache(
+    maxsize=16
+)  # every stage of a release reads the same few files again, and PyYAML takes hundredths of a second for each
+def _composed(text: str) -> tuple[yaml.Node | None, dict[Path, Place], list[tuple[Path, str, str]]]:
+    """What nobody changes: the nodes, and what was found on the way to them."""
+    document = Document()
     loader: Any = _Loader(text, document)
-    return loader.get_single_node()
+    return loader.get_single_node(), document.places, document.problems
 
 
 def _build(node: yaml.Node, path: Path, document: Document) -> Any:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Annotated, Any, Literal, cast
 
-from release_pipeline.policy.atoms import warn_of_atoms
-from release_pipeline.policy.documents import OPTIONAL, Exactly, Hash, to_json
+from release_pipeline.policy.documents import OPTIONAL, Delta, Exactly, Hash, to_json
 from release_pipeline.policy.expectations import ExpectationView, view_expectations
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.kinds import CalibrateColumn
 from release_pipeline.policy.loss import depends_on_records, release_loss
+from release_pipeline.policy.table_words import step_of, step_text
+from release_pipeline.policy.tables import Tabulation
+from release_pipeline.policy.ties import warn_of_ties
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
 
@@ -21,13 +25,53 @@ class ColumnView:
     """A masked column of a plan."""
 
     name: str
-    epsilon: Annotated[Exactly | None, "its part of epsilon, for one record; null without noise"]
-    noise: Annotated[float | None, "mean absolute noise of a released value; null where that depends on the number of rows"]
+    epsilon: Annotated[Exactly | None, "its part of epsilon, for one record; null without noise; under zcdp alone, at that delta"]
+    noise: Annotated[
+        float | None,
+        "mean absolute noise of a released value, of dates and times in the unit of their grid; null where the number of rows "
+        "decides, or counts have it",
+    ]
     noise_is_worst_case: Annotated[bool, "whether `noise` is the worst over all data; usually it is far less then"]
     noise_share: Annotated[float | None, "`noise` as a share of the declared domain"]
+    rho: Annotated[Exactly | None, "its part of rho, for one record"] = field(default=None, metadata=OPTIONAL)
     atoms: Annotated[tuple[str, ...] | None, "the values that readers count, as the policy declares them"] = field(
         default=None, metadata=OPTIONAL
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """A level of a table beside the rows."""
+
+    level: Annotated[int, "its number: 0 has the values themselves, or what is declared of them there"]
+    cells: Annotated[int, "how many cells it has: every combination of declared labels"]
+    noise: Annotated[str, "the law of the noise of each cell: Laplace and its scale, or Gaussian and its variance, in steps"]
+    magnitude: Annotated[float, "its mean absolute noise, in records or in the unit of what is added up"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table that is released beside the rows."""
+
+    name: Annotated[str, "its name, and that of its file"]
+    by: Annotated[tuple[str, ...], "the columns whose labels make its cells"]
+    sum: Annotated[str | None, "the column that is added up; null where records are counted"]
+    epsilon: Annotated[Exactly | None, "what it may lose for one record; null where that is rho"]
+    rho: Annotated[Exactly | None, "the same in rho, under zcdp"]
+    step: Annotated[str, "a step of its noise, in records or in the unit of what is added up"]
+    levels: Annotated[tuple[LevelView, ...], "the coarsest first"]
+    weight: Annotated[str | None, "the column of weights that records count by"] = field(default=None, metadata=OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedView:
+    """Weights that are made of published tables, in place of the survey's own."""
+
+    name: Annotated[str, "the column"]
+    to: Annotated[tuple[str, ...], "the tables that rows are raked to; the first says how many there are in all"]
+    grid: Annotated[str, "what published weights are multiples of"]
+    at_least: Annotated[str | None, "the least published weight; null: a step"]
+    at_most: Annotated[str | None, "the largest published weight; null: none is declared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +103,24 @@ class PlanView:
     publish_parts: Annotated[bool | None, "whether each release is one of these parts"] = field(default=None, metadata=OPTIONAL)
     amplification: Annotated[str | None, "sampling, where less is charged for parts because it is secret who is in them"]
     k: Annotated[int | None, "records per cluster or class; null without"]
-    definition: Annotated[Literal["dp", "idp", "k-epsilon", "k-anonymity"], "what is claimed"]
+    definition: Annotated[Literal["dp", "zcdp", "idp", "k-epsilon", "k-anonymity"], "what is claimed"]
     scope: Annotated[
         Literal["centroid", "column", "table", "cluster", "class"],
         "what the claim covers: with `definition` and `epsilon` the claim",
     ]
     epsilon: Annotated[Exactly | None, "of one release, in all, for one person; null for a method without"]
+    delta: Annotated[Delta | None, "under zcdp: the delta at which every epsilon here holds"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    rho: Annotated[Exactly | None, "under zcdp: what one release costs in all, for one person"] = field(
+        default=None, metadata=OPTIONAL
+    )
     claim: Annotated[str, "the claim in words"]
-    records_per_person: Annotated[int, "how many records of a release one person may have"]
+    records_per_person: Annotated[int, "how many records of a release one person, or household, may have"]
+    household_size: Annotated[
+        Literal["protected", "not protected"] | None,
+        "with unit: household: every one has as many records, empty ones included; or only those of one size are compared",
+    ] = field(default=None, metadata=OPTIONAL)
     wider: Annotated[dict[str, BoundView], "what holds for wider scopes, in the same definition: `column`, `table`"]
     not_covered: Annotated[tuple[str, ...], "what the claim does not cover, a sentence each"]
     rows: Annotated[int | None, "the records that this is planned for: --rows, or the policy's min_rows; null without either"]
@@ -77,8 +131,17 @@ class PlanView:
     expectations: Annotated[
         tuple[ExpectationView, ...] | None, "what the steward expects of the records, and is checked before the charge"
     ] = field(default=None, metadata=OPTIONAL)
+    tables: Annotated[tuple[TableView, ...] | None, "tables beside the rows; `epsilon` has what they may lose"] = field(
+        default=None, metadata=OPTIONAL
+    )
     kept: Annotated[tuple[str, ...], "the columns that are released as they are"]
     generalised: Annotated[tuple[str, ...], "the columns that are released coarser"]
+    recomputed: Annotated[tuple[str, ...] | None, "the derived columns that are made of what is published"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    calibrated: Annotated[tuple[CalibratedView, ...] | None, "the weights that are made of published tables"] = field(
+        default=None, metadata=OPTIONAL
+    )
 
 
 def view_plan(plan: Plan) -> PlanView:
@@ -98,27 +161,56 @@ def view_plan(plan: Plan) -> PlanView:
         k=protect.k,
         definition=cast(Any, policy.definition),
         scope=cast(Any, protect.scope),
-        epsilon=None if policy.epsilon is None else format_nano(policy.epsilon),
+        epsilon=None if policy.epsilon is None else format_nano(policy.in_epsilon(policy.epsilon)),
+        delta=None if policy.delta is None else decimal_text(policy.delta),
+        rho=None if policy.delta is None else format_nano(policy.epsilon or 0),
         claim=describe_claim(policy),
         records_per_person=policy.records_per_person,
+        household_size=None if not policy.of_households else "not protected" if policy.slots is None else "protected",
         wider={scope: _view_bound(plan, scope) for scope in ("column", "table")},
         not_covered=tuple(not_covered_words(policy)),
         rows=plan.rows,
-        warnings=tuple(warn_of_atoms(policy, plan.rows)) or None,
+        warnings=(*find_family(protect).list_warnings(policy, plan.rows), *warn_of_ties(policy)) or None,
         columns=tuple(
             ColumnView(
                 name=part.name,
-                epsilon=None if part.epsilon is None else str(part.epsilon),
+                epsilon=None if part.epsilon is None else format_nano(policy.in_epsilon(part.epsilon.nano)),
+                rho=None if part.epsilon is None or policy.delta is None else str(part.epsilon),
                 noise=part.noise,
                 noise_is_worst_case=part.worst_case,
                 noise_share=part.share,
-                atoms=tuple(decimal_text(atom) for atom in policy.noise_columns[part.name].atoms) or None,
+                atoms=tuple(map(policy.noise_columns[part.name].say, policy.noise_columns[part.name].atoms)) or None,
             )
             for part in plan.columns
         ),
         expectations=tuple(view_expectations(policy.expect)) or None,
+        tables=tuple(map(_view_table, policy.tabulations.values())) or None,
         kept=tuple(policy.kept_columns),
         generalised=tuple(policy.generalised_columns),
+        recomputed=tuple(policy.recomputed_columns) or None,
+        calibrated=tuple(starmap(_view_calibrated, policy.calibrated_columns.items())) or None,
+    )
+
+
+def _view_calibrated(name: str, column: CalibrateColumn) -> CalibratedView:
+    ends = (None if end is None else decimal_text(end) for end in (column.at_least, column.at_most))
+    return CalibratedView(name, column.to, decimal_text(column.grid), *ends)
+
+
+def _view_table(tabulation: Tabulation) -> TableView:
+    table, step = tabulation.table, step_of(tabulation)
+    return TableView(
+        name=tabulation.name,
+        by=table.columns,
+        sum=table.sum,
+        epsilon=None if table.epsilon is None else str(table.epsilon),
+        rho=None if table.rho is None else str(table.rho),
+        step=step_text(tabulation),
+        weight=table.weight,
+        levels=tuple(
+            LevelView(number, cells, noise.words, noise.magnitude * step)
+            for number, cells, noise in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True)
+        ),
     )
 
 
@@ -135,4 +227,4 @@ def _view_bound(plan: Plan, scope: str) -> BoundView:
     if plan.rows is None and depends_on_records(policy):
         return BoundView(bounded=True, epsilon=None)
     nano = release_loss(policy, records=plan.rows or 0).of(policy.definition, scope)
-    return BoundView(bounded=nano is not None, epsilon=None if nano is None else format_nano(nano))
+    return BoundView(bounded=nano is not None, epsilon=None if nano is None else format_nano(policy.in_epsilon(nano)))

@@ -42,6 +42,21 @@ def describe_scopes(plan: Plan) -> Iterator[tuple[str, str]]:
 def not_covered_words(policy: Policy) -> Iterator[str]:
     """What the claim does not protect, a sentence each."""
     yield from find_family(policy.protect).list_uncovered(policy)
+    yield from describe_sizes(policy)
+
+
+def describe_sizes(policy: Policy) -> Iterator[str]:
+    """What of the sizes of households is not protected, a sentence each."""
+    if policy.of_households and policy.slots is None:
+        yield (
+            "How many records a household has: the claim compares households of equal size, and the number of records is public. "
+            "Whoever knows the other households' sizes knows this one's."
+        )
+    if policy.slots is not None and len(policy.noise_columns) > 1 and not policy.protect.is_synthetic:
+        yield (
+            "Which slots are empty in several columns at once: each column says by its own noisy counts how many are, and rows "
+            "that are empty in all of them show nearly how many people there are."
+        )
 
 
 def describe_suppression(policy: Policy) -> str:
@@ -54,7 +69,8 @@ def charge_words(policy: Policy, rows: int | None) -> Iterator[str]:
     PRS20's bound."""
     nano = policy.epsilon or 0
     if policy.protect.amplification is None:
-        yield f"{format_nano(nano)} with the first part, and nothing with the {policy.parts - 1} others"
+        rho = f"{policy.unit} " if policy.protect.by_rho else ""
+        yield f"{rho}{format_nano(nano)} with the first part, and nothing with the {policy.parts - 1} others"
         return
     for done in _some_of(policy.parts):
         if done == policy.parts:
@@ -72,4 +88,7 @@ def _some_of(parts: int) -> list[int]:
 def describe_target(policy: Policy, name: str) -> str:
     """What a model learns to predict of a column."""
     target = policy.audit.predict[name]
+    column = policy.noise_columns.get(name)
+    if target.above is not None and column is not None and column.clock is not None:
+        return f"{name} after {column.say(target.above)}"
     return f"{name} above {target.above:f}" if target.above is not None else f"{name} equal to '{target.equals}'"

@@ -159,7 +159,17 @@ def link(table: Attacked, *, stream: NoiseStream, known: tuple[Sequence[str], Se
     return _judge("linking", tried[0], tried[1], guess=1 / len(groups.left), among=len(table))
 
 
-def infer(table: Attacked, *, stream: NoiseStream) -> Inference:
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who is attacked where released rows are nobody's: people that the table was made of, and as many that it was made without.
+    Rows of a table: `left` are the released ones."""
+
+    targets: Rows
+    control: Rows
+    left: Rows
+
+
+def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None) -> Inference:
     """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
@@ -167,9 +177,13 @@ def infer(table: Attacked, *, stream: NoiseStream) -> Inference:
     take 5% of the guess itself: nearly nothing near 0, and another risk if a year is counted from another one. A tolerance from
     the released column would grow with the noise, so that more of it would look like more risk. A deviation is 0 for a constant
     alone, while quartiles of a column of many zeros often coincide.) `guess` is the share of all originals that the best
-    constant gets right, best for the released column.
+    constant gets right, best for the released column. `people`: who is attacked, where no released row is anybody's.
     """
-    groups = _draw_groups(len(table), stream, most=INFERRED)
+    groups = (
+        _draw_groups(len(table), stream, most=INFERRED)
+        if people is None
+        else _Groups(people.targets, people.control, people.left)
+    )
     results: list[Attack] = []
     sums = [np.zeros(len(people)) for people in (groups.targets, groups.control)]
     for secret in table.columns:
@@ -202,7 +216,21 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
     order = shuffled_positions(len(table), stream)
     half = len(table) // 2
     targets, control = order[:half], order[half : 2 * half]
-    released = _Side([column.released[targets] for column in table.columns])
+    return _single_out(table, targets, People(targets, control, targets), stream)
+
+
+def single_out_synthetic(table: Attacked, people: People, *, stream: NoiseStream) -> tuple[Attack, Attack]:
+    """The same where released rows are nobody's: predicates of as many of them as there are people, who are as many as the people
+    that the table was made without."""
+    if len(people.targets) != len(people.control):
+        raise InvalidArgument("there must be as many people in the control group as others.", where="people")
+    rows = people.left[shuffled_positions(len(people.left), stream)[: len(people.targets)]]
+    return _single_out(table, rows, people, stream)
+
+
+def _single_out(table: Attacked, rows: Rows, people: People, stream: NoiseStream) -> tuple[Attack, Attack]:
+    targets, control = people.targets, people.control
+    released = _Side([column.released[rows] for column in table.columns])
     kinds = [column.is_numeric for column in table.columns]
     found = [_one_column(released, kinds, stream), _several_columns(released, kinds, stream)]
     guesses = [_random_predicates(released, kinds, stream, most=most) for most in (1, _MOST_COLUMNS)]
@@ -222,6 +250,26 @@ def single_out(table: Attacked, *, stream: NoiseStream) -> tuple[Attack, Attack]
         guess = float(luck.mean()) if len(luck) else 0.0
         attacks.append(_judge(name, hit, missed, guess=guess, among=None, worst=worst))
     return attacks[0], attacks[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """How far the nearest released row is from people that the table was made of, and from people that it was made without: the
+    median of Gower's distance (0 to 1, a column counting alike), and the share of people who have a row just like theirs."""
+
+    median: float
+    equal: Share
+    control_median: float
+    control_equal: Share
+
+
+def find_closest(table: Attacked, people: People) -> Closest:
+    """The distance to the closest row, for both."""
+    view = _View(table.columns, people.left)
+    found: list[FloatArray] = [view.nearest(some) / len(table.columns) for some in (people.targets, people.control)]
+    equal = [measure_share((distance == 0).astype(np.float64), among=None) for distance in found]
+    medians = [float(np.median(distance)) for distance in found]
+    return Closest(medians[0], equal[0], medians[1], equal[1])
 
 
 def _infer_column(table: Attacked, secret: AttackedColumn, groups: _Groups) -> tuple[list[FloatArray], float]:
@@ -274,6 +322,11 @@ class _View:
         points, codes = self._points(people)
         for near in self.neighbours.search(points, codes):
             yield near, secret.of_people(people[near.first : near.first + len(near.distance)])
+
+    def nearest(self, people: Rows) -> FloatArray:
+        """How far the nearest rows are from the originals of some people."""
+        distance, _ = self.neighbours.count(*self._points(people))
+        return distance
 
     def lists(self, people: Rows) -> Iterator[IntArray]:
         """For each of some people the distinct points that are nearest."""

@@ -72,6 +72,19 @@ class RankClusters(OrderClusters):
         """The value at `place` from the end of each cluster (0: the largest)."""
         return self.ordered[self.start + self.size - 1 - place]
 
+    def count_within(self, edges: IntArray) -> IntArray:
+        """How many records have values from each of these edges to the one before the next."""
+        return count_ordered(self.ordered, edges)
+
+
+def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
+    """How many of these numbers, ascending, lie from each edge to the one before the next.
+
+    >>> count_ordered(np.array([0, 0, 3, 7]), np.array([0, 1, 7, 9])).tolist()
+    [2, 1, 1]
+    """
+    return np.diff(np.searchsorted(ordered, edges))
+
 
 def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> RankClusters:
     """The rank clusters of integer `values`: every cluster has k records, the last one n - k (floor(n/k) - 1).

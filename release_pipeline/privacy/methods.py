@@ -6,9 +6,11 @@ can run it unchanged. What a method is stands in `catalogue`: which sums it take
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import cast
 
@@ -17,25 +19,48 @@ import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.budget import Epsilon, EpsilonLike
+from release_pipeline.privacy.by_value import Budget, ByValue, PureBudget, RhoBudget, usual_centre
 from release_pipeline.privacy.catalogue import ClaimSpec, find_claim, find_method
+from release_pipeline.privacy.catalogue.definitions import ZCDP
+from release_pipeline.privacy.catalogue.spec import BY_RHO
+from release_pipeline.privacy.concentrated import rho_within
 from release_pipeline.privacy.consistency import choose_consistency, isotonic_with_atoms
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray, Number, as_numbers
-from release_pipeline.privacy.noise import MAX_SCALE, SECRET_BYTES, Context, discrete_laplace, noise_stream
+from release_pipeline.privacy.noise import (
+    MAX_SCALE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    SECRET_BYTES,
+    Context,
+    NoiseStream,
+    discrete_gaussian,
+    discrete_laplace,
+    noise_stream,
+)
 from release_pipeline.privacy.records import ARRAYS, Records
-from release_pipeline.privacy.scales import PLAIN, ScaleRule
+from release_pipeline.privacy.scales import OF_DOMAIN_BY_RHO, PLAIN, ScaleRule
 from release_pipeline.privacy.sensitivity import Moves, centroid_loss, column_loss, refuse_scale
 
 SUM_LIMIT = 2**61
+_IDLE = "consistency, clamp, on_grid"
 _AT_ONCE = 1 << 15  # draws of simulated noise
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is promised: `definition` dp or idp, its epsilon, and the scope that it covers. Never wider than proved."""
+    """What is promised: `definition` dp, idp or zcdp, its epsilon, and the scope that it covers; of zcdp the delta at which it is
+    that epsilon, and rho. Never wider than proved."""
 
     definition: str
     epsilon: Epsilon
     scope: str
+    delta: Decimal | None = None
+    rho: Epsilon | None = None
+
+    @property
+    def budget(self) -> Epsilon:
+        """What may be lost, in the unit of the definition: epsilon, or rho."""
+        return self.epsilon if self.rho is None else self.rho
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,7 +69,8 @@ class Statistics:
     order) and those of several columns together (`vectors`). Without `claim` there is none that noise makes.
 
     `atoms`, in grid units, ascending: what consistency may not move. `public_scale`: the scale of every sum where anybody can
-    compute it (`dp-um`). `is_noisy`: false for exact means, which are released as they are, on the grid or not.
+    compute it (`dp-um`). `variance`: where the noise is the discrete Gaussian, of which `scale` is about the standard
+    deviation. `is_noisy`: false for exact means, which are released as they are, on the grid or not.
     """
 
     grid: Grid
@@ -57,6 +83,7 @@ class Statistics:
     loss: dict[str, float]
     atoms: tuple[int, ...] = ()
     public_scale: int | None = None
+    variance: Fraction | None = None
     is_noisy: bool = True
 
 
@@ -71,6 +98,9 @@ class MaskedColumn:
     statistic  exact (trimmed) sum per cluster, grid units above the domain's lower end
     scale      noise scale of that sum per cluster (0: none)   size       records per cluster
     loss       exact worst-case loss of each scope over all neighbours of these data, in absolute terms
+
+    Of a method that counts by value they are about its cells, all stages one after the other: `statistic` how many records are
+    in each, `scale` the noise on that, `size` how many numbers of the grid a cell has; `cluster` is the group of k ranks.
     """
 
     values: FloatArray
@@ -99,29 +129,46 @@ def mask_column(
     atoms: Sequence[Number] = (),
     clamp: bool = True,
     on_grid: bool = True,
+    centre: Number | None = None,
+    tail: str = "prove",
+    definition: str | None = None,
+    delta: Decimal | str | None = None,
     secret: bytes | None = None,
     context: Sequence[Context] = (),
 ) -> MaskedColumn:
     """Mask one numeric column under the claim (definition of `method`, `epsilon`, `scope`).
 
-    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first; what is released lies on
-    the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic where it
-    is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count. `clamp=False` leaves
-    released values where the noise put them, and `on_grid=False` leaves them between the points of the grid, as releases were
-    before they lay on it. `secret` (32 bytes) must never mask two different inputs; None takes a fresh one from the operating
-    system. Distinct `context` (release, part, column, ...): independent noise.
+    Values outside the declared `domain` are clamped and all are snapped to the declared `grid` first; what is released lies
+    on the grid again. `k` is the cluster size (3 or more for idp-cbls; none for laplace). `consistency` None means isotonic
+    where it is free; what would break the claim is refused. It does not move `atoms`, grid values that readers count.
+    `clamp=False` leaves released values where the noise put them, and `on_grid=False` leaves them between the points of the
+    grid, as releases were before they lay on it. `centre` and `tail` are for dp-cdf alone, whose k is 1 if it is None: where
+    cells are finest, and whether a tail has to be proved by its counts or may be trusted (`trust`). `definition="zcdp"` with
+    `delta` (dp-um and dp-cdf): `epsilon` is that of (epsilon, delta)-DP, and the noise discrete Gaussian. `secret` (32 bytes)
+    must never mask two different inputs; None takes a fresh one from the operating system. Distinct `context` (release, part,
+    column, ...): independent noise.
     """
     if secret is None:
         secret = secrets.token_bytes(SECRET_BYTES)
     declared = Grid.declare(domain, grid)
+    places = declared.units_of(atoms)
+    claim = make_claim(method, epsilon, scope, definition=definition, delta=delta)
+    if find_method(method).family == "by-value":
+        if consistency is not None or not clamp or not on_grid:
+            raise InvalidArgument(f"what {method} releases ascends by itself, in the domain and on the grid.", where=_IDLE)
+        of_column = declare_by_value(declared, claim, k=k, centre=centre, atoms=places, tail=tail)
+        return _mask_by_value(values, of_column, claim, secret=secret, context=context)
+    if centre is not None or tail != "prove":
+        raise InvalidArgument(f"centre and tail are for methods that count by value, and {method} has clusters.", where="method")
     exact = compute_statistics(
         values,
         grid=declared,
-        atoms=declared.units_of(atoms),
+        atoms=places,
         method=method,
-        epsilon=epsilon,
+        epsilon=claim.budget,
         k=k,
         scope=scope,
+        definition=definition,
         consistency=consistency,
         secret=secret,
         context=context,
@@ -133,9 +180,59 @@ def mask_column(
         size=exact.size,
         statistic=exact.statistic,
         scale=exact.scale,
-        claim=_claim(method, epsilon, scope),
+        claim=claim,
         consistency=exact.consistency,
         loss=exact.loss,
+    )
+
+
+def declare_by_value(
+    grid: Grid, claim: Claim, *, k: int | None, centre: Number | None, atoms: tuple[int, ...], tail: str
+) -> ByValue:
+    """What is declared of a column for a method that counts by value, its atoms in grid units; refused where it is no such thing.
+    Without a centre, the usual one."""
+    size = 1 if k is None else as_whole(k)
+    if size < 1:
+        raise InvalidArgument("k is below 1.", where="k")
+    if tail not in ("prove", "trust"):
+        raise InvalidArgument("tail is neither 'prove' nor 'trust'.", where="tail")
+    try:
+        middle = usual_centre(grid) if centre is None else grid.units_of([centre])[0]
+    except InvalidArgument as error:
+        raise InvalidArgument(error.what.replace("an atom", "the centre"), where="centre") from None
+    budget = budget_of(claim.definition, claim.budget)
+    return ByValue(grid, budget, k=size, centre=middle, atoms=atoms, trusts_tail=tail == "trust")
+
+
+def budget_of(definition: str, share: Epsilon) -> Budget:
+    """What the counts of a column may lose, of epsilon or of rho."""
+    return RhoBudget(share.fraction) if definition == BY_RHO["definition"] else PureBudget(share.fraction)
+
+
+def _mask_by_value(
+    values: npt.ArrayLike, declared: ByValue, claim: Claim, *, secret: bytes, context: Sequence[Context]
+) -> MaskedColumn:
+    """Ranked, counted, and every rank given its value."""
+    numbers = as_numbers(values)
+    if len(numbers) == 0:
+        raise InvalidArgument("there are no records to mask.", where="values")
+    units = declared.grid.quantise(numbers)
+    clusters = ARRAYS.rank(units, declared.k, ties=noise_stream(secret, *context, "ties"))
+    records = len(units)
+    del units
+    stages = declared.measure(clusters.count_within, records, noise_stream(secret, *context, "counts"))
+    lost = sum((stage.noise.loss for stage in stages), Fraction(0))
+    _check_loss("the method", lost, claim)
+    cluster = clusters.cluster
+    return MaskedColumn(
+        values=ARRAYS.spread(declared.release(stages, records), cluster),
+        cluster=cluster,
+        size=np.concatenate([np.diff(stage.edges) for stage in stages]),
+        statistic=np.concatenate([clusters.count_within(stage.edges) for stage in stages]),
+        scale=np.concatenate([np.full(len(stage.counts), stage.noise.spread) for stage in stages]),
+        claim=claim,
+        consistency="none",
+        loss=_losses(lost, lost),
     )
 
 
@@ -151,16 +248,17 @@ def compute_statistics(
     secret: bytes,
     context: Sequence[Context],
     atoms: tuple[int, ...] = (),
+    definition: str | None = None,
     records: Records = ARRAYS,
 ) -> Statistics:
     """The first half of `mask_column`: clusters, exact sums, scales and losses. Only the order of ties uses the secret. `atoms`
-    are in grid units, ascending."""
-    spec, promised = find_method(method, family="columns"), find_claim(method, scope)
-    claim = _claim(method, epsilon, scope)
+    are in grid units, ascending. With `definition="zcdp"` what is given as epsilon is rho."""
+    spec, promised = find_method(method, family="columns"), find_claim(method, scope, **_options_of(definition))
+    claim = Claim(promised.definition.key, _positive(epsilon), scope)
     k = None if k is None else as_whole(k)
     consistency = choose_consistency(consistency, method=method, scope=scope)
     numbers = as_numbers(values)
-    check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers))
+    check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
     q = grid.quantise(numbers)
@@ -171,7 +269,13 @@ def compute_statistics(
     del q
     moves = spec.sums.moves(clusters, grid.width)
     scale = rule_of(promised).scales(clusters, moves, grid.width, claim.epsilon)
-    lost = {"centroid": centroid_loss(moves, scale), "column": column_loss(moves, scale)}
+    variance = find_variance(promised, grid, claim.epsilon)
+    lost: dict[str, Fraction | float] = {"centroid": centroid_loss(moves, scale), "column": column_loss(moves, scale)}
+    if variance is not None:
+        lost = {
+            "centroid": squared_loss(moves.worst.max(keepdims=True), variance),
+            "column": max(squared_loss(moves.up, variance), squared_loss(moves.down, variance)),
+        }
     _check_loss(method, lost[scope], claim)
     return Statistics(
         grid=grid,
@@ -184,6 +288,7 @@ def compute_statistics(
         loss=_losses(lost["centroid"], lost["column"]),
         atoms=atoms,
         public_scale=find_public_scale(promised, scale),
+        variance=variance,
     )
 
 
@@ -201,8 +306,15 @@ def add_noise(
     function of the noisy list and of public facts, so that no claim changes. With `clamp=False` values stay where noise and order
     leave them; with `on_grid=False` they are moved into the domain alone.
     """
-    noise = discrete_laplace(exact.scale, noise_stream(secret, *context, "noise"))
+    noise = _draw(exact, 1, noise_stream(secret, *context, "noise"))
     return _release(exact, noise, clamp=clamp, on_grid=on_grid)
+
+
+def _draw(exact: Statistics, rounds: int, stream: NoiseStream) -> IntArray:
+    """Noise for every sum, so many times one after the other."""
+    if exact.variance is not None:
+        return discrete_gaussian(exact.variance, rounds * len(exact.scale), stream)
+    return discrete_laplace(np.tile(exact.scale, rounds), stream)
 
 
 def simulate_noise(
@@ -213,7 +325,7 @@ def simulate_noise(
     stream = noise_stream(secret, *context, "simulated noise")
     at_once = max(1, _AT_ONCE // max(1, len(exact.scale)))
     for begun in range(0, rounds, at_once):
-        drawn = discrete_laplace(np.tile(exact.scale, min(at_once, rounds - begun)), stream)
+        drawn = _draw(exact, min(at_once, rounds - begun), stream)
         for noise in drawn.reshape(-1, len(exact.scale)):
             yield _release(exact, noise, clamp=clamp, on_grid=True)
 
@@ -231,9 +343,23 @@ def _release(exact: Statistics, noise: IntArray, *, clamp: bool, on_grid: bool) 
     return exact.grid.restore(released)
 
 
+def squared_loss(changes: IntArray, variance: Fraction) -> Fraction:
+    """The rho that sums lose which change by so much at once, under discrete Gaussian noise: sum of squares / (2 variance),
+    exactly."""
+    return sum((Fraction(change * change) for change in changes.tolist()), Fraction(0)) / (2 * variance)
+
+
 def find_public_scale(promised: ClaimSpec, scale: IntArray) -> int | None:
-    """The scale of every sum where anybody can compute it from declared facts, as consistency may use it."""
-    return int(scale[0]) if promised.rule is not None and promised.rule.is_public else None
+    """The scale of every sum where anybody can compute it from declared facts, as consistency may use it: of a discrete Laplace
+    with its standard deviation."""
+    if promised.rule is None or not promised.rule.is_public:
+        return None
+    return int(scale[0]) if promised.rule is not OF_DOMAIN_BY_RHO else max(round(int(scale[0]) / math.sqrt(2)), 1)
+
+
+def find_variance(promised: ClaimSpec, grid: Grid, share: Epsilon) -> Fraction | None:
+    """That of the noise on every sum where it is the discrete Gaussian: a function of declared facts."""
+    return OF_DOMAIN_BY_RHO.variance(grid.width, share) if promised.rule is OF_DOMAIN_BY_RHO else None
 
 
 def rule_of(promised: ClaimSpec) -> ScaleRule:
@@ -243,13 +369,33 @@ def rule_of(promised: ClaimSpec) -> ScaleRule:
     return promised.rule
 
 
-def _claim(method: str, epsilon: EpsilonLike, scope: str) -> Claim:
-    find_method(method, family="columns")
-    promised = find_claim(method, scope)
+def make_claim(
+    method: str, epsilon: EpsilonLike, scope: str, *, definition: str | None = None, delta: Decimal | str | None = None
+) -> Claim:
+    """What a method promises with these options; refused where the catalogue has no such claim."""
+    promised, budget = find_claim(method, scope, **_options_of(definition)), _positive(epsilon)
+    if (promised.definition is ZCDP) != (delta is not None):
+        what = "delta is missing: it is the delta at which epsilon holds." if delta is None else "only zcdp has a delta."
+        raise InvalidArgument(what, where="delta")
+    if delta is None:
+        return Claim(promised.definition.key, budget, scope)
+    exact = Decimal(delta)
+    rho = Epsilon(rho_within(budget.nano, exact))
+    if rho.nano == 0:
+        raise InvalidArgument("epsilon is too small for this delta: nothing of rho is left.", where="epsilon")
+    return Claim(promised.definition.key, budget, scope, exact, rho)
+
+
+def _options_of(definition: str | None) -> dict[str, str]:
+    """What tells a claim by rho from the one under a method's own definition."""
+    return {} if definition is None else {"definition": definition}
+
+
+def _positive(epsilon: EpsilonLike) -> Epsilon:
     budget = Epsilon.of(epsilon)
     if budget.nano == 0:
         raise InvalidArgument("epsilon must be above 0 (at least 0.000000001).", where="epsilon")
-    return Claim(promised.definition.key, budget, scope)
+    return budget
 
 
 def as_whole(k: object) -> int:
@@ -259,14 +405,16 @@ def as_whole(k: object) -> int:
     return int(cast(int, k))
 
 
-def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, scope: str, records: int) -> None:
+def check_sizes(
+    *, method: str, k: int | None, grid: Grid, epsilon: Epsilon, scope: str, records: int, definition: str | None = None
+) -> None:
     """Refuse what might not be exact: a k that the method does not take, sums or noise beyond 64 bits.
 
     A function of public facts alone, the number of records among them: what passes here is refused for no data
     (`ScaleRule.worst`). With more records in more clusters scales can be larger, so that what is refused for some is refused for
     more.
     """
-    spec, rule = find_method(method, family="columns"), rule_of(find_claim(method, scope))
+    spec, rule = find_method(method, family="columns"), rule_of(find_claim(method, scope, **_options_of(definition)))
     if spec.sums is None:
         if k not in (None, 1):
             raise InvalidArgument(f"{method} masks every record on its own and has no k.", where="k", remedy="Leave k out.")
@@ -281,6 +429,9 @@ def check_sizes(*, method: str, k: int | None, grid: Grid, epsilon: Epsilon, sco
             remedy="Use a smaller k, a coarser grid or a narrower domain.",
         )
     clusters = max(records // size, 1)
+    variance = OF_DOMAIN_BY_RHO.variance(grid.width, epsilon) if rule is OF_DOMAIN_BY_RHO else None
+    if variance is not None and not MIN_VARIANCE <= variance <= MAX_VARIANCE:
+        raise refuse_scale()
     if rule.worst(spec.sums or PLAIN, k=size, clusters=clusters, width=grid.width, epsilon=epsilon) > MAX_SCALE:
         raise refuse_scale(clusters if rule.grows else None)
 

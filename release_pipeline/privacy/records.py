@@ -49,6 +49,10 @@ class ClusterFacts(Protocol):
 class RankedRecords(ClusterFacts, Protocol):
     """Records in clusters of consecutive ranks."""
 
+    def count_within(self, edges: IntArray) -> IntArray:
+        """How many records have values from each of these edges to the one before the next."""
+        ...
+
     @property
     def cluster(self) -> npt.NDArray[np.intp]:
         """The cluster of each record."""

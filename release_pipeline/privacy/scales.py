@@ -17,7 +17,7 @@ import numpy as np
 
 from release_pipeline.privacy.budget import Epsilon
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import MAX_SCALE
+from release_pipeline.privacy.noise import MAX_SCALE, gaussian_magnitude
 from release_pipeline.privacy.records import ClusterFacts
 from release_pipeline.privacy.sensitivity import (
     Moves,
@@ -187,6 +187,25 @@ class OfDomain:
 
 
 @dataclass(frozen=True, slots=True)
+class OfDomainByRho(OfDomain):
+    """Variance W^2 / (2 rho) for every sum: the list of sums changes by at most W in L1 (methods.md section 2), and by no more in
+    L2. What is given as epsilon is rho here; the scale that is named is the standard deviation, rounded up."""
+
+    def variance(self, width: int, rho: Epsilon) -> Fraction:
+        """Of the discrete Gaussian on each sum, exactly."""
+        return Fraction(width * width) / (2 * rho.fraction)
+
+    def size(self, width: int, epsilon: Epsilon) -> int:
+        """sigma, rounded up."""
+        square = self.variance(width, epsilon)
+        return math.isqrt(-(-square.numerator // square.denominator) - 1) + 1
+
+    def mean_noise(self, sums: Sums, *, k: int, clusters: int | None, width: int, epsilon: Epsilon) -> float:
+        """Of that discrete Gaussian."""
+        return gaussian_magnitude(self.variance(width, epsilon))
+
+
+@dataclass(frozen=True, slots=True)
 class LocalSensitivity(OfDomain):
     """IDP24 Prop. 8: t_j = ceil(max(W - x_1, x_n) / eps), which is at most ceil(W / eps), and at least half of it."""
 
@@ -290,3 +309,4 @@ class Calibrated:
 
 
 OF_DOMAIN, LOCAL_SENSITIVITY, OF_MOVES, CALIBRATED = OfDomain(), LocalSensitivity(), OfMoves(), Calibrated()
+OF_DOMAIN_BY_RHO = OfDomainByRho()

@@ -6,26 +6,31 @@ person, and as wholes (distances between distributions, moments, correlations), 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
+from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+TENTHS = (0.1, 0.9)
 BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
 CURVE_POINTS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A column in numbers. Of `QUANTILES`, those with fewer than ten records beyond them are None; so are mean and deviation
-    where fewer than ten records differ from the most common value, for they would tell these records' values."""
+    """A column in numbers. Of `QUANTILES` and of `TENTHS` (`deciles`), those with fewer than ten records beyond them are None; so
+    are mean and deviation where fewer than ten records differ from the most common value, for they would tell these records'
+    values."""
 
     mean: float | None
     deviation: float | None
     quantiles: tuple[float | None, ...]
+    deciles: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +88,38 @@ def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray]) ->
 
 def describe_spread(column: FloatArray) -> Spread:
     """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles."""
-    found = np.quantile(column, QUANTILES).tolist()
-    beyond = [min(q, 1 - q) * len(column) for q in QUANTILES]
-    quantiles = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
-    if len(column) - int(np.unique(column, return_counts=True)[1].max()) < BEYOND:
-        return Spread(None, None, quantiles)
-    return Spread(float(np.mean(column)), float(np.std(column)), quantiles)
+    found = np.quantile(column, (*QUANTILES, *TENTHS)).tolist()
+    beyond = [round(min(q, 1 - q), 6) * len(column) for q in (*QUANTILES, *TENTHS)]  # 1 - 0.9 is a bit less than 0.1
+    told = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
+    quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
+    if _is_nearly_constant(column):
+        return Spread(None, None, quantiles, deciles)
+    return Spread(float(np.mean(column)), float(np.std(column)), quantiles, deciles)
+
+
+def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
+    """The same of what the records stand for, those with a weight. A quantile is the least value that so large a share of it does
+    not exceed, and None with fewer than ten records up to it or from it on; everything is None where nothing has a weight."""
+    counted = weights > 0
+    column, weights = column[counted], weights[counted]
+    if not len(column):
+        return Spread(None, None, (None,) * len(QUANTILES), (None,) * len(TENTHS))
+    found, ascending = weighted_quantiles(column, weights, (*QUANTILES, *TENTHS)), np.sort(column)
+    up_to = np.searchsorted(ascending, found, side="right")
+    from_on = len(column) - np.searchsorted(ascending, found, side="left")
+    few = np.minimum(up_to, from_on) < BEYOND
+    told = tuple(None if hidden else value for value, hidden in zip(found, few.tolist(), strict=True))
+    quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
+    if _is_nearly_constant(column):
+        return Spread(None, None, quantiles, deciles)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares that no float holds give no deviation
+        mean = weighted_mean(column, weights)
+        deviation = math.sqrt(weighted_mean((column - mean) ** 2, weights))
+    return Spread(mean, deviation, quantiles, deciles)
+
+
+def _is_nearly_constant(column: FloatArray) -> bool:
+    return len(column) - int(np.unique(column, return_counts=True)[1].max()) < BEYOND
 
 
 def ks_distance(first: FloatArray, second: FloatArray) -> float:
@@ -178,18 +209,20 @@ def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     means = [float(np.mean(column)) for column in columns]
     found = np.zeros((m, m))
     varied = [a for a in range(m) if np.ptp(columns[a]) > 0]
-    for a in varied:
-        centred = columns[a] - means[a]
-        for b in varied[: varied.index(a) + 1]:
-            found[a, b] = found[b, a] = float(np.dot(centred, columns[b] - means[b])) / len(centred)
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers whose squares no float holds have no covariance
+        for a in varied:
+            centred = columns[a] - means[a]
+            for b in varied[: varied.index(a) + 1]:
+                found[a, b] = found[b, a] = float(np.dot(centred, columns[b] - means[b])) / len(centred)
     return found
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:
     """Correlations of covariances; NaN where a column is constant."""
     variances = np.diagonal(covariances)
-    deviations = np.sqrt(np.where(variances > 0, variances, np.nan))
-    return np.clip(covariances / np.outer(deviations, deviations), -1, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviations = np.sqrt(np.where(variances > 0, variances, np.nan))
+        return np.clip(covariances / np.outer(deviations, deviations), -1, 1)
 
 
 def pmse(propensity: FloatArray, share: float) -> float:

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from release_pipeline.privacy.dates import DATE, MOMENT, read_moment
 from release_pipeline.privacy.figures import is_instant
 from release_pipeline.report.escaping import end_sentence
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.lists import render_csv
+from release_pipeline.report.view import ColumnView, PublicView, TableView
 from release_pipeline.sentences import PUBLIC
 
-MEDIA_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+MEDIA_TYPES = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "dta": "application/x-stata-dta",
+    "sav": "application/x-spss-sav",
+}
 
 
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
-    """datapackage.json (Frictionless Data Package v1): one resource for each format of the view, all with the same schema.
+    """datapackage.json (Frictionless Data Package v1): one resource for each format of the view, all with the same schema, but
+    for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
 
-    The CSV file is a tabular resource; the Parquet file, which carries its own types, one whose length and hash alone are
-    validated. `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the
-    standard could not express is refused with a ValueError, a file without its hash with a KeyError.
+    The CSV file is a tabular resource; the others, which carry their own types, are some whose length and hash alone are
+    validated. What entries are called stands in the field's description, and as the `categories` of version 2.
+    `hashes`: SHA-256 in hex and length in bytes of each data file, by name. A format, type, bound or value that the standard
+    could not express is refused with a ValueError, a file without its hash with a KeyError.
     """
     anywhere = view.values == "anywhere"
-    schema = {"fields": [_make_field(column, anywhere=anywhere) for column in view.columns], "missingValues": [""]}
+    fields = [_make_field(column, anywhere=anywhere) for column in view.columns]
+    schema = {"fields": fields, "missingValues": [""]}
+    coded = {"fields": [field for field in fields if field["name"] not in _list_coded(view)], "missingValues": [""]}
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
@@ -37,18 +47,56 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     }
     if is_instant(view.published):
         package["created"] = view.published
-    package["resources"] = [_make_resource(form, *hashes[f"data.{form}"], schema) for form in view.formats]
-    package["resources"] += [_make_list(file, *hashes[file]) for file, _ in view.hierarchies]
+    package["resources"] = [
+        _make_resource(form, *hashes[f"data.{form}"], coded if form in ("dta", "sav") else schema) for form in view.formats
+    ]
+    package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.hierarchy")) for file, _ in view.hierarchies]
+    package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.counts")) for file in view.counts]
+    package["resources"] += [_make_list(table.file, *hashes[table.file], describe_table(table)) for table in view.tables]
     return json.dumps(package, indent=2, ensure_ascii=True) + "\n"
+
+
+def _list_coded(view: PublicView) -> list[str]:
+    """The columns with reasons for no number."""
+    pairs = itertools.pairwise(view.columns)
+    return [column.name for before, column in pairs if column.done == "missing" and before.type != "string"]
+
+
+def describe_table(table: TableView) -> str:
+    """What the cells of a table have, and by which columns."""
+    return PUBLIC("package.table", words=_describe_cells(table), columns=", ".join(table.by))
+
+
+def _describe_cells(table: TableView) -> str:
+    if table.having is not None:
+        return _describe_having(table, table.having)
+    if table.lacking and table.sum is not None:
+        weight = None if table.weight is None else table.weight.column
+        words = (
+            PUBLIC("tables.sums", column=table.sum)
+            if weight is None
+            else PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
+        )
+        return PUBLIC("tables.lacking", words=words)
+    if table.lacking:
+        return PUBLIC("tables.in_slots")
+    if table.weight is None:
+        return PUBLIC("tables.counts") if table.sum is None else PUBLIC("tables.sums", column=table.sum)
+    weight = table.weight.column
+    if table.sum is None:
+        return PUBLIC("tables.weighted_counts", weight=weight)
+    return PUBLIC("tables.weighted_sums", column=table.sum, weight=weight)
+
+
+def _describe_having(table: TableView, column: str) -> str:
+    if table.weight is None:
+        return PUBLIC("tables.having", column=column)
+    return PUBLIC("tables.weighted_having", column=column, weight=table.weight.column)
 
 
 def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
     """hierarchy-COLUMN.csv: level0, level1, ..., as a policy can declare it again."""
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow([f"level{level}" for level in range(len(rows[0]))])
-    writer.writerows(rows)
-    return table.getvalue()
+    return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 
 def _make_resource(form: str, digest: str, size: int, schema: dict[str, Any]) -> dict[str, Any]:
@@ -64,8 +112,8 @@ def _make_resource(form: str, digest: str, size: int, schema: dict[str, Any]) ->
     return resource | {"bytes": int(size), "hash": f"sha256:{digest}", "schema": schema}
 
 
-def _make_list(file: str, digest: str, size: int) -> dict[str, Any]:
-    """The resource of a hierarchy's list: texts, as many levels as it has."""
+def _make_list(file: str, digest: str, size: int, description: str) -> dict[str, Any]:
+    """The resource of a list beside the data, as CSV."""
     return {
         "name": file.removesuffix(".csv"),
         "path": file,
@@ -74,16 +122,22 @@ def _make_list(file: str, digest: str, size: int) -> dict[str, Any]:
         "encoding": "utf-8",
         "bytes": int(size),
         "hash": f"sha256:{digest}",
-        "description": PUBLIC("package.hierarchy"),
+        "description": description,
     }
 
 
 def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
     """The field of a column. Where masked values may lie anywhere their domain is no constraint, and a description only."""
     is_free = anywhere and column.done == "noise" and column.domain is not None
-    if column.type not in ("number", "integer", "string"):
-        raise ValueError("a released column is of type number, integer or string")
+    if column.type not in ("number", "integer", "string", DATE, MOMENT):
+        raise ValueError("a released column is of type number, integer, string, date or datetime")
     parts = [column.why, column.hierarchy or ""]
+    if column.made is not None:
+        parts.append(PUBLIC("package.made", words=column.made.words, by=column.made.by, of=", ".join(column.made.of)))
+    if column.calibrated is not None:
+        parts.append(column.calibrated.words)
+    if column.labels:
+        parts.append(PUBLIC("package.labels", labels=", ".join(f"{value} = {label}" for value, label in column.labels)))
     if is_free and column.domain is not None:
         parts.append(PUBLIC("package.domain", low=column.domain[0], high=column.domain[1]))
     if column.grid:
@@ -93,13 +147,27 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
     if column.noise:
         parts.append(PUBLIC("package.noise", noise=column.noise))
     field: dict[str, Any] = {"name": column.name, "type": column.type}
+    if column.type == MOMENT:
+        field["format"] = "%Y-%m-%dT%H:%M:%S"  # the default would be one in UTC, with its Z
+    if column.label is not None:
+        field["title"] = column.label
     field["description"] = "; ".join(part for part in parts if part)
     constraints: dict[str, Any] = {}
     if column.domain is not None and not is_free:
-        constraints |= {"minimum": _bound(column.domain[0]), "maximum": _bound(column.domain[1])}
+        low, high = (_bound(end) if column.type not in (DATE, MOMENT) else read_moment(end) and end for end in column.domain)
+        constraints |= {"minimum": low, "maximum": high}
     if column.values:
-        constraints["enum"] = [int(value) for value in column.values] if column.type == "integer" else list(column.values)
+        constraints["enum"] = [_entry(value, column) for value in column.values]
+    if column.values and column.labels:
+        field["categories"] = [
+            {"value": _entry(value, column), **({"label": column.label_of[value]} if value in column.label_of else {})}
+            for value in column.values
+        ]
     return field | ({"constraints": constraints} if constraints else {})
+
+
+def _entry(value: str, column: ColumnView) -> int | str:
+    return int(value) if column.type == "integer" else value
 
 
 def _bound(text: str) -> int | str:

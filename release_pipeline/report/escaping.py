@@ -47,7 +47,8 @@ def format_text(text: str) -> str:
     >>> format_text("two\\n lines \\u202eback")
     'two lines [U+202E]back'
     """
-    return "".join(_name_unseen(char) for char in " ".join(text.split()))
+    line = " ".join(text.split())
+    return line if line.isprintable() else "".join(map(_name_unseen, line))  # printable: nothing of C, nor of Z but spaces
 
 
 def format_name(text: str) -> str:
@@ -56,6 +57,8 @@ def format_name(text: str) -> str:
     >>> format_name("two\\nlines ")
     'two[U+000A]lines '
     """
+    if text.isprintable():
+        return text
     return "".join(f"[U+{ord(char):04X}]" if char.isspace() and char != " " else _name_unseen(char) for char in text)
 
 

@@ -24,7 +24,11 @@ from release_pipeline.report.sections.levels import describe_levels
 from release_pipeline.report.sections.map import describe_map
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.report.sections.predictions import describe_predictions
+from release_pipeline.report.sections.sample import describe_sample
+from release_pipeline.report.sections.structure import describe_structure
+from release_pipeline.report.sections.subgroups import describe_subgroups
 from release_pipeline.report.sections.suppression import describe_suppression
+from release_pipeline.report.sections.ties import describe_ties
 from release_pipeline.report.status import draw_burndown, format_amount, list_sums
 from release_pipeline.sentences import REVIEWERS, STATUS
 
@@ -32,8 +36,12 @@ ORDER = (
     describe_map,
     describe_distributions,
     describe_errors,
+    describe_subgroups,
     describe_correlations,
+    describe_structure,
     describe_classes,
+    describe_sample,
+    describe_ties,
     describe_attacks,
     describe_predictions,
     describe_budget,
@@ -44,7 +52,9 @@ _MANY_GATES = 8  # in one picture
 
 
 def render_internal(view: InternalView) -> str:
-    """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none."""
+    """The page: the verdict on top, then a section for each question, each with its picture or the reason why there is none. What
+    styles broad tables is there with them alone: the page of a candidate of an earlier version stays as it was, byte by byte."""
+    sections = list_sections(view)
     context: dict[str, Any] = {
         "view": view,
         "verdict": describe_verdict(view),
@@ -52,7 +62,8 @@ def render_internal(view: InternalView) -> str:
         "stopped": bool(view.stopped_at) or bool(list_failed(view)),
         "gates": [(gate, *format_apart(gate.value, gate.limit)) for gate in view.gates],
         "gate_figures": draw_gates(view),
-        "sections": list_sections(view),
+        "sections": sections,
+        "broad": any(figure.table.is_broad for section in sections if section.many for figure in section.figures),
         "draw_burndown": draw_burndown,
         "sums": list_sums,
         "steps": STATUS.read_section("step"),
@@ -82,8 +93,13 @@ def describe_verdict(view: InternalView) -> str:
 
 
 def list_sections(view: InternalView) -> list[Section]:
-    """Every section in its order; of a release that was stopped, those that lack figures for it say so."""
-    sections = [show(view) for show in ORDER]
+    """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
+    have none where the policy has none: the page of a candidate that an earlier version made stays what it was, byte by byte."""
+    unasked = [] if view.subgroups else [describe_subgroups]
+    unasked += [describe_map] if view.is_synthetic else [describe_structure]
+    unasked += [] if view.has_weights else [describe_sample]
+    unasked += [] if view.ties or view.recomputed else [describe_ties]
+    sections = [show(view) for show in ORDER if show not in unasked]
     if not view.stopped_at:
         return sections
     return [

@@ -1,13 +1,14 @@
 """All that the reviewers are told of a candidate, or of a release that a gate stopped, as a type: what the internal report shows.
 
 Figures here are computed against the confidential records: the page is for the reviewers and the auditor, and never published.
-None stands for a figure that does not exist for this method, or was not asked for.
-"""
+None stands for a figure that does not exist for this method, or was not asked for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.status import PopulationView
 
 Curve = tuple[tuple[float, float], ...]  # points (value, share of records at most that), ascending
@@ -42,22 +43,26 @@ class GateView:
 
 @dataclass(frozen=True, slots=True)
 class SpreadView:
-    """A column in numbers: mean, standard deviation, and the quantiles at 1, 5, 25, 50, 75, 95 and 99 percent."""
+    """A column in numbers: mean, standard deviation, and the quantiles at 1, 5, 25, 50, 75, 95 and 99 percent; `deciles`: at 10
+    and 90 percent, none in evidence of earlier versions."""
 
     mean: float
     deviation: float
     quantiles: tuple[float, ...]
+    deciles: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AtomView:
     """A declared value that readers count, and the share of records that have it: in the original on its grid (None: too few to
-    be told), as released, and as simulated noise let expect it."""
+    be told), as released, and as simulated noise let expect it; with weights the share of what the records stand for."""
 
     value: str
     original: float | None
     released: float
     expected: float | None
+    weighted_original: float | None = None
+    weighted_released: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class NoiseColumnView:
     `forecast`: what `check` says of the noise alone, before a release, in words. `expected_*`: from the scales, with the
     range in which 99 of 100 releases of these data should lie; None where it could not be told. `parted`: the actual error lies
     outside of it. `ks`: Kolmogorov-Smirnov distance (0..1), and what was expected of it; `wasserstein` in the column's unit.
-    """
+    `clock`: its values are dates or times. `weighted_*`: of what records stand for, where there is a weight."""
 
     name: str
     role: str
@@ -92,6 +97,9 @@ class NoiseColumnView:
     clamped_variance: float | None = None
     expected_ks: float | None = None
     atoms: tuple[AtomView, ...] = ()
+    clock: Clock | None = None
+    weighted_original: SpreadView | None = None
+    weighted_released: SpreadView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +138,20 @@ class CorrelationView:
 
 
 @dataclass(frozen=True, slots=True)
+class StructureView:
+    """Synthetic rows beside the original ones: total variation distances (0 to 1) of the tables of one column (`columns`), and
+    on average of those of one, two and three columns, each with that of records drawn anew (`means`: how many columns, the
+    distance, that by chance); the pairs that are furthest off. `closest`: the median distance of the nearest row from people that
+    rows were made of and from others, and the shares of them that have an equal row."""
+
+    columns: tuple[tuple[str, float], ...]
+    means: tuple[tuple[int, float, float], ...]
+    worst: tuple[tuple[str, str, float], ...]
+    triples: int
+    closest: tuple[float, float, ShareView, ShareView] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClassesView:
     """Groups of records that share their released quasi-identifiers. `bars`: (smallest size, largest size, number of groups).
     `least`: the limit that the policy or the method sets, 0 for none. `diversity`: (confidential column, fewest different values
@@ -152,6 +174,56 @@ class ClassesView:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightedView:
+    """A column's mean and quartiles by the weights of the records, before and after, and its mean without weights; None where no
+    record has a weight."""
+
+    name: str
+    original: tuple[float | None, ...]
+    released: tuple[float | None, ...]
+    clock: Clock | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SampleView:
+    """Records that stand for others. `columns`: mean, mean without weights, and quartiles. Of the released quasi-identifiers: how
+    many records are alone with theirs, how many of them are expected to be alone in the population, how many of all records who
+    knows the population is expected to point at rightly, and the largest risk of one; None where none is released."""
+
+    weight: str
+    columns: tuple[WeightedView, ...]
+    records: int | None = None
+    sample_uniques: int | None = None
+    population_uniques: float | None = None
+    identified: float | None = None
+    worst: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TieView:
+    """A rule that ties published columns, and how many published records break it before and after."""
+
+    name: str
+    words: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputedView:
+    """A recomputed column beside what the original records make: of numbers error over variance, mean absolute error and means,
+    of texts the share of records that have another one."""
+
+    name: str
+    words: str
+    error: float | None = None
+    absolute_error: float | None = None
+    original: float | None = None
+    released: float | None = None
+    changed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PredictionView:
     """One model, trained on released and on original records, both tested on the same original ones: F-measure, 0 to 1.
     `guess`: the F-measure of who says yes to everybody."""
@@ -163,6 +235,40 @@ class PredictionView:
     guess: float
     trained: int
     tested: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupView:
+    """One group of a declared column: its records, those that are released as of it, and of each noise column (in the order of
+    `columns`) the mean of the original, that of the release, the error of its own records, and both means weighted where there is
+    a weight. Without these: too small. `chances`: the standard deviation of errors of random groups of its size, `above`: how
+    many of these it is above that of all, `absolutes`: mean absolute errors. `weights`: before and after."""
+
+    label: str
+    records: int
+    released: int
+    originals: tuple[float, ...] = ()
+    means: tuple[float, ...] = ()
+    errors: tuple[float, ...] = ()
+    weighted: tuple[tuple[float, float], ...] = ()
+    chances: tuple[float, ...] = ()
+    above: tuple[float, ...] = ()
+    absolutes: tuple[float, ...] = ()
+    weighted_errors: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupsView:
+    """The groups by one declared column, worst served first. `whole`: the errors of all records, in the order of the columns;
+    `least`: the fewest records of a group that is measured; `clocks`: those of columns of dates or times, by name."""
+
+    by: str
+    columns: tuple[str, ...]
+    groups: tuple[SubgroupView, ...]
+    whole: tuple[float, ...]
+    least: int
+    clocks: Mapping[str, Clock] = field(default_factory=dict[str, Clock])
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +314,9 @@ class InternalView:
     not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
     linkage says and what not. `released_range`: what became of values that the noise carried out of their domain. `rows_in`: the
     records for which `check` gave its forecasts, 0 where it was told none. `generalises`: the policy makes columns coarser,
-    whether or not the release came so far. `clusters`: records share values in groups of a k. `statement`: the claim as one
-    formal statement; `scales`: what it supposes of the noise scales, where it does."""
+    and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
+    groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
+    does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones."""
 
     release: str
     policy: str
@@ -247,3 +354,13 @@ class InternalView:
     clusters: bool = False
     statement: str = ""
     scales: str = ""
+    sample: SampleView | None = None
+    has_weights: bool = False
+    tables: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    subgroups: tuple[SubgroupsView, ...] = ()
+    ties: tuple[TieView, ...] = ()
+    recomputed: tuple[RecomputedView, ...] = ()
+    rows_out: int = 0
+    structure: StructureView | None = None
+    is_synthetic: bool = False

@@ -7,13 +7,15 @@ the environment. datapackage.json is made in `datapackage`; how texts are escape
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
+from release_pipeline.report.datapackage import describe_table
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.families import FamilyTexts, find_texts
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.view import ColumnView, PublicView, TableView
 from release_pipeline.sentences import PUBLIC
 
 CARD_FORMAT = "privacy-card/1"
@@ -43,6 +45,7 @@ def _context(view: PublicView) -> dict[str, Any]:
         "wider": _list_wider(view, texts),
         "scope_words": _describe_scope(view),
         "law_words": PUBLIC("values.law"),
+        "table_words": {table.name: describe_table(table) for table in view.tables},
     }
 
 
@@ -74,14 +77,23 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "definition": {"name": view.definition, "words": view.definition_words},
             "neighbours": view.neighbours,
             "records_per_person": view.records_per_person,
+            **({} if view.household_size is None else {"household_size": view.household_size}),
             "epsilon": {
                 "total": view.epsilon,
-                "of": PUBLIC("card.epsilon_of"),
+                "delta": view.delta,
+                "rho": view.rho,
+                "of": PUBLIC("card.epsilon_of_tables") if view.tables else PUBLIC("card.epsilon_of"),
                 "columns": [
-                    {"column": column.name, "epsilon": column.epsilon, "of": PUBLIC("card.epsilon_of_column")}
+                    {
+                        "column": column.name,
+                        "epsilon": column.epsilon,
+                        "rho": column.rho,
+                        "of": PUBLIC("card.epsilon_of_column"),
+                    }
                     for column in view.columns
-                    if column.epsilon is not None
+                    if column.epsilon is not None or column.rho is not None
                 ],
+                "tables": [{"table": table.name, "epsilon": table.epsilon, "rho": table.rho} for table in view.tables],
             },
             "scope": {"name": view.scope, "words": _describe_scope(view)},
             "wider": _list_wider(view, texts),
@@ -117,6 +129,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
         "noise": texts.describe_noise(),
         "columns": [_make_column(column) for column in view.columns],
+        "tables": [_make_table(table) for table in view.tables],
         "how_to_use": list(view.how_to_use),
         "analysis": list(view.analysis),
         "formats": list(view.formats),
@@ -125,7 +138,28 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
     }
 
 
+def _make_table(table: TableView) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "file": table.file,
+        "by": list(table.by),
+        "sum": table.sum,
+        "deep": table.deep,
+        "epsilon": table.epsilon,
+        "rho": table.rho,
+        "step": table.step,
+        **({} if table.weight is None else {"weight": dataclasses.asdict(table.weight)}),
+        **({} if table.having is None else {"having": table.having}),
+        **({} if table.lacking is None else {"lacking": table.lacking}),
+        "levels": [
+            {"level": level.level, "cells": level.cells, "noise": level.noise, "words": level.words} for level in table.levels
+        ],
+        "words": describe_table(table),
+    }
+
+
 def _make_column(column: ColumnView) -> dict[str, Any]:
+    made = column.made  # a key of such columns alone: a card without one stays what it was, byte by byte
     return {
         "name": column.name,
         "role": column.role,
@@ -143,4 +177,11 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "level": column.level,
         "law": column.law,
         "atoms": list(column.atoms),
+        "centre": column.centre,
+        "tail": column.tail,
+        "rho": column.rho,
+        **({} if made is None else {"made": {"by": made.by, "of": list(made.of), "words": made.words}}),
+        **({} if (known := column.calibrated) is None else {"calibrated": {"to": list(known.to), "words": known.words}}),
+        **({} if column.label is None else {"label": column.label}),
+        **({"labels": [{"value": value, "label": label} for value, label in column.labels]} if column.labels else {}),
     }

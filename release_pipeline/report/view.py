@@ -15,10 +15,30 @@ SHORT = 10_000  # characters of any one text: no table of people fits
 
 
 @dataclass(frozen=True, slots=True)
+class MadeView:
+    """How a column was made of other published ones: by what (sum, difference, ...), of which, and in words."""
+
+    by: str
+    of: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedView:
+    """Which published tables a column of weights was made of, and how far from them it is, in words."""
+
+    to: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnView:
     """One released column. `noise`: how large the mean absolute noise of a value can be, in words, from declared facts alone;
     `law`: what is known of the law of that noise; `hierarchy`: what a generalised one was made coarser by,
-    `levels` its levels in words, `level` the one of all records; `atoms`: declared values that readers count."""
+    `levels` its levels in words, `level` the one of all records; `atoms`: declared values that readers count; `centre` and
+    `tail`: of a column that was counted by value, where its cells are finest, and whether its tail was proved or trusted;
+    `made`: how one was made of other published columns. `label` and `labels`: what it and its entries are called.
+    `calibrated`: what weights were made of."""
 
     name: str
     role: str
@@ -36,15 +56,72 @@ class ColumnView:
     level: int | None = None
     law: str | None = None
     atoms: tuple[str, ...] = ()
+    centre: str | None = None
+    tail: str | None = None
+    rho: str | None = None
+    made: MadeView | None = None
+    label: str | None = None
+    labels: tuple[tuple[str, str], ...] = ()
+    calibrated: CalibratedView | None = None
+
+    @property
+    def label_of(self) -> dict[str, str]:
+        """The label of each entry that has one."""
+        return dict(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """A level of a table beside the rows: its number, how many cells it has, the law of the noise of each as a program reads it,
+    and both in words."""
+
+    level: int
+    cells: int
+    noise: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeightView:
+    """The column that a table counts records by, or multiplies by: the least and the largest weight that it may have, as
+    decimals."""
+
+    column: str
+    least: str
+    largest: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table beside the rows. `sum`: the column that is added up, None where records are counted; `weight`: what each counts by;
+    `having`: the masked column that counted records have a value in; `lacking`: what records without a value add to a sum, where
+    there may be such; `epsilon`, `rho`: what it may lose for a person with all of their records; `step`: a step of its noise, as
+    a decimal; `deep`: the column that has several levels."""
+
+    name: str
+    file: str
+    by: tuple[str, ...]
+    sum: str | None
+    epsilon: str | None
+    rho: str | None
+    step: str
+    levels: tuple[LevelView, ...]
+    deep: str | None = None
+    weight: WeightView | None = None
+    having: str | None = None
+    lacking: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PublicView:
-    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many different
-    values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and their rows.
-    `parts`: what random parts of the records mean, in sentences. `values`: whether masked values lie `inside` their domain, or
-    `anywhere`; `grid`: whether all of them are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in
-    sentences. `statement`: the claim as one formal statement."""
+    """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many
+    different values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and
+    their rows. `delta`, `rho`: under zcdp, at which delta every epsilon holds, and what is spent. `counts`: the files with
+    the noisy counts that values were made of. `tables`: those beside the rows. `parts`: what random parts of the records
+    mean, in sentences. `values`: whether masked values lie `inside` their domain, or `anywhere`; `grid`: whether all of them
+    are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as
+    one formal statement. `household_size`: where the claim is about all records of a household, whether how
+    large it is is `protected` or `not protected`."""
 
     release: str
     policy: str
@@ -91,6 +168,11 @@ class PublicView:
     values: str = "inside"
     grid: str = "off"
     analysis: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    tables: tuple[TableView, ...] = ()
+    delta: str | None = None
+    rho: str | None = None
+    household_size: str | None = None
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

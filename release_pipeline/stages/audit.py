@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow as pa
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.sections import Target
+from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
@@ -24,6 +25,7 @@ from release_pipeline.privacy.utility import (
     correlation_matrix,
     covariance_matrix,
     describe_spread,
+    describe_weighted_spread,
     ks_distance,
     share_at_most,
     share_of_many,
@@ -35,6 +37,10 @@ from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.groups import Groups, journalist_risk
 from release_pipeline.stages.measures.prediction import predict
+from release_pipeline.stages.measures.sample import measure_sample, read_weights
+from release_pipeline.stages.measures.subgroups import BLANK, GroupedColumn, measure_subgroups
+from release_pipeline.stages.measures.ties import measure_ties
+from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.shape import measure_atoms
 
 LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
@@ -54,13 +60,15 @@ Streams: TypeAlias = Callable[[Context], NoiseStream]
 class Compared:
     """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
     record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
-    knows how they were coarsened."""
+    knows how they were coarsened. `is_nobodys`: released records are synthetic, so that errors are of ranks, and `own` is any
+    order."""
 
     policy: Policy
     read: Read
     released: pa.Table
     own: Places
     everybody: pa.Table
+    is_nobodys: bool = False
 
     @property
     def originals(self) -> int:
@@ -73,7 +81,7 @@ class Compared:
 
     def seen(self, name: str) -> Numbers:
         """A noise column of all records as the method saw it: in its domain and on its grid."""
-        return self.policy.noise_columns[name].exact_grid.snap(self.original(name).to_numpy())
+        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
 
     def of_released(self, name: str) -> pa.ChunkedArray:
         """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
@@ -102,14 +110,27 @@ def audit_table(
     figures["record_linkage_by_chance"] = 1 / len(original)
     del original
     progress("measuring utility")
-    figures |= _measure_columns(compared)
+    figures |= measure_columns(compared)
+    if policy.weight is not None:
+        figures["sample"] = _measure_sample(compared, policy.weight)
+    if policy.audit.groups:
+        figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
+    figures |= measure_rules(compared)
     progress("attacking the released table")
     figures |= _attack(compared, streams)
     if groups is not None:
         risk = journalist_risk(released.select(policy.released_quasi), compared.everybody)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
-    return round_figures({**figures, **_train(compared, streams)})
+    return round_figures({**figures, **train_models(compared, streams)})
+
+
+def measure_rules(compared: Compared) -> dict[str, Any]:
+    """Which ties released values keep, and what became of recomputed columns; nothing where there are none."""
+    policy = compared.policy
+    if not policy.recomputed_columns and not find_ties(policy):
+        return {}
+    return measure_ties(policy, *(_publish(compared, table) for table in ("came", "seen", "released")))
 
 
 def link_within(
@@ -120,42 +141,196 @@ def link_within(
     return asdict(record_linkage(original, released, own, positions=tried, groups=groups))
 
 
-def _measure_columns(compared: Compared) -> dict[str, Any]:
+def measure_columns(compared: Compared) -> dict[str, Any]:
     """The closed formulas: errors record by record, which are the method's and so against what it saw; and against the original
     as it came, distances of distributions, moments, and links between columns."""
-    names = list(compared.policy.noise_columns)
+    names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
     found: dict[str, dict[str, Any]] = {
         figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
     }
     atoms: dict[str, Any] = {}
     originals, seen, masked = list[Numbers](), list[Numbers](), list[Numbers]()
     for name in names:
+        column = compared.policy.noise_columns[name]
         everybody: Numbers = compared.original(name).to_numpy()
         y: Numbers = compared.released.column(name).to_numpy()
         of_all = compared.seen(name)
         x = of_all[compared.own]
-        found["error"][name] = column_error(x, y, variance=variance_of(of_all))
-        found["absolute_error"][name] = float(np.mean(np.abs(x - y)))
         found["ks"][name] = ks_distance(everybody, y)
-        found["wasserstein"][name] = wasserstein_distance(everybody, y)
-        found["spread"][name] = {"original": asdict(describe_spread(everybody)), "released": asdict(describe_spread(y))}
-        column = compared.policy.noise_columns[name]
-        if column.atoms:
-            atoms[name] = measure_atoms(column, everybody, y)
-        places = choose_places(y)
-        shares = {"original": share_of_many(everybody, places), "released": share_at_most(y, places).tolist()}
-        found["curves"][name] = {"places": places.tolist(), **shares}
+        if column.atoms or column.reasons:
+            atoms[name] = measure_atoms(column, everybody, y, weights)
         originals.append(everybody[compared.own])
         seen.append(x)
         masked.append(y)
-    covariances = {"original": covariance_matrix(originals), "released": covariance_matrix(masked)}
+        weighted = _weigh_spread(column, everybody, y, weights)
+        x, y = compare_values(column, x, y, is_nobodys=compared.is_nobodys)
+        everybody, of_all, y_alone = (_values(column, numbers) for numbers in (everybody, of_all, masked[-1]))
+        found["error"][name] = column_error(x, y, variance=variance_of(of_all))
+        found["absolute_error"][name] = float(np.mean(np.abs(x - y)))
+        found["wasserstein"][name] = wasserstein_distance(everybody, y_alone)
+        found["spread"][name] = {"original": asdict(describe_spread(everybody)), "released": asdict(describe_spread(y_alone))}
+        found["spread"][name] |= weighted
+        places = choose_places(y_alone)
+        shares = {"original": share_of_many(everybody, places), "released": share_at_most(y_alone, places).tolist()}
+        found["curves"][name] = {"places": places.tolist(), **shares}
+    columns = list(compared.policy.noise_columns.values())
+    if not columns:
+        return found
+    seen, compared_with = (_with_all_values(columns, seen, masked)[side] for side in (0, 1))
+    covariances = {
+        "original": covariance_matrix(_with_all_values(columns, originals)[0]),
+        "released": covariance_matrix(_with_all_values(columns, masked)[0]),
+    }
     return {
         **found,
         **({"atoms": atoms} if atoms else {}),
-        "sse_paper": sse_paper(seen, masked),
+        **({} if compared.is_nobodys else {"sse_paper": sse_paper(seen, compared_with)}),
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
         "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
     }
+
+
+def _read_both_weights(compared: Compared) -> tuple[Numbers, Numbers] | None:
+    """The weights of the original and of the released records, where there are any."""
+    if (name := compared.policy.weight) is None:
+        return None
+    return read_weights(compared.original(name)), read_weights(compared.released.column(name))
+
+
+def _weigh_spread(
+    column: NoiseColumn, original: Numbers, released: Numbers, weights: tuple[Numbers, Numbers] | None
+) -> dict[str, Any]:
+    """A column in numbers of what its records stand for, before and after, of those that have a value."""
+    found: dict[str, Any] = {}
+    for side, numbers, own in zip(("original", "released"), (original, released), weights or (), strict=False):
+        there = column.find_reasons(numbers) < 0
+        found[f"weighted_{side}"] = asdict(describe_weighted_spread(numbers[there], own[there]))
+    return found
+
+
+def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
+    """Weighted figures of every masked column but the weight; of records without a value there is none."""
+    policy, released = compared.policy, compared.released
+    of_all, of_released = read_weights(compared.original(weight)), read_weights(released.column(weight))
+    columns: dict[str, Any] = {}
+    for name, column in policy.noise_columns.items():
+        sides = (compared.seen(name), of_all), (released.column(name).to_numpy(), of_released)
+        there = [column.find_reasons(values) < 0 for values, _ in sides]
+        if name != weight:
+            columns[name] = [(values[known], own[known]) for (values, own), known in zip(sides, there, strict=True)]
+    quasi = [released.column(name) for name in policy.released_quasi]
+    return measure_sample(weight, columns, quasi, of_all[compared.own])
+
+
+def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> pa.Table:
+    """The released records as they are published, or as they would be without noise: as they came, or as the method saw them."""
+    policy, columns = compared.policy, dict[str, Any]()
+    for name in policy.released_columns:
+        if which == "released":
+            columns[name] = compared.released.column(name)
+        elif which == "seen" and name in policy.noise_columns:
+            columns[name] = pa.array(compared.seen(name)[compared.own])
+        else:
+            columns[name] = compared.of_released(name)
+    return spell_out(pa.table(columns), policy)
+
+
+def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """Those that are values; all where none is."""
+    if not column.reasons:
+        return numbers
+    found = numbers[column.find_reasons(numbers) < 0]
+    return found if len(found) else numbers
+
+
+def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool) -> tuple[Numbers, Numbers]:
+    """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
+    are nobody's."""
+    if not is_nobodys:
+        first, second = with_values(column, before, after)
+        return first, second
+    released = _values(column, after)
+    return match_ranks(_values(column, before), released), released
+
+
+def with_values(column: NoiseColumn, *tables: Numbers) -> list[Numbers]:
+    """The records that have a value in all of these tables of one column; all where none has."""
+    return [found[0] for found in _with_all_values([column], *([numbers] for numbers in tables))]
+
+
+def _with_all_values(columns: Sequence[NoiseColumn], *tables: Sequence[Numbers]) -> list[list[Numbers]]:
+    """The records that have a value in every one of these columns, in all of these tables; all where none has."""
+    if not any(column.reasons for column in columns):
+        return [list(table) for table in tables]
+    there = np.ones(len(tables[0][0]), dtype=np.bool_)
+    for table in tables:
+        for column, numbers in zip(columns, table, strict=True):
+            there &= column.find_reasons(numbers) < 0
+    return [[numbers[there] if there.any() else numbers for numbers in table] for table in tables]
+
+
+def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
+    """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
+    original means there are of the released records."""
+    after, own = _label(compared.released.column(by)), _label(compared.of_released(by))
+    is_kept = by in compared.policy.listed_columns
+    if compared.is_nobodys:
+        own = after
+    columns: dict[str, GroupedColumn] = {}
+    for name, column in compared.policy.noise_columns.items():
+        everybody: Numbers = _without_reasons(column, compared.original(name).to_numpy())
+        seen = _without_reasons(column, compared.seen(name))
+        masked: Numbers = _without_reasons(column, compared.released.column(name).to_numpy())
+        before = everybody if is_kept else everybody[compared.own]
+        known = seen[~np.isnan(seen)]
+        matched = (
+            _match_in_groups(seen, _label(compared.original(by)), masked, after) if compared.is_nobodys else seen[compared.own]
+        )
+        columns[name] = GroupedColumn(before, masked, matched, variance_of(known) if len(known) else 0.0)
+    weights_before = weights_after = weights_own = None
+    if (weight := compared.policy.weight) is not None:
+        weights = read_weights(compared.original(weight))
+        weights_before = weights if is_kept else weights[compared.own]
+        weights_after = np.nan_to_num(read_weights(compared.released.column(weight)))
+        weights_own = weights[compared.own]
+    return measure_subgroups(
+        _label(compared.original(by)) if is_kept else own,
+        after,
+        own,
+        columns,
+        weights_before=weights_before,
+        weights_after=weights_after,
+        weights_own=weights_own,
+        of_records=not compared.is_nobodys,
+    )
+
+
+def match_ranks(before: Numbers, after: Numbers) -> Numbers:
+    """For each released value the original one of its rank, where nobody knows more of whose it is."""
+    matched = np.empty(len(after))
+    ranks = ((np.arange(len(after)) + 0.5) * (len(before) / max(len(after), 1))).astype(np.int64)
+    matched[np.argsort(after, kind="stable")] = np.sort(before)[ranks]
+    return matched
+
+
+def _match_in_groups(before: Numbers, was: npt.NDArray[Any], after: Numbers, said: npt.NDArray[Any]) -> Numbers:
+    """The same within each group, of the records that have a value."""
+    matched = np.full(len(after), np.nan)
+    for label in np.unique(said).tolist():
+        there, here = (was == label) & ~np.isnan(before), (said == label) & ~np.isnan(after)
+        if there.any() and here.any():
+            matched[here] = match_ranks(before[there], after[here])
+    return matched
+
+
+def _without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """NaN where an entry stands for a reason to have no value."""
+    return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
+
+
+def _label(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """The entries as texts; a blanked cell is none."""
+    return np.array([BLANK if entry is None else str(entry) for entry in column.to_pylist()], dtype=np.str_)
 
 
 def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
@@ -181,7 +356,7 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
     return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column}
 
 
-def _train(compared: Compared, streams: Streams) -> dict[str, Any]:
+def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
     released, policy = compared.released, compared.policy
     tried = shuffled_positions(released.num_rows, streams("models"))[:MODEL_SAMPLE]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from release_pipeline.policy.formats import find_near
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
@@ -27,6 +28,7 @@ class Facts:
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
     broken: Mapping[str, int] = field(default_factory=dict[str, int])  # by the name of an expectation: records that break it
+    unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])  # by derived column and input
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +85,22 @@ def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str],
         return {}, [Check("schema", "", "header", len(missing), what)]
     checks = [Check("schema", "", "columns", 0, "")]
     checks += [Check("schema", name, "repeated", 1, message) for name, message in _twins(header)]
-    checks += [Check("schema", name, "absent", 1, f"column {name}: declared, but not in the file.") for name in missing]
+    checks += [Check("schema", name, "absent", 1, f"column {name}: {_describe_absent(name, shown)}") for name in missing]
     if extra and (missing or len(shown) < len(extra)):
         count = f"{len(extra)} columns of the file are" if len(extra) > 1 else "1 column of the file is"
         checks.append(Check("schema", "", "undeclared", len(extra), f"{count} not declared."))
     else:
         what = "in the file, but not declared. Add it to columns, or to drop."
-        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {what}") for name in shown]
+        taken = "in the file, and derived too. Name the derived one otherwise."
+        told = [(name, taken if name in policy.derive else what) for name in shown]
+        checks += [Check("schema", name, "undeclared", 1, f"column {name}: {words}") for name, words in told]
     return {name: names[name] for name in names if name in policy.declared}, checks
+
+
+def _describe_absent(name: str, undeclared: Sequence[str]) -> str:
+    """With the column that was meant, if one is nearly the same word."""
+    near = find_near(name, undeclared, cutoff=0.8)
+    return "declared, but not in the file." if near is None else f"declared, but not in the file, which has '{near}'."
 
 
 def check_release_column(counts: Mapping[str, int], policy: Policy) -> list[Check]:
@@ -104,12 +114,16 @@ def warn_of_releases(counts: Mapping[str, int], policy: Policy) -> list[str]:
     """A word on records of releases that the policy does not declare: they are in none."""
     if not counts["undeclared"]:
         return []
-    return [f"column {policy.source.release_column}: {_records(counts['undeclared'])} of releases that the policy does not list."]
+    how_many = "some records" if policy.slots is not None else _records(counts["undeclared"])  # no count of people leaves
+    return [f"column {policy.source.release_column}: {how_many} of releases that the policy does not list."]
 
 
 def readable_without(check: Check, policy: Policy) -> bool:
     """Whether the rest of the source can be read all the same, so that all checks are made and told together."""
-    return check.fact == "undeclared" or (check.fact == "absent" and check.column != policy.source.release_column)
+    needed = [policy.source.release_column]
+    if isinstance(policy.person, Person) and policy.person.slots is not None:
+        needed.append(policy.person.column)  # before households are filled up, nothing of them is counted
+    return check.fact == "undeclared" or (check.fact == "absent" and check.column not in needed)
 
 
 def check_facts(facts: Facts, policy: Policy) -> list[Check]:
@@ -121,23 +135,24 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
             continue
         match column.reading:
             case NumberReading() as numbers:
-                checks += _check_numbers(name, facts, limit=limits.get(name), must_have=numbers.must_have)
+                checks += _check_numbers(name, facts, numbers, limit=limits.get(name))
             case RuleReading() as entries:
                 checks += _check_entries(name, entries, facts)
             case ListReading() as categories:
                 checks += _check_categories(name, categories, facts)
             case None:
                 pass
+    checks += _check_derived(facts, policy)
     if isinstance(policy.person, Person) and policy.person.column in facts.kinds:
-        checks += _check_persons(policy.person, facts)
+        checks += check_persons(policy.person, facts.columns[policy.person.column])
     elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
     return [*checks, *_check_expectations(facts, policy)]
 
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
-    """One check per column that goes on after validation: it must be one that the policy releases."""
-    released = policy.released_columns
+    """One check per column that goes on after validation: it must be one that the policy releases, or adds up in tables."""
+    released = policy.working_columns
     return [
         Check("roles", name, "not_released", int(name not in released), f"column {name}: goes on without being released.")
         for name in going_on
@@ -154,7 +169,9 @@ def warn(facts: Facts, policy: Policy) -> list[str]:
     warnings: list[str] = []
     for name, column in policy.columns.items():
         if isinstance(column.reading, NumberReading):
-            warnings += _warn_of_numbers(name, facts, outside=column.reading.outside, filled=not column.reading.must_have)
+            how = column.reading
+            kept = how.blank is not None
+            warnings += _warn_of_numbers(name, facts, outside=how.outside, filled=not how.must_have, kept=kept)
         if name in policy.noise_columns and policy.claim.rule is not None:
             warnings += _warn_of_ties(name, facts)
     return [*warnings, *(check.message for check in _check_expectations(facts, policy) if 0 < check.count <= check.at_most)]
@@ -193,20 +210,25 @@ def _enough_records(records: int, policy: Policy) -> Check:
     return Check("size", "", "records_too_few", max(least - records, 0), message)
 
 
-def _check_numbers(name: str, facts: Facts, *, limit: Decimal | None, must_have: bool) -> Iterator[Check]:
+_WRITTEN_SO = {"number": "", "date": " (like 2020-01-31 or 2020-01-31T09:30, in UTC or without a zone)"}
+
+
+def _check_numbers(name: str, facts: Facts, how: NumberReading, *, limit: Decimal | None) -> Iterator[Check]:
     """`limit`: the share of records that may be clamped; None where outside is fail."""
     kind = facts.kinds[name]
-    if kind not in ("text", "number"):
-        yield Check("types", name, "of_another_type", facts.records, f"column {name}: is of type {kind}, not a number.")
+    what = "number" if how.clock is None else "date"
+    if not how.can_read(kind):
+        remedy = " Deliver dates as dates, or as texts like 2020-01-31." if how.clock is not None else ""
+        yield Check("types", name, "of_another_type", facts.records, f"column {name}: is of type {kind}, not a {what}.{remedy}")
         return
     counts = facts.columns[name]
-    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=must_have))
+    yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=how.must_have))
     yield Check(
         "types",
         name,
         "not_a_number",
         counts["not_a_number"],
-        f"column {name}: {_records(counts['not_a_number'])} where something else than a number stands.",
+        f"column {name}: {_records(counts['not_a_number'])} where something else than a {what} stands{_WRITTEN_SO[what]}.",
     )
     yield Check(
         "types",
@@ -233,7 +255,8 @@ def _check_numbers(name: str, facts: Facts, *, limit: Decimal | None, must_have:
             f"column {name}: {beyond:,} of {_records(facts.records)} {where}, and at most {percent(limit)} may be clamped. Widen "
             "the domain by what is known of the variable, or name the share that you accept: gates, clamped_at_most.",
         )
-    constant = counts["different"] == 1 and not counts["not_a_number"]
+    others = counts.get("coded", 0) + (counts["missing"] if how.blank is not None else 0)  # no value, and kept as such
+    constant = counts["different"] == 1 and not counts["not_a_number"] and not others
     yield Check(
         "categories",
         name,
@@ -241,19 +264,26 @@ def _check_numbers(name: str, facts: Facts, *, limit: Decimal | None, must_have:
         int(constant),
         f"column {name}: on its domain and grid all records are the same; document the value and drop it.",
     )
+    if how.codes or how.blank is not None:
+        nobody = counts["different"] == 0 and others > 0
+        yield Check("categories", name, "empty", int(nobody), f"column {name}: no record has a {what}; drop the column.")
 
 
 def _unless_declared(name: str, count: int, *, fails: bool) -> tuple[int, str]:
     return count if fails else 0, f"column {name}: {_records(count)} without a value, and missing is fail."
 
 
-def _warn_of_numbers(name: str, facts: Facts, *, outside: str, filled: bool) -> Iterator[str]:
+def _warn_of_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kept: bool) -> Iterator[str]:
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
         share = f"{beyond / facts.records:.2%}"
         yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it: {share} of all."
-    if counts.get("missing") and filled:
+    if counts.get("coded"):
+        yield f"column {name}: {_records(counts['coded'])} with a code for no value, released without one as declared."
+    if counts.get("missing") and kept:
+        yield f"column {name}: {_records(counts['missing'])} without a value, released without one as declared."
+    elif counts.get("missing") and filled:
         yield f"column {name}: {_records(counts['missing'])} without a value, filled as declared."
 
 
@@ -284,6 +314,16 @@ def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[
     )
 
 
+def _check_derived(facts: Facts, policy: Policy) -> Iterator[Check]:
+    """Inputs that cannot be read as what a derivation takes."""
+    for name, counts in facts.unread.items():
+        how = policy.derive[name]
+        for column, count in counts.items():
+            what = "an entry that the policy does not list" if how.reads == "entry" else f"something else than a {how.reads}"
+            message = f"column {column}: {_records(count)} with {what}, of which {name} is derived."
+            yield Check("types", column, f"unread for {name}", count, message)
+
+
 def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
     yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=column.filled is None))
@@ -305,22 +345,25 @@ def _check_entries(name: str, column: RuleReading, facts: Facts) -> Iterator[Che
     )
 
 
-def _check_persons(person: Person, facts: Facts) -> Iterator[Check]:
-    counts = facts.columns[person.column]
+def check_persons(person: Person, counts: Mapping[str, int]) -> Iterator[Check]:
+    """Records without a person or household, and those of which there are too many records."""
+    unit, missing = person.unit or "person", counts["missing"]
     yield Check(
         "person_unit",
         person.column,
         "without_person",
-        counts["missing"],
-        f"column {person.column}: {_records(counts['missing'])} without a person.",
+        missing,
+        f"column {person.column}: {_records(missing)} without a {unit}.",
     )
+    allowed = f"{person.records} declared record{'s' if person.records != 1 else ''} (records_per_release)"
+    if person.slots is not None:
+        allowed = f"{person.slots} declared slot{'s' if person.slots != 1 else ''} (slots)"
     yield Check(
         "person_unit",
         person.column,
         "too_often",
         counts["too_often"],
-        f"column {person.column}: {_persons(counts['too_often'])} more than the {person.records_per_release} declared "
-        f"record{'s' if person.records_per_release != 1 else ''} (records_per_release).",
+        f"column {person.column}: {_persons(counts['too_often'], unit)} more than the {allowed}.",
     )
 
 
@@ -344,8 +387,8 @@ def round_up(count: int) -> int:
     return -(-count // TENS) * TENS
 
 
-def _persons(count: int) -> str:
-    return f"{count:,} persons have" if count != 1 else "1 person has"
+def _persons(count: int, unit: str) -> str:
+    return f"{count:,} {unit}s have" if count != 1 else f"1 {unit} has"
 
 
 def _records(count: int) -> str:

@@ -82,6 +82,8 @@ def judge_gates(figures: Mapping[str, Mapping[str, Any]], gates: Gates) -> list[
         ("relative_error", "expected relative error", gates.relative_error),
         ("atom_share", "expected difference of the share at an atom", gates.atom_share),
         ("ks", "expected Kolmogorov-Smirnov distance", gates.ks),
+        ("quantile", "expected difference of a quantile", gates.quantile),
+        ("group_mean", "expected difference of the mean of a group", gates.group_mean),
     )
     found: list[Gate] = []
     for figure, words, limits in kinds:

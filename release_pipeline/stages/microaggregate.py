@@ -4,15 +4,17 @@ throughout."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.hierarchies import Intervals
+from release_pipeline.policy.kinds import DropColumn, pick
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
+from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import Clamping, measure_clamping
@@ -25,7 +27,11 @@ def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float6
     """What moving numbers into their domains takes from each column that has one."""
     intervals = {name: column.hierarchy for name, column in policy.generalised_columns.items()}
     declared = policy.noise_columns | {name: spec for name, spec in intervals.items() if isinstance(spec, Intervals)}
-    return {name: measure_clamping(numbers(name), spec.exact_grid) for name, spec in declared.items()}
+    grids = {name: spec.exact_grid for name, spec in declared.items()}
+    for name, column in (pick(policy.columns, DropColumn) | policy.calibrated_columns).items():
+        if column.exact_grid is not None:
+            grids[name] = column.exact_grid
+    return {name: measure_clamping(numbers(name), grid) for name, grid in grids.items()}
 
 
 def microaggregate(
@@ -42,6 +48,7 @@ def microaggregate(
         epsilon=policy.column_epsilon[name],
         k=protect.k,
         scope=protect.scope,
+        definition=protect.definition,
         consistency=policy.consistency,
         secret=secret,
         context=(*context, name),
@@ -100,19 +107,48 @@ def expect_error(
     so many records are masked that fewer rounds are simulated, errors are nearly lognormal, and it is a prediction interval of
     Student's t for the logarithm. Without noise there is no range.
     """
-    numbers = exact.grid.snap(numbers)
+    rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
+    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
+    return summarise_errors(simulated, exact.grid.snap(numbers), exact.cluster, exact.size)
+
+
+def summarise_errors(
+    simulated: Iterable[FloatArray], numbers: FloatArray, cluster: npt.NDArray[np.intp], size: IntArray
+) -> ExpectedError:
+    """The mean squared errors of simulated releases over the variance of these numbers, and the range of one more of them.
+    `simulated`: a value for each cluster, release by release."""
     centre = float(np.mean(numbers))
     centred = numbers - centre
-    sums = np.bincount(exact.cluster, weights=centred, minlength=len(exact.size))
+    sums = np.bincount(cluster, weights=centred, minlength=len(size))
     squares = float(np.sum(centred * centred))
     if squares == 0:
         return ExpectedError(0.0, None, None)
-    rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
     errors: list[float] = []
-    for simulated in simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context):
-        released = simulated - centre
-        errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(released * released * exact.size)))
+    for values in simulated:
+        released = values - centre
+        errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(released * released * size)))
     found = np.array(errors) / squares
+    return ExpectedError(float(np.mean(found)), *_predict_range(found))
+
+
+def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float) -> ExpectedError:
+    """The same of a column where records may have no value, which points above `high` stand for: of those that have one both
+    before and after, over the variance of the values before. `ascending`: all records in the order of the clusters."""
+    values = ascending[ascending <= high]
+    spread = float(np.var(values)) if len(values) else 0.0
+    if spread == 0:
+        return ExpectedError(0.0, None, None)
+    errors: list[float] = []
+    for of_clusters in simulated:
+        released = np.repeat(of_clusters, size)
+        both = (ascending <= high) & (released <= high)
+        errors.append(float(np.mean((ascending[both] - released[both]) ** 2)) / spread if both.any() else 1.0)
+    return summarise_found(errors)
+
+
+def summarise_found(errors: Sequence[float]) -> ExpectedError:
+    """Of errors of simulated releases, each over the variance."""
+    found = np.array(errors)
     return ExpectedError(float(np.mean(found)), *_predict_range(found))
 
 

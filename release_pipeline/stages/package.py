@@ -2,17 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.kinds import KeepColumn, MissingCategory
+from release_pipeline.policy.kinds import ListedColumn, MissingCategory, NoiseColumn, pick
+from release_pipeline.policy.kinds.labels import LabelledColumn
+from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
+from release_pipeline.policy.published import labels_of
+from release_pipeline.privacy.dates import DATE, Clock
+from release_pipeline.stages.recompute import recompute
 from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode, group_sizes
 
+_compute: Any = pyarrow.compute  # its functions are made at run time
 ON_GRID = "on the grid"
+
+
+def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
+    """A released table as it is published: no value where an entry stands for a reason to have none, and the reason in a column
+    of its own behind it; and what is made of it, but for calibrated weights, which need the published tables (`calibrate`)."""
+    columns: dict[str, Any] = {}
+    for name, column in policy.released_columns.items():
+        columns[name] = table.column(name).combine_chunks()
+        if isinstance(column, CodedColumn) and column.reasons:
+            reasons = _name_reasons(column, columns[name])
+            columns[name] = pa.array(columns[name].to_pylist(), columns[name].type, mask=reasons.is_valid().to_numpy(False))
+            columns[reason_column(name)] = reasons
+        if isinstance(column, NoiseColumn) and column.clock is not None:
+            columns[name] = show_moments(columns[name], column.clock)
+    columns |= recompute(pa.table(columns), policy) if policy.recomputed_columns else {}
+    return pa.table({name: columns[name] for name in policy.published_columns if name in columns})
+
+
+def show_moments(numbers: Any, clock: Clock) -> Any:
+    """Numbers of units as the dates or times that they stand for, each at the nearest whole one."""
+    moments = clock.restore(np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64))
+    return pa.array(moments).cast(type_of_moments(clock))
+
+
+def type_of_moments(clock: Clock) -> Any:
+    """The type of a published column of dates or times."""
+    return pa.date32() if clock.type == DATE else pa.timestamp("ms")
+
+
+def _read_numbers(column: NoiseColumn, published: Any) -> npt.NDArray[np.float64]:
+    """The numbers of a published column; NaN where there is none."""
+    if column.clock is None:
+        return published.to_numpy()
+    return column.clock.count(published.cast(pa.timestamp("s")).to_numpy(zero_copy_only=False))
+
+
+def label_table(table: pa.Table, policy: Policy) -> pa.Table:
+    """A published table with the labels of its policy, for Parquet: `label` and `labels` (JSON) are metadata of each column that
+    has some, and all of them those of the table in the place where pandas looks for `attrs`. Without any it is as it was."""
+    known: dict[str, dict[str, Any]] = {}
+    for name, column in pick(policy.columns, LabelledColumn).items():
+        label, labels = column.label, dict(labels_of(column))
+        if (label is not None or labels) and name in table.column_names:
+            known[name] = {**({} if label is None else {"label": label}), **({"labels": labels} if labels else {})}
+    if not known:
+        return table
+    fields = [
+        field.with_metadata({key: said if isinstance(said, str) else _to_json(said) for key, said in known[field.name].items()})
+        if field.name in known
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields, metadata={"PANDAS_ATTRS": _to_json({"columns": known})}))
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_back(table: pa.Table, policy: Policy) -> pa.Table:
+    """A published table as it was before `spell_out`; kept columns may be texts."""
+    columns: dict[str, Any] = {}
+    for name, column in policy.released_columns.items():
+        columns[name] = table.column(name).combine_chunks()
+        if isinstance(column, CodedColumn) and column.reasons:
+            entries = _entries_of(column)
+            known = pa.array(list(entries), pa.string())
+            found = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
+            texts = isinstance(column, ListedColumn)
+            if isinstance(column, NoiseColumn) and column.clock is not None:
+                columns[name] = pa.array(_read_numbers(column, columns[name]), from_pandas=True)
+            back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(found)
+            columns[name] = _compute.coalesce(columns[name].cast(back.type), back)
+        elif isinstance(column, NoiseColumn) and column.clock is not None:
+            columns[name] = pa.array(_read_numbers(column, columns[name]))
+    return pa.table(columns)
+
+
+def _entries_of(column: CodedColumn) -> dict[str, Any]:
+    """What stands for each reason within the pipeline; the first, where several codes have the same."""
+    if isinstance(column, NoiseColumn):
+        return dict(zip(column.reasons, column.reason_points, strict=True))
+    known = column.reason_of if isinstance(column, ListedColumn) else {}
+    return {reason: entry for entry, reason in reversed(known.items())}
+
+
+def _name_reasons(column: CodedColumn, entries: Any) -> Any:
+    """Why each entry is no value; nothing where it is one."""
+    if isinstance(column, NoiseColumn):
+        places = column.find_reasons(entries.to_numpy(False))
+        return pa.array(column.reasons, pa.string()).take(pa.array(places, mask=places < 0))
+    if not isinstance(column, ListedColumn):
+        return pa.nulls(len(entries), pa.string())
+    texts = entries.cast(pa.string())
+    known = pa.array(list(column.reason_of), pa.string())
+    found = pa.array(list(column.reason_of.values()), pa.string()).take(_compute.index_in(texts, value_set=known))
+    return _compute.if_else(texts.is_null(), SUPPRESSED, found)
 
 
 def grid_facts(table: pa.Table, policy: Policy) -> dict[str, str]:
@@ -21,20 +128,27 @@ def grid_facts(table: pa.Table, policy: Policy) -> dict[str, str]:
     if not policy.clamps or policy.method.on_grid != "moved":
         return {}
     columns = policy.noise_columns.items()
-    return {"values": ON_GRID} if all(lie_on_grid(c.exact_grid, table.column(n).to_numpy()) for n, c in columns) else {}
+    return {"values": ON_GRID} if all(lie_on_grid(c.coded_grid, table.column(n).to_numpy()) for n, c in columns) else {}
 
 
 def check_released(table: pa.Table, policy: Policy, *, rows: int, on_grid: bool = False) -> Iterator[str]:
     """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have, and
     `on_grid` whether its masked values were said to lie on their grid."""
-    names = list(policy.released_columns)
+    names = list(policy.published_columns)
     if table.column_names != names:
         yield "The data have other columns than the policy releases."
         return
+    yield from _check_recomputed(table, policy)
     if table.num_rows != rows:
         yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
     for name, column in policy.noise_columns.items():
-        values = table.column(name).to_numpy()  # a missing one becomes NaN, which is in no domain
+        if column.clock is not None and table.schema.field(name).type != type_of_moments(column.clock):
+            yield f"Column {name} is of another type than {column.clock.type}."
+            continue
+        values = _read_numbers(column, table.column(name))  # a missing one becomes NaN, which is in no domain
+        if column.reasons:
+            yield from _check_reasons(table, name, column.reasons)
+            values = values[~np.isnan(values)]
         low, high = (float(edge) for edge in column.domain)
         if not policy.clamps:
             if not np.isfinite(values).all():
@@ -43,19 +157,39 @@ def check_released(table: pa.Table, policy: Policy, *, rows: int, on_grid: bool 
             yield f"Column {name} has values outside its domain."
         elif on_grid and not lie_on_grid(column.exact_grid, values):
             yield f"Column {name} has values off its grid."
-    for name, column in policy.kept_columns.items():
+    for name, column in policy.listed_columns.items():
         known = {str(value) for value in _entries(column)} | {None}
+        if column.reasons:
+            yield from _check_reasons(table, name, (*column.reasons, SUPPRESSED))
         if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
             yield f"Column {name} has values that are not declared."
     for name, column in policy.generalised_columns.items():
-        labels, missing = table.column(name).unique().to_pylist(), column.missing_entry
-        if not all(label is not None and column.hierarchy.may_release(label, missing) for label in labels):
+        labels = table.column(name).unique().to_pylist()
+        if not all(label is not None and column.may_release(label) for label in labels):
             yield f"Column {name} has labels that its hierarchy does not have."
     quasi, below = policy.released_quasi, policy.groups_below
+    quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
     if below and quasi and (group_sizes(encode([table.column(name) for name in quasi])) < below).any():
         yield f"There are groups of released quasi-identifiers below {below}."
     if policy.protect.different_values is not None:
         yield from _find_uniform(table, policy, policy.protect.different_values)
+
+
+def _check_recomputed(table: pa.Table, policy: Policy) -> Iterator[str]:
+    """What is made of the published columns is what they make."""
+    made = recompute(table, policy) if policy.recomputed_columns else {}
+    for name, column in made.items():
+        if not table.column(name).combine_chunks().equals(column):
+            yield f"Column {name} is not what the columns make that it is made of."
+
+
+def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator[str]:
+    """Every cell has a value or a declared reason for none."""
+    reasons = table.column(reason_column(name))
+    if not set(reasons.unique().to_pylist()) <= {*known, None}:
+        yield f"Column {name} has reasons for no value that are not declared."
+    if not _compute.all(_compute.xor(table.column(name).is_valid(), reasons.is_valid())).as_py():
+        yield f"Column {name} has cells with neither a value nor a reason, or with both."
 
 
 def _find_uniform(table: pa.Table, policy: Policy, least: int) -> Iterator[str]:
@@ -66,6 +200,6 @@ def _find_uniform(table: pa.Table, policy: Policy, least: int) -> Iterator[str]:
             yield f"There are groups of released quasi-identifiers with fewer than {least} different values of {name}."
 
 
-def _entries(column: KeepColumn) -> list[object]:
+def _entries(column: ListedColumn) -> list[object]:
     missing = column.missing
     return [*column.values, *([missing.category] if isinstance(missing, MissingCategory) else [])]

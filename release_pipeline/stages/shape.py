@@ -3,7 +3,7 @@ whole. Expected from simulated noise before anything is charged, and measured af
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.grid import Grid
+from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import BEYOND, ks_of_clusters, share_at
@@ -44,33 +44,57 @@ def expect_shape(
     Released values are one for each cluster: no column is made.
     """
     ascending = exact.grid.restore(np.sort(exact.grid.quantise(numbers)).astype(np.float64))
-    points = _points(exact.grid, exact.atoms)
-    original = share_at(ascending, points)
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
+    simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
+    return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms))
+
+
+def summarise_shapes(simulated: Iterable[Numbers], ascending: Numbers, size: IntArray, atoms: Numbers) -> ExpectedShape:
+    """What simulated releases leave of the distribution of these numbers, which ascend. `simulated`: a value for each cluster,
+    release by release; `atoms` in the column's own units."""
+    original = share_at(ascending, atoms)
     distances, shares = list[float](), list[Numbers]()
-    for released in simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context):
-        distances.append(ks_of_clusters(ascending, released, exact.size))
-        shares.append(np.array([float(np.sum(exact.size[released == point])) for point in points]) / len(numbers))
-    differences = [float(np.max(np.abs(share - original))) for share in shares] if exact.atoms else []
+    for released in simulated:
+        distances.append(ks_of_clusters(ascending, released, size))
+        shares.append(np.array([float(np.sum(size[released == point])) for point in atoms]) / len(ascending))
+    differences = [float(np.max(np.abs(share - original))) for share in shares] if len(atoms) else []
     return ExpectedShape(
         atom_share=float(np.mean(differences)) if differences else None,
         ks=float(np.mean(distances)),
-        at_atoms=tuple(np.mean(shares, axis=0).tolist()) if exact.atoms else (),
+        at_atoms=tuple(np.mean(shares, axis=0).tolist()) if len(atoms) else (),
     )
 
 
-def measure_atoms(column: NoiseColumn, original: Numbers, released: Numbers) -> dict[str, list[float | None]]:
+def measure_atoms(
+    column: NoiseColumn, original: Numbers, released: Numbers, weights: tuple[Numbers, Numbers] | None = None
+) -> dict[str, list[float | None]]:
     """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
-    of fewer than ten records."""
-    grid = column.exact_grid
-    points = _points(grid, column.exact_atoms)
-    before = share_at(grid.restore(grid.quantise(original).astype(np.float64)), points)
+    of fewer than ten records. With weights (before and after) the shares of what the records stand for, too."""
+    grid, points = column.coded_grid, list_points(column)
+    snapped = grid.restore(grid.quantise(original).astype(np.float64))
+    before = share_at(snapped, points)
     counts = np.rint(before * len(original))
     few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
-    return {
-        "original": [None if hidden else share for share, hidden in zip(before.tolist(), few.tolist(), strict=True)],
-        "released": share_at(released, points).tolist(),
-    }
+    found = {"original": _hide(before.tolist(), few), "released": share_at(released, points).tolist()}
+    if weights is not None:
+        found["weighted_original"] = _hide(_weigh(snapped, points, weights[0]), few)
+        found["weighted_released"] = _weigh(released, points, weights[1])
+    return found
+
+
+def _hide(shares: Sequence[float | None], few: npt.NDArray[np.bool_]) -> list[float | None]:
+    return [None if hidden else share for share, hidden in zip(shares, few.tolist(), strict=True)]
+
+
+def _weigh(numbers: Numbers, points: Numbers, weights: Numbers) -> list[float | None]:
+    """The share of all weight that is at each point; None where there is no weight."""
+    total = float(np.nansum(weights))
+    return [float(np.nansum(weights[numbers == point])) / total if total > 0 else None for point in points]
+
+
+def list_points(column: NoiseColumn) -> Numbers:
+    """The values and the reasons for none whose share of the records is looked at, ascending."""
+    return np.append(_points(column.exact_grid, column.exact_atoms), column.reason_points)
 
 
 def lie_on_grid(grid: Grid, values: Numbers) -> bool:

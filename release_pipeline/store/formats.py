@@ -77,7 +77,15 @@ def _add_kinds(event: Content) -> Content:
     return event
 
 
-SITE = Format("the registry of the site", (_name_columns, _add_kinds))  # an event is in that of the last `format` event
+def _add_holds(event: Content) -> Content:
+    """From 3 to 4: events that hold a series and let it go on (`held`, `resumed`), without which an earlier version would open
+    and charge what is held."""
+    return event
+
+
+SITE = Format(
+    "the registry of the site", (_name_columns, _add_kinds, _add_holds)
+)  # an event is in that of the last `format` event
 POLICY = Format("the canonical form of a policy")
 NOTE = Format("the note of a stage")  # with it the tables of the stage
 EVIDENCE = Format("the evidence of a candidate")

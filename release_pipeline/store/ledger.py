@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import duckdb
 
 from release_pipeline.errors import OverCap
 from release_pipeline.policy import Policy
-from release_pipeline.policy.loss import LOSSES, Account, Loss, Place, list_losses
+from release_pipeline.policy.loss import LOSSES, NOTHING, Account, Loss, Place, list_losses, notes_rho
 from release_pipeline.store.registry import Event, Registry, RegistryChanged, ReleaseId
 from release_pipeline.store.sql import statement
 
@@ -48,7 +48,7 @@ def read_charge(event: Event) -> Charge | None:
     if event.kind != RESERVED or event.release is None:
         return None
     payload = event.content
-    loss = Loss(**{name: payload["loss"][name] for name in LOSSES}, releases=payload["loss"].get("releases", 1))
+    loss = Loss.read(payload["loss"])
     series = payload.get("series", "")
     return Charge(
         event.release,
@@ -67,9 +67,22 @@ def read_charge(event: Event) -> Charge | None:
 
 
 def charges_of(events: Iterable[Event]) -> list[Charge]:
-    """The charges among some events, in their order."""
+    """The charges among some events, in their order. What a part of a series was charged before rho was known is read beside
+    the parts before it (`Loss.after`)."""
     reserved = (event for event in events if event.kind == RESERVED)  # one in ten, and all are asked for often
-    return [charge for event in reserved if (charge := read_charge(event)) is not None]
+    found, series = list[Charge](), dict[tuple[str, ...], Loss]()
+    for event in reserved:
+        charge = read_charge(event)
+        if charge is None:
+            continue
+        if charge.series:
+            whose = (charge.population, charge.id.policy, charge.policy_hash, charge.series)
+            before = series.get(whose, NOTHING)
+            if not notes_rho(event.content["loss"]):
+                charge = replace(charge, loss=charge.loss.after(before))
+            series[whose] = before.plus(charge.loss)
+        found.append(charge)
+    return found
 
 
 def find_entered(events: Iterable[Event]) -> dict[ReleaseId, str]:

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.policy.scalars import OURS
+from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import source_errors
 from release_pipeline.store.sql import Applied, Identifier, statement
 
@@ -23,37 +25,83 @@ _MACROS = (
     "number_of_number",
     "missing_of_text",
     "missing_of_number",
+    "missing_of_other",
     "entry_of_text",
     "entry_of_number",
     "entry_of_other",
     "person_of",
     "instant_of",
+    "instant_of_time",
+    "day_of_instant",
+    "hour_of_instant",
+    "minute_of_instant",
+    "second_of_instant",
+    "value_of",
 )
 
 
+_EMPTY = f"{OURS}_empty_slot"  # the column that tells empty slots of households from records
+_PLACE = f"{OURS}_place"
 _ENTRY = {"text": "entry_of_text", "number": "entry_of_number"}
 
 
 class RawTable:
-    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql)."""
+    """The table `raw` of a database, read as numbers or as text entries by declared rules (sql/schema/create_*_of_*.sql). Where
+    households have slots it has them all: how many records there are is how many slots, and all other counts are about those
+    that were delivered."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, name: str) -> None:
         self._connection = connection
         self._name = name
         with source_errors(name):
             create_macros(connection)
-            raw = connection.table("raw")
-            self.kinds = {column: _kind(str(kind)) for column, kind in zip(raw.columns, raw.types, strict=True)}
+            self.kinds = self._look()
+
+    def _look(self) -> dict[str, str]:
+        """The columns, and the view of the records that were delivered."""
+        raw = self._connection.table("raw")
+        if _EMPTY in raw.columns:
+            self._connection.execute(statement("schema/create_delivered_of_slots", empty=_EMPTY))
+        else:
+            self._connection.execute(statement("schema/create_delivered"))
+        return {column: _kind(str(kind)) for column, kind in zip(raw.columns, raw.types, strict=True)}
+
+    def fill_slots(self, column: str, slots: int) -> None:
+        """Fill up every household, which this column tells from the others, to so many records; none has more, or has no key."""
+        self._prepare_persons(column)
+        names = {"column": column, "entry": self.entry(column), "empty": _EMPTY, "place": _PLACE}
+        with source_errors(self._name):
+            self._connection.execute(statement("stages/create_slots", **names), {"slots": slots})
+            self.kinds = self._look()
+
+    def empty_slots(self) -> npt.NDArray[np.bool_] | None:
+        """Which records are empty slots, in source order; None where nothing was filled up."""
+        return self._column("stages/read_empty", empty=_EMPTY).to_numpy() if _EMPTY in self.kinds else None
 
     def count_records(self) -> int:
-        """How many records there are."""
+        """How many records there are, empty slots included."""
         return self._counts("facts/count_records", {}, {})["records"]
 
-    def count_numbers(self, column: str, *, low: float, high: float, step: float, fill: float | None) -> dict[str, int]:
-        """missing, not_a_number, not_finite, below, above; and of what would be masked (filled, clamped, on the grid) different
-        and most_frequent, its number of records."""
-        names = {"column": column, "number": self.number(column), "missing": f"missing_of_{self.kinds[column]}"}
-        return self._counts("facts/count_numbers", names, {"low": low, "high": high, "step": step, "fill": fill})
+    def count_numbers(
+        self,
+        column: str,
+        *,
+        low: float,
+        high: float,
+        step: float,
+        fill: float | None,
+        codes: Sequence[float] = (),
+        texts: Sequence[str] = (),
+        unit: Unit | None = None,
+    ) -> dict[str, int]:
+        """missing, coded (entries that are no value), not_a_number, not_finite, below, above; and of what would be masked
+        (filled, clamped, on the grid) different and most_frequent, its number of records. With `unit` of moments, in whole units
+        from the beginning of 1970."""
+        kind = self.kinds[column]
+        missing = Applied(f"missing_of_{kind}" if kind in _ENTRY else "missing_of_other", column)
+        names = {"number": self._read_number(column, unit), "entry": self.entry_of(column), "missing": missing}
+        values = {"low": low, "high": high, "step": step, "fill": fill, "codes": list(codes), "texts": list(texts)}
+        return self._counts("facts/count_numbers", names, values)
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
         """missing, undeclared; and different, with `filled` in the place of what is missing."""
@@ -67,7 +115,7 @@ class RawTable:
         with source_errors(self._name):
             table = self._connection.sql(text).to_arrow_table()
         entries = dict(zip(table.column("entry").to_pylist(), table.column("records").to_pylist(), strict=True))
-        missing = self.count_records() - sum(entries.values())
+        missing = entries.pop(None, 0)
         unknown = [records for entry, records in entries.items() if not covers(entry)]
         different = len(entries) + (missing > 0 and filled is not None and filled not in entries)
         return {"missing": missing, "uncovered": sum(unknown), "uncovered_entries": len(unknown), "different": different}
@@ -87,10 +135,10 @@ class RawTable:
         self, earlier: str, later: str, *, strictly: bool, read_as: Literal["numbers", "dates"] = "numbers"
     ) -> int:
         """Records where `earlier` does not come before `later`."""
-        read = self._number_of if read_as == "numbers" else self._instant_of
+        read = self.number_of if read_as == "numbers" else self.instant_of
         names = {
-            "earlier_entry": self._entry_of(earlier),
-            "later_entry": self._entry_of(later),
+            "earlier_entry": self.entry_of(earlier),
+            "later_entry": self.entry_of(later),
             "earlier": read(earlier),
             "later": read(later),
         }
@@ -99,19 +147,32 @@ class RawTable:
     def count_other_sums(self, addends: Sequence[str], total: str, *, step: float, tolerance: int) -> int:
         """Records where `addends`, in whole steps, are more than so many steps from adding up to `total`."""
         names = {
-            "entries": [self._entry_of(column) for column in (*addends, total)],
-            "addends": [self._number_of(column) for column in addends],
-            "total": self._number_of(total),
+            "entries": [self.entry_of(column) for column in (*addends, total)],
+            "addends": [self.number_of(column) for column in addends],
+            "total": self.number_of(total),
         }
         return self._counts("facts/count_other_sums", names, {"step": step, "tolerance": tolerance})["broken"]
 
     def count_repeated(self, columns: Sequence[str], *, person: str | None = None) -> int:
         """Records that are like another one in all these columns; the one of persons is compared as persons are."""
-        entries = {column: self._entry_of(column) for column in columns}
+        entries = {column: self.entry_of(column) for column in columns}
         if person in entries:
             self._prepare_persons(person)
             entries[person] = Applied("person_of", entries[person])
         return self._counts("facts/count_repeated", {"entries": list(entries.values())}, {})["broken"]
+
+    def count_unreadable(self, column: str, *, read_as: Literal["numbers", "dates"], codes: Sequence[str]) -> int:
+        """Records where something stands that is neither a number (a date) nor one of the codes."""
+        names = {
+            "entry": self.entry_of(column),
+            "read": self.number_of(column) if read_as == "numbers" else self.instant_of(column),
+        }
+        return self._counts("facts/count_unreadable", names, {"codes": list(codes)})["unreadable"]
+
+    def count_unlisted(self, column: str, entries: Sequence[str], *, codes: Sequence[str]) -> int:
+        """Records with an entry that is neither listed nor one of the codes."""
+        values = {"entries": list(entries), "codes": list(codes)}
+        return self._counts("facts/count_unlisted", {"entry": self.entry_of(column)}, values)["unlisted"]
 
     def count_unmet(
         self,
@@ -126,16 +187,17 @@ class RawTable:
         """Records where `subject` is not in its state though `other` has one of the `given` entries; with `only`, where it is
         though `other` has none of them. Lists of numbers are looked for among the column's numbers."""
         names = {
-            "entry": self._entry_of(subject),
+            "entry": self.entry_of(subject),
             "subject": self._read_like(subject, listed),
             "other": self._read_like(other, given),
         }
         values = {"only": only, "state": state, "listed": list(listed), "given": list(given)}
         return self._counts("facts/count_unmet", names, values)["broken"]
 
-    def numbers(self, column: str) -> npt.NDArray[np.float64]:
-        """One numeric column in source order; NaN where missing."""
-        return self._column("stages/read_numbers", column=column, number=self.number(column)).to_numpy()
+    def numbers(self, column: str, *, unit: Unit | None = None) -> npt.NDArray[np.float64]:
+        """One numeric column in source order; NaN where missing. With `unit` one of moments, in whole units from the beginning of
+        1970."""
+        return self._column("stages/read_numbers", number=self._read_number(column, unit)).to_numpy()
 
     def categories(self, column: str) -> pa.ChunkedArray:
         """One categorical column in source order, as text."""
@@ -162,25 +224,30 @@ class RawTable:
         """The macro that reads this column as a text entry."""
         return _ENTRY.get(self.kinds[column], "entry_of_other")
 
-    def _entry_of(self, column: str) -> Applied:
+    def entry_of(self, column: str) -> Applied:
+        """The column, read as text entries."""
         return Applied(self.entry(column), column)
 
-    def _number_of(self, column: str) -> Applied:
+    def number_of(self, column: str) -> Applied:
         """Its number; of what is neither text nor number, what its text says."""
         return (
             Applied("number_of_number", column) if self.kinds[column] == "number" else self._from_text("number_of_text", column)
         )
 
-    def _instant_of(self, column: str) -> Applied:
-        return self._from_text("instant_of", column)
+    def instant_of(self, column: str) -> Applied:
+        """The column, read as dates."""
+        return Applied("instant_of_time", column) if is_time(self.kinds[column]) else self._from_text("instant_of", column)
+
+    def _read_number(self, column: str, unit: Unit | None) -> Applied:
+        return Applied(self.number(column), column) if unit is None else Applied(f"{unit}_of_instant", self.instant_of(column))
 
     def _from_text(self, macro: str, column: str) -> Applied:
-        return Applied(macro, self._entry_of(column))
+        return Applied(macro, self.entry_of(column))
 
     def _read_like(self, column: str, listed: Sequence[str] | Sequence[float]) -> Applied:
-        return self._number_of(column) if listed and isinstance(listed[0], float) else self._entry_of(column)
+        return self.number_of(column) if listed and isinstance(listed[0], float) else self.entry_of(column)
 
-    def _column(self, name: str, **names: str) -> pa.ChunkedArray:
+    def _column(self, name: str, **names: Identifier) -> pa.ChunkedArray:
         with source_errors(self._name):
             return self._connection.sql(statement(name, **names)).to_arrow_table().column("value")
 
@@ -217,9 +284,15 @@ def learn_forms(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def create_macros(connection: duckdb.DuckDBPyConnection) -> None:
-    """The rules by which this connection reads numbers, entries and persons."""
+    """The rules by which this connection reads numbers, moments, entries and persons."""
+    connection.execute(statement("schema/use_utc"))
     for macro in _MACROS:
         connection.execute(statement(f"schema/create_{macro}"))
+
+
+def is_time(kind: str) -> bool:
+    """Whether columns of this kind have dates or moments."""
+    return kind == "DATE" or kind.startswith("TIMESTAMP")
 
 
 def entry_macro(type_name: str) -> str:

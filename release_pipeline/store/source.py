@@ -1,4 +1,5 @@
-"""The doors to confidential sources: CSV and Parquet files, DuckDB tables, Postgres through ADBC.
+"""The doors to confidential sources: CSV (packed or not), Parquet, Stata, SPSS and SAS, here or in an object store; tables of
+DuckDB and Postgres, and what a query to Postgres gives.
 
 Each tells its header without reading a record, and loads some of its columns into a DuckDB table `raw`, streaming.
 """
@@ -8,28 +9,35 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import BinaryIO, Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import ReleasePipelineError, SourceError
+from release_pipeline.policy.derivations import Derived
 from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.sections import Source
 from release_pipeline.store.connections import open_delivered, open_memory, source_errors
-from release_pipeline.store.raw import RawTable, create_macros, entry_macro
+from release_pipeline.store.derived import derive_columns
+from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, select_columns
+from release_pipeline.store.objects import ObjectSource, check_address, fetched, is_address, open_object, stamp_of
+from release_pipeline.store.packed import PACKED_ENDINGS, TABLES, Packing, read_start, unpacked
+from release_pipeline.store.postgres import find_postgres
+from release_pipeline.store.raw import RawTable, create_macros
 from release_pipeline.store.sql import Qualified, statement
+from release_pipeline.store.survey_files import ENDINGS as SURVEYS
+from release_pipeline.store.survey_files import SurveySource, open_survey
 
+_NONE: Mapping[str, Derived] = {}
 _DELIMITERS = (",", ";", "\t", "|")
 _HEADER_BYTES = 1 << 20
 LONGEST_NAME = 200
-
-Columns = Mapping[str, str]  # the name wanted -> the name in the source
-ReleaseFilter = tuple[str, str]  # the column of the source, and the text that it must have
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
 class SourceDoor(Protocol):
@@ -57,13 +65,15 @@ class SourceDoor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileSource:
-    """A CSV or Parquet file."""
+    """A CSV or Parquet file; of a packed CSV, `vault` is where it is unpacked while it is read."""
 
     path: Path
     format: str
     header: tuple[str, ...]
     delimiter: str = ","
     said: str = ""
+    packing: Packing = ""
+    vault: Path | None = None
 
     @property
     def name(self) -> str:
@@ -77,14 +87,18 @@ class FileSource:
 
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
-        with _as_declared(self.path, self.said), source_errors(self.path):
-            _create_raw(self._scan(into), columns, release)
+        with (
+            _as_declared(self.path, self.said),
+            unpacked(self.path, self.packing, self.vault, where=str(self.path)) as path,
+            source_errors(self.path),
+        ):
+            create_raw(self._scan(into, path), columns, release)
 
-    def _scan(self, connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    def _scan(self, connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyRelation:
         if self.format == "parquet":
-            return connection.read_parquet(_literal(self.path), hive_partitioning=False)
+            return connection.read_parquet(_literal(path), hive_partitioning=False)
         return connection.read_csv(
-            _literal(self.path),
+            _literal(path),
             header=True,
             delimiter=self.delimiter,
             quotechar='"',
@@ -118,33 +132,8 @@ class DuckdbSource:
     def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
         """See `SourceDoor`."""
         with _as_declared(self.path, self.said), open_delivered(self.path) as connection:
-            reader = connection.sql(_selection(self.table, columns, release)).to_arrow_reader()
-            _create_raw(into.from_arrow(reader), columns, release)
-
-
-@dataclass(frozen=True, slots=True)
-class PostgresSource:
-    """A table in Postgres, read through ADBC. The address may hold a password: it is in no message."""
-
-    address: str
-    table: str
-    header: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The table."""
-        return f"Postgres table {self.table}"
-
-    @property
-    def stamp(self) -> str:
-        """See `SourceDoor`."""
-        return ""
-
-    def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
-        """See `SourceDoor`."""
-        with source_errors(self.name), _postgres(self.address, self.table) as cursor:
-            cursor.execute(_selection(self.table, columns, release))
-            _create_raw(into.from_arrow(cursor.fetch_record_batch()), columns, release)
+            reader = connection.sql(select_columns(Qualified(self.table), columns, release)).to_arrow_reader()
+            create_raw(into.from_arrow(reader), columns, release)
 
 
 def _stamp(path: Path) -> str:
@@ -153,20 +142,27 @@ def _stamp(path: Path) -> str:
     return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}"
 
 
-def find_source(declared: Source, *, folder: Path, values: Mapping[str, str], expected: frozenset[str]) -> SourceDoor:
+def find_source(
+    declared: Source, *, folder: Path, values: Mapping[str, str], expected: frozenset[str], vault: Path | None = None
+) -> SourceDoor:
     """The door to the source that a policy declares.
 
     Paths are taken from `folder`; `${NAME}` in path or address is replaced from `values` (the environment). Of a CSV's possible
-    delimiters, the one that finds `expected` names is used.
+    delimiters, the one that finds `expected` names is used. What is fetched or unpacked lies in `vault` while it is read, or in
+    memory.
     """
-    if declared.postgres is not None and declared.table is not None:
-        return _find_postgres(expand(declared.postgres, values), declared.table)
+    if declared.postgres is not None:
+        return find_postgres(expand(declared.postgres, values), table=declared.table, query=declared.query)
     written = declared.path or ""
-    path = folder / expand(written, values)
+    place = expand(written, values)
+    if is_address(place):
+        return _find_object(place, written, expected, vault)
+    path = folder / place
     said = written if "${" in written else ""
     with _as_declared(path, said):
-        source = find_file(path, expected=expected) if declared.table is None else _find_duckdb(path, declared.table)
-    return replace(source, said=said)
+        if declared.table is not None:
+            return replace(_find_duckdb(path, declared.table), said=said)
+        return replace(find_file(path, expected=expected, vault=vault), said=said)
 
 
 @contextmanager
@@ -180,17 +176,98 @@ def _as_declared(path: Path, said: str) -> Generator[None]:
         raise
 
 
-def find_file(path: Path, *, expected: frozenset[str]) -> FileSource:
-    """The CSV or Parquet file at `path`, its format told by its ending."""
+def find_file(path: Path, *, expected: frozenset[str], vault: Path | None = None) -> FileSource | SurveySource:
+    """The door to a file, its format told by its ending."""
     _check_file(path)
-    if path.suffix.lower() not in (".csv", ".tsv", ".parquet"):
-        raise SourceError("the file is neither .csv nor .parquet.", where=str(path), remedy="Convert or rename it.")
+    ending, packing = read_ending(path.name, where=str(path))
+    if ending in SURVEYS:
+        place = str(path.absolute())
+        header = _read_survey_header(place, _stamp(path), lambda: _open_survey(path, ending, str(path)).header)
+        return SurveySource(path, ending, header)
     try:
-        if path.suffix.lower() == ".parquet":
-            return FileSource(path, "parquet", _parquet_header(path))
-        return _csv_header(path, expected)
+        with path.open("rb") as file:
+            return _find_table(file, path, ending, packing, expected, vault)
     except OSError as error:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
+
+
+def read_ending(name: str, *, where: str) -> tuple[str, Packing]:
+    """The format that a file's name tells, and how it is packed; refused in words where no such file is read."""
+    ending = Path(name.lower()).suffix
+    if packing := PACKED_ENDINGS.get(ending, ""):
+        inner = Path(Path(name.lower()).stem).suffix
+        if inner not in TABLES and (packing == "gz" or inner in (*_WORKBOOKS, *SURVEYS, ".parquet", ".duckdb")):
+            raise SourceError("only CSV is read packed.", where=where, remedy="Name it .csv.gz or .csv.zip, or unpack it.")
+        return inner or ".csv", packing
+    if ending in _WORKBOOKS:
+        raise SourceError(
+            "workbooks are not read: no type holds for all cells of a column, dates are numbers whose meaning is guessed, and "
+            "what a cell shows may be what a formula gave last.",
+            where=where,
+            remedy="Save the sheet as CSV in UTF-8, look at dates and long numbers in it, and name that file.",
+        )
+    if ending not in (*TABLES, ".parquet", *SURVEYS):
+        raise SourceError(
+            "the file is neither .csv nor .parquet, nor of Stata, SPSS or SAS.", where=where, remedy="Convert or rename it."
+        )
+    return ending, ""
+
+
+def _find_table(
+    file: BinaryIO, path: Path, ending: str, packing: Packing, expected: frozenset[str], vault: Path | None
+) -> FileSource:
+    if ending == ".parquet":
+        return FileSource(path, "parquet", _parquet_header(file, path))
+    start = read_start(file, packing, str(path), most=_HEADER_BYTES)
+    return replace(_csv_header(start, path, expected), packing=packing, vault=vault)
+
+
+def _find_object(address: str, said: str, expected: frozenset[str], vault: Path | None) -> ObjectSource:
+    """The door to an object. Its header is read from its first or last bytes; of a Stata, SPSS or SAS file from the whole."""
+    check_address(address, said=said)
+    ending, packing = read_ending(address.rpartition("/")[2], where=said)
+    stamp, path = stamp_of(address, said=said), Path(said)
+    if ending in SURVEYS:
+
+        def read() -> tuple[str, ...]:
+            with fetched(address, vault, said=said) as here:
+                return _open_survey(here, ending, said).header
+
+        survey = SurveySource(path, ending, _read_survey_header(address, stamp, read), said)
+        return ObjectSource(address, said, survey, stamp, vault)
+    with _as_declared(path, said), open_object(address, said=said) as file:
+        table = replace(_find_table(file, path, ending, packing, expected, vault), said=said)
+    return ObjectSource(address, said, table, stamp, vault)
+
+
+_HEADERS: dict[tuple[str, str], tuple[str, ...]] = {}
+_MOST_HEADERS = 16
+
+
+def _read_survey_header(place: str, stamp: str, read: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+    """A timetable looks at a source every half minute: once for each that lies there suffices."""
+    if (place, stamp) not in _HEADERS:
+        _HEADERS[place, stamp] = read()
+    while len(_HEADERS) > _MOST_HEADERS:
+        del _HEADERS[next(iter(_HEADERS))]
+    return _HEADERS[place, stamp]
+
+
+def _open_survey(path: Path, ending: str, where: str) -> SurveySource:
+    return _check_names(open_survey(path, ending, where=where), where)
+
+
+_Door = TypeVar("_Door", FileSource, SurveySource)
+
+
+def _check_names(source: _Door, where: str) -> _Door:
+    if not any(source.header):
+        raise SourceError("there are no column names.", where=where, remedy="Deliver it with a header.")
+    if any(len(name) > LONGEST_NAME or not name.isprintable() for name in source.header):
+        hint = "; a quote in the first line may not end" if isinstance(source, FileSource) else ""
+        what = f"a column name has several lines or more than {LONGEST_NAME} characters{hint}."
+        raise SourceError(what, where=where, remedy="Repair the header.")
+    return source
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
@@ -207,26 +284,28 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def open_raw(source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None) -> Generator[RawTable]:
+def open_raw(
+    source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None, derive: Mapping[str, Derived] = _NONE
+) -> Generator[RawTable]:
     """Some columns of a source, loaded in memory and never spilled to disk; for `mask`, which keeps nothing."""
     with open_memory() as connection:
-        yield load_raw(connection, source, columns, release=release)
+        yield load_raw(connection, source, columns, release=release, derive=derive)
 
 
 def load_raw(
-    connection: duckdb.DuckDBPyConnection, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None = None
+    connection: duckdb.DuckDBPyConnection,
+    source: SourceDoor,
+    columns: Columns,
+    *,
+    release: ReleaseFilter | None = None,
+    derive: Mapping[str, Derived] = _NONE,
 ) -> RawTable:
-    """Create the table `raw` in this database from some columns of a source."""
+    """Create the table `raw` in this database from some columns of a source, and those that are derived of them."""
     with source_errors(source.name):
         create_macros(connection)
     source.load(connection, columns, release)
+    derive_columns(connection, source.name, derive)
     return RawTable(connection, source.name)
-
-
-def _find_postgres(address: str, table: str) -> PostgresSource:
-    with _postgres(address, table) as cursor:
-        cursor.execute(statement("stages/select_no_records", table=Qualified(table)))
-        return PostgresSource(address, table, tuple(cursor.fetch_record_batch().schema.names))
 
 
 def _find_duckdb(path: Path, table: str) -> DuckdbSource:
@@ -254,55 +333,18 @@ def _check_file(path: Path) -> None:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(path)) from None
 
 
-def _selection(table: str, columns: Columns, release: ReleaseFilter | None) -> str:
-    names = [*columns.values(), *([release[0]] if release is not None else [])]
-    return statement("stages/select_source", columns=list(dict.fromkeys(names)), table=Qualified(table))
-
-
-def _create_raw(relation: duckdb.DuckDBPyRelation, columns: Columns, release: ReleaseFilter | None) -> None:
-    """The table `raw` from some columns of a relation; the release column is compared as a text entry, as it is counted."""
-    if release is not None:
-        kind = str(dict(zip(relation.columns, relation.types, strict=True))[release[0]])
-        entry = duckdb.FunctionExpression(entry_macro(kind), duckdb.ColumnExpression(release[0]))
-        relation = relation.filter(entry == duckdb.ConstantExpression(release[1]))
-    relation.select(*(duckdb.ColumnExpression(there).alias(here) for here, there in columns.items())).create("raw")
-
-
-@contextmanager
-def _postgres(address: str, table: str) -> Generator[Any]:
-    """A cursor on the server. ADBC's exceptions may quote the address and cells: they end here."""
-    try:
-        from adbc_driver_manager import Error
-        from adbc_driver_postgresql import dbapi
-    except ImportError:
-        raise SourceError(
-            "Postgres sources need adbc-driver-postgresql.", remedy="pip install 'release-pipeline[postgres]'"
-        ) from None
-    name = f"Postgres table {table}"
-    try:
-        with dbapi.connect(address) as connection, connection.cursor() as cursor:
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
-            yield cursor
-    except (Error, OSError):
-        raise SourceError(
-            "the server or the table cannot be read.", where=name, remedy="Check address, rights and table."
-        ) from None
-
-
-def _parquet_header(path: Path) -> tuple[str, ...]:
+def _parquet_header(file: BinaryIO, path: Path) -> tuple[str, ...]:
     import pyarrow.parquet as pq
 
     try:
-        return tuple(pq.read_schema(path).names)
+        return tuple(pq.read_schema(file).names)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError):
         raise SourceError(
             "the file is no readable Parquet; it may be truncated.", where=str(path), remedy="Deliver it again."
         ) from None
 
 
-def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
-    with path.open("rb") as file:
-        start = file.read(_HEADER_BYTES)
+def _csv_header(start: bytes, path: Path, expected: frozenset[str]) -> FileSource:
     complete = start if len(start) < _HEADER_BYTES else start[: start.rfind(b"\n") + 1]
     text = complete.decode("utf-8-sig", errors="replace")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in complete:
@@ -319,10 +361,4 @@ def _csv_header(path: Path, expected: frozenset[str]) -> FileSource:
     if not any(any(header) for _, header in candidates):
         raise SourceError("the first line has no column names.", where=str(path), remedy="Deliver it with a header.")
     delimiter, header = max(candidates, key=lambda one: (len(expected.intersection(map(canonical_name, one[1]))), len(one[1])))
-    if any(len(name) > LONGEST_NAME or not name.isprintable() for name in header):
-        raise SourceError(
-            "a column name has several lines or more than 200 characters; a quote in the first line may not end.",
-            where=str(path),
-            remedy="Repair the header.",
-        )
-    return FileSource(path, "csv", header, delimiter)
+    return _check_names(FileSource(path, "csv", header, delimiter), str(path))

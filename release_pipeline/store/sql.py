@@ -18,6 +18,12 @@ class Qualified(str):
     __slots__ = ()
 
 
+class Subquery(str):
+    """A query that a policy has: it stands as it is, in brackets, in the place of a table."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
     """A macro applied to a column, or to another macro of it."""
@@ -49,6 +55,8 @@ def quote_identifier(name: str) -> str:
 def _quote(names: Identifier | Sequence[Identifier]) -> str:
     if isinstance(names, Applied):
         return f"{quote_identifier(names.macro)}({_quote(names.to)})"
+    if isinstance(names, Subquery):
+        return f"(\n{names}\n) AS delivered"  # lines of their own: it may end in a comment
     if isinstance(names, Qualified):
         return ".".join(quote_identifier(part) for part in names.split("."))
     return quote_identifier(names) if isinstance(names, str) else ", ".join(_quote(name) for name in names)

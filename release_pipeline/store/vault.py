@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
+from release_pipeline.policy.derivations import Derived
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
 from release_pipeline.store.folders import make_vault, sync
@@ -63,10 +64,12 @@ class ReleaseWorkspace(_BesideRooms):
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, Mapping[str, str]] = {}
 
-    def ingest(self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None) -> RawTable:
-        """Replace the table `raw` by what the source delivers."""
+    def ingest(
+        self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
+    ) -> RawTable:
+        """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
-        return load_raw(self._connection, source, columns, release=release)
+        return load_raw(self._connection, source, columns, release=release, derive=derive)
 
     def raw(self, source_name: str) -> RawTable:
         """The table `raw`."""

@@ -3,4 +3,4 @@ SELECT
     count(*) FILTER (WHERE entry IS NULL)                       AS missing,
     count(*) FILTER (WHERE NOT list_contains($declared, entry)) AS undeclared,
     count(DISTINCT coalesce(entry, $filled))                    AS different
-FROM (SELECT {{entry}}({{column}}) AS entry FROM raw);
+FROM (SELECT {{entry}}({{column}}) AS entry FROM delivered);

@@ -1,7 +1,16 @@
--- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing.
--- Outside is what the grid does not bring back to the ends of the domain. Repeats are counted on what would be masked: filled, clamped and on the grid.
-WITH numbers AS (
-    SELECT {{missing}}({{column}}) AS missing, {{number}}({{column}}) AS number FROM raw
+-- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing;
+-- $codes, $texts: entries that are no value. Outside is what the grid does not bring back to the ends of the domain. Repeats are
+-- counted on what would be masked: filled, clamped and on the grid.
+WITH read AS (
+    SELECT
+        {{missing}} AS missing,
+        {{number}} AS number,
+        coalesce(list_contains($codes, {{number}}), false)
+            OR coalesce(list_contains($texts, {{entry}}), false) AS coded
+    FROM delivered
+),
+numbers AS (
+    SELECT missing, coded, CASE WHEN coded THEN NULL ELSE number END AS number FROM read
 ),
 repeats AS (
     SELECT max(times) AS most_frequent, count(*) AS different
@@ -13,8 +22,9 @@ repeats AS (
     )
 )
 SELECT
-    count(*) FILTER (WHERE missing)                             AS missing,
-    count(*) FILTER (WHERE NOT missing AND number IS NULL)      AS not_a_number,
+    count(*) FILTER (WHERE missing AND NOT coded)               AS missing,
+    count(*) FILTER (WHERE coded)                               AS coded,
+    count(*) FILTER (WHERE NOT missing AND NOT coded AND number IS NULL) AS not_a_number,
     count(*) FILTER (WHERE NOT isfinite(number))                AS not_finite,
     count(*) FILTER (WHERE isfinite(number) AND number < $low - $step / 2)  AS below,
     count(*) FILTER (WHERE isfinite(number) AND number > $high + $step / 2) AS above,

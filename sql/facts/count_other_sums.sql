@@ -8,4 +8,4 @@ SELECT count(*) FILTER (
           false
       )
 ) AS broken
-FROM (SELECT [{{entries}}] AS entries, [{{addends}}] AS addends, {{total}} AS total FROM raw);
+FROM (SELECT [{{entries}}] AS entries, [{{addends}}] AS addends, {{total}} AS total FROM delivered);

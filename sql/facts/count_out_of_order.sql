@@ -5,4 +5,4 @@ SELECT count(*) FILTER (
       AND {{later_entry}} IS NOT NULL
       AND NOT coalesce(CASE WHEN $strictly THEN {{earlier}} < {{later}} ELSE {{earlier}} <= {{later}} END, false)
 ) AS broken
-FROM raw;
+FROM delivered;

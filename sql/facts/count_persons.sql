@@ -3,4 +3,4 @@ SELECT
     coalesce(sum(records) FILTER (WHERE person IS NULL), 0)             AS missing,
     count(*) FILTER (WHERE person IS NOT NULL)                          AS persons,
     count(*) FILTER (WHERE person IS NOT NULL AND records > $allowed)   AS too_often
-FROM (SELECT person_of({{entry}}({{column}})) AS person, count(*) AS records FROM raw GROUP BY 1);
+FROM (SELECT person_of({{entry}}({{column}})) AS person, count(*) AS records FROM delivered GROUP BY 1);

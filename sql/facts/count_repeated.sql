@@ -2,7 +2,7 @@
 SELECT coalesce(sum(records), 0) AS broken
 FROM (
     SELECT count(*) AS records
-    FROM (SELECT [{{entries}}] AS entries FROM raw)
+    FROM (SELECT [{{entries}}] AS entries FROM delivered)
     WHERE list_count(entries) = len(entries)
     GROUP BY entries
     HAVING count(*) > 1

@@ -10,5 +10,5 @@ FROM (
                     WHEN 'present' THEN {{entry}} IS NOT NULL
                     ELSE list_contains($listed, {{subject}}) END AS is_so,
         list_contains($given, {{other}}) AS is_given
-    FROM raw
+    FROM delivered
 );

@@ -1,2 +1,2 @@
 -- One numeric column in source order.
-SELECT {{number}}({{column}}) AS value FROM raw;
+SELECT {{number}} AS value FROM raw;

@@ -34,7 +34,7 @@ OUTSIDE = {  # third-party modules each folder may import
     "privacy": {"numpy", "scipy", "numba", "cryptography"},
     "policy": {"numpy", "pydantic", "pydantic_core", "yaml"},
     "stages": {"numpy", "pyarrow", "sklearn", "scipy", "great_expectations", "pandas"},
-    "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager"},
+    "store": {"numpy", "pyarrow", "duckdb", "adbc_driver_postgresql", "adbc_driver_manager", "pyreadstat", "fsspec", "pandas"},
     "report": {"numpy", "pyarrow", "jinja2", "matplotlib"},
     "claims": {"numpy", "pyarrow"},
     "flow": {"numpy", "pyarrow", "cryptography", "yaml"},
@@ -58,8 +58,13 @@ ONLY_IN = {
     "uvicorn": "dagster_app/door/",
     "great_expectations": "stages/validate",
     "duckdb": "store/",
+    "pyreadstat": (
+        "store/survey_reader",  # a program of its own: a damaged file may end it
+        "store/survey_writer",  # what it reads was written by it
+    ),
+    "fsspec": "store/objects",
     "sklearn": "stages/measures/",
-    "cryptography": ("privacy/noise", "flow/trust/"),
+    "cryptography": ("privacy/noise/streams", "flow/trust/"),
 }
 
 

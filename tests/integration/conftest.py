@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from release_pipeline.flow.opening import revise_release
 from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.trust import pkcs8
 from release_pipeline.flow.trust.keys import PrivateKey
 from tests.integration.people import CORRECTION, RELEASE, Demo, appoint, copy_site, make_keys, read_keys, review
 from tests.integration.sites import ROOT, make_site
@@ -19,31 +22,40 @@ from tests.integration.sites import ROOT, make_site
 collect_ignore = ["warm.py"]  # for other processes: what it imports takes seconds, and warns of what others deprecate
 
 
-@pytest.fixture(scope="session")
-def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo as its command leaves it, in a folder that was not there: once for all workers, for it takes a minute."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    home, printed = shared / "finished" / "demo", shared / "demo.txt"
-    with (shared / "demo.lock").open("w") as lock:
+@pytest.fixture(scope="session", autouse=True)
+def _cheap_keys() -> Iterator[None]:
+    """Keys that tests make in this process open in milliseconds, and not in the third of a second that stops who guesses: a file
+    says what it costs, and whoever reads it pays that. The real cost: tests/unit/test_sign.py, and every `key new` of a shell."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pkcs8, "N", 2**10)
+        patch.setattr(pkcs8, "P", 1)
+        yield
+
+
+def _make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """What `make` makes at a path, once for all workers: who comes meanwhile waits, and what failed is begun anew by the next."""
+    base = factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    shared.mkdir(exist_ok=True)
+    made, whole = shared / name, shared / f"{name}.whole"
+    with (shared / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not printed.exists():
-            command = [sys.executable, "-m", "release_pipeline.cli", "demo", "--folder", str(home)]
-            done = subprocess.run(
-                command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
-            )
-            assert done.returncode == 0, done.stderr
-            assert "Traceback" not in done.stderr
-            printed.write_text(done.stdout)
-    return Demo(home, printed.read_text())
+        if not whole.exists():
+            shutil.rmtree(made, ignore_errors=True)
+            make(made)
+            whole.touch()
+    return made
 
 
 @pytest.fixture(scope="session")
 def key_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Everybody's key as a file, for processes of their own."""
-    folder = tmp_path_factory.mktemp("keys")
-    make_keys(folder)
-    return folder
+
+    def make(folder: Path) -> None:
+        folder.mkdir(mode=0o700)
+        make_keys(folder)
+
+    return _make_once(tmp_path_factory, "keys", make)
 
 
 @pytest.fixture(scope="session")
@@ -55,27 +67,52 @@ def keys(key_folder: Path) -> dict[str, PrivateKey]:
 @pytest.fixture(scope="session")
 def candidate(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with a list of trusted keys, an approved policy, and a candidate that nobody has reviewed."""
-    tiny = make_site(tmp_path_factory.mktemp("candidate") / "site")
-    appoint(tiny, keys)
-    tiny.flow().run()
-    return tiny.home
+
+    def make(home: Path) -> None:
+        tiny = make_site(home)
+        appoint(tiny, keys)
+        tiny.flow().run()
+
+    return _make_once(tmp_path_factory, "candidate", make)
 
 
 @pytest.fixture(scope="session")
 def published(candidate: Path, keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same site after two reviews and the publication."""
-    tiny = copy_site(candidate, tmp_path_factory.mktemp("published") / "site")
-    review(tiny, keys, "ben", "cleo")
-    publish(tiny.site, RELEASE, key=keys["robot"])
-    return tiny.home
+
+    def make(home: Path) -> None:
+        tiny = copy_site(candidate, home)
+        review(tiny, keys, "ben", "cleo")
+        publish(tiny.site, RELEASE, key=keys["robot"])
+
+    return _make_once(tmp_path_factory, "published", make)
 
 
 @pytest.fixture(scope="session")
 def corrected(published: Path, keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same site after the next revision was published too; nobody has said yet that it supersedes the first."""
-    tiny = copy_site(published, tmp_path_factory.mktemp("corrected") / "site")
-    revise_release(tiny.site, "people", "1", why="a correction")
-    tiny.flow().run()
-    review(tiny, keys, "ben", "cleo", release=CORRECTION)
-    publish(tiny.site, CORRECTION, key=keys["robot"])
-    return tiny.home
+
+    def make(home: Path) -> None:
+        tiny = copy_site(published, home)
+        revise_release(tiny.site, "people", "1", why="a correction")
+        tiny.flow().run()
+        review(tiny, keys, "ben", "cleo", release=CORRECTION)
+        publish(tiny.site, CORRECTION, key=keys["robot"])
+
+    return _make_once(tmp_path_factory, "corrected", make)
+
+
+@pytest.fixture(scope="session")
+def finished_demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo as its command leaves it, in a folder that was not there: once for all workers, for it takes a minute."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        command = [sys.executable, "-m", "release_pipeline.cli", "demo", "--folder", str(folder / "demo")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        (folder / "demo.txt").write_text(done.stdout)
+
+    folder = _make_once(tmp_path_factory, "finished", make)
+    return Demo(folder / "demo", (folder / "demo.txt").read_text())

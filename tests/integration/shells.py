@@ -1,5 +1,6 @@
 """A shell that executes the blocks of a document, in which `release-pipeline` is this checkout: each command is forked by one
-process that has everything loaded, so that a page of sixty commands does not load Python sixty times.
+process that has everything loaded (it is forked as `processes` says), so that a page of sixty commands does not load Python sixty
+times.
 
 A command runs as the account that called it, with its folder, its environment and its pipes: the kernel says which these are
 (/proc), not the caller. `sudo -u NAME` becomes one of the accounts of `PEOPLE`, with real uids; only root can.
@@ -8,7 +9,6 @@ A command runs as the account that called it, with its folder, its environment a
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
 import re
 import subprocess
@@ -16,6 +16,8 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.integration.processes import PROCESSES
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -56,11 +58,13 @@ def open_shell(programs: Path) -> Generator[dict[str, str]]:
         (programs / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     environment.pop("RELEASE_PIPELINE_HOME", None)
-    with subprocess.Popen([sys.executable, "-m", "tests.integration.shells", str(calls)], cwd=ROOT, env=environment) as server:
-        try:
-            yield environment
-        finally:
-            server.terminate()
+    server = PROCESSES.Process(target=_serve, args=(calls,))
+    server.start()
+    try:
+        yield environment
+    finally:
+        server.terminate()
+        server.join()
 
 
 def execute(blocks: str, folder: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -72,7 +76,6 @@ def execute(blocks: str, folder: Path, environment: Mapping[str, str]) -> subpro
 
 
 def _serve(folder: Path) -> None:
-    importlib.import_module("tests.integration.warm")
     with os.fdopen(os.open(folder / "calls", os.O_RDWR)) as calls:
         while line := calls.readline():
             pid = int(line)
@@ -125,7 +128,3 @@ def _answer(pid: int, reply: Path) -> None:
         sys.stderr.flush()
         os.write(answer, f"{code}\n".encode())
         os._exit(0)
-
-
-if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))

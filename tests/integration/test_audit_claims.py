@@ -23,10 +23,15 @@ from tests.integration.sites import TinySite
 FOUND = Finding("the list of income", "idp", "epsilon", 0.5, 0.41, 1000, "made up", "values, sorted")
 
 
-@pytest.fixture
-def published(keys: Keys, tmp_path: Path) -> TinySite:
-    """A site with one published release."""
-    tiny = make_trusted_site(tmp_path / "site", keys)
+METHODS_OF_SITES = {"idp-cbls": "epsilon: 2, k: 5", "dp-cdf": "epsilon: 4"}
+
+
+@pytest.fixture(params=METHODS_OF_SITES)
+def published(request: pytest.FixtureRequest, keys: Keys, tmp_path: Path) -> TinySite:
+    """A site with one published release, by a method of clusters and by one that counts by value."""
+    protect = f"{{method: {request.param}, {METHODS_OF_SITES[request.param]}}}"
+    cap = f"epsilon: 10, definition: {METHODS[request.param].claims[0].definition.key}, scope: column"
+    tiny = make_trusted_site(tmp_path / "site", keys, cap=cap, protect=protect)
     publish_release(tiny, keys, "1")
     return tiny
 
@@ -35,7 +40,7 @@ def test_the_suite_has_every_method_scope_and_definition() -> None:
     """A method that is not in the suite would be a claim that nobody attacks."""
     policies = list_suite().values()
     assert {policy.protect.method for policy in policies} == set(METHODS)
-    assert {policy.definition for policy in policies} == {"dp", "idp", "k-epsilon", "k-anonymity"}
+    assert {policy.definition for policy in policies} == {"dp", "zcdp", "idp", "k-epsilon", "k-anonymity"}
     of_ranks = {(policy.protect.method, policy.protect.scope) for policy in policies if policy.protect.method.startswith("idp")}
     assert of_ranks == {(method, scope) for method in ("idp-ls", "idp-cbls") for scope in ("centroid", "column")}
     of_vectors = {(policy.protect.scope, policy.definition) for policy in policies if policy.protect.method == "dp-mdav"}
@@ -53,12 +58,16 @@ def test_a_policy_is_audited_and_its_dossier_has_it(
     assert b"nobody has run it" in before["README.md"]
 
     assert main(["audit-claims", str(site.policy_file("people")), "--quick", "--json"]) == 0
-    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    content: dict[str, Any] = json.loads(said.out)
     assert content["format"] == "release-pipeline/audit-claims/1"
     assert content["holds"]
     [policy] = content["policies"]
     assert policy["hash"] == site.policy("people").canonical_hash()
     assert policy["claims"][0]["promise"] == "the list of income"
+    for number, claim in enumerate(policy["claims"], 1):
+        assert f"{number} of {len(policy['claims'])}: people: " in said.err
+        assert f"people: {claim['promise']}" in said.err
     assert all(0 <= claim["proved"] <= claim["claimed"] for claim in policy["claims"] if claim["measure"] == "epsilon")
 
     after = read_zip(write_dossier(site, ReleaseId("people", "1"), tmp_path / "after.zip"))

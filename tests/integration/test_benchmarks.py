@@ -51,11 +51,20 @@ def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, 
 
 def test_masking_covers_every_cluster_method_and_scope(quick_run: tuple[str, dict[str, Any]]) -> None:
     wanted = {f"{method}, {scope}" for method in METHODS for scope in ("centroid", "column")}
-    wanted |= {f"{method}, column, 20 atoms" for method in ("dp-um", "idp-cbls")}
+    wanted |= {f"{method}, column, 20 atoms" for method in ("dp-um", "idp-cbls")} | {"dp-cdf, column, 1 atoms"}
     figures = _figures(quick_run, "masking")
     assert {figure["case"] for figure in figures if figure["measure"] == "CPU time"} == wanted
     if sys.platform == "linux":
         assert {figure["case"] for figure in figures if figure["measure"] == "peak memory"} == wanted
+
+
+def test_the_sampler_has_each_gaussian_beside_its_laplace(quick_run: tuple[str, dict[str, Any]]) -> None:
+    mine = [figure for figure in _figures(quick_run, "sampler") if figure["case"].startswith("Gaussian")]
+    rates = [figure for figure in mine if not figure["case"].endswith("Laplace")]
+    times = [figure for figure in mine if figure["case"].endswith("Laplace")]
+    assert {figure["target"] for figure in rates} == {"at least 1.5"}
+    assert {figure["target"] for figure in times} == {"at most 3"}
+    assert [figure["amount"] for figure in rates] == [figure["amount"] for figure in times]
 
 
 def test_grouping_has_each_method_beside_a_plain_one(quick_run: tuple[str, dict[str, Any]]) -> None:

@@ -103,7 +103,7 @@ def test_check_explains_the_shipped_policies(capsys: pytest.CaptureFixture[str],
     said = capsys.readouterr()
     assert said.err == ""
     labels = {line[:12].strip() for line in said.out.splitlines() if line[:1].isalpha()}
-    own = {"adult-k-epsilon": {"grouping", "wanted"}, "census-together": {"order"}}
+    own = {"adult-k-epsilon": {"grouping", "wanted"}, "census-together": {"order"}, "rand-hie-dp": {"counts"}}
     of_its_own = own.get(policy.stem, {"consistency"})
     assert {"policy", "source", "person", "method", "definition", "claim", "not covered", "review"} | of_its_own <= labels
 
@@ -271,18 +271,20 @@ NEEDS_DATA = pytest.mark.skipif(find_spec("statsmodels") is None, reason="the de
 @pytest.mark.slow
 @NEEDS_DATA
 def test_demo_releases_every_wave_and_then_serves_it(finished_demo: Demo, tmp_path: Path) -> None:
-    """The demo takes all five waves to candidates in its folder and publishes the first; repeated, it changes nothing of it."""
+    """The demo takes all five waves to candidates in its folder, under both policies, and publishes the first; repeated, it
+    changes nothing of it."""
 
     def look_at(folder: Path, printed: str) -> tuple[list[list[str]], dict[str, bytes]]:
         assert " things verified, 0 failed" in printed
-        lines = [line.split() for line in printed.splitlines() if line.startswith("rand-hie/")]
+        lines = [line.split() for line in printed.splitlines() if line.startswith(("rand-hie/", "rand-hie-dp/"))]
         files = [*folder.glob("vault/candidates/**/*"), *folder.glob("releases/**/*")]
         return lines, {str(path.relative_to(folder)): path.read_bytes() for path in files if path.is_file()}
 
     lines, made = look_at(finished_demo.home, finished_demo.printed)
-    assert [line[0] for line in lines] == [f"rand-hie/{wave}/r1" for wave in range(1, 6)]
-    assert [line[-1] for line in lines] == ["published", *["candidate"] * 4]
-    assert len({Path(path).parent for path in made}) == 6
+    policies = ("rand-hie", "rand-hie-dp")
+    assert [line[0] for line in lines] == [f"{policy}/{wave}/r1" for policy in policies for wave in range(1, 6)]
+    assert [line[-1] for line in lines] == ["published", *["candidate"] * 9]
+    assert len({Path(path).parent for path in made}) == 11
     folder = copy_site(finished_demo.home, tmp_path / "demo").home
     process = subprocess.run(command("demo", "--folder", folder), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert process.returncode == 0, process.stderr

@@ -22,6 +22,7 @@ from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.views import plan_to_json
 from release_pipeline.policy.words import describe_claim, describe_scopes, not_covered_words
 from release_pipeline.privacy.catalogue import METHODS, ClaimSpec, MethodSpec
+from release_pipeline.privacy.catalogue.definitions import ZCDP
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.store.registry import ReleaseId
 from release_pipeline.verify import verify_path
@@ -37,8 +38,18 @@ MASKED = f"""
 GENERALISED = f"""
   person: {{role: identifier, do: drop}}
   town:   {{role: quasi, do: generalise, hierarchy: {{groups: [north, south, east]}}}}{NUMBERS}"""
+SYNTHETIC = (
+    NUMBERS.replace("do: noise", "do: synthesise")
+    + """
+  person: {role: identifier, do: drop}
+  town:   {role: quasi, do: synthesise, values: [north, south, east]}
+  sex:    {role: quasi, do: synthesise, values: [0, 1]}"""
+)
+RECORDS = {"whole-table": 1_000}  # of a family that is refused with as few as others do with
 FAMILIES = {  # options that methods of a family need beside their claim, columns, and what is not read
     "columns": ("", PARTS["columns"], "[name]"),
+    "by-value": ("", PARTS["columns"], "[name]"),
+    "whole-table": ("", SYNTHETIC, "[name, remark]"),
     "vectors": ("", MASKED, "[town, sex, name, remark]"),
     "mdav": ("", MASKED, "[town, sex, name, remark]"),
     "classes": (", grouping: ola", GENERALISED, "[sex, name, remark]"),
@@ -55,9 +66,11 @@ def parts_of(spec: MethodSpec, claim: ClaimSpec) -> dict[str, str]:
     more, columns, drop = FAMILIES[spec.family]
     named = {"scope": claim.scope} if len(spec.scopes) > 1 else {}
     options = "".join(f", {name}: {value}" for name, value in {**named, **claim.options}.items())
-    options += ", epsilon: 2" if spec.is_noisy else ""
+    options += ", epsilon: 8" if spec.is_noisy else ""
+    options += ", delta: 0.000001" if claim.definition is ZCDP else ""
     options += f", k: {max(spec.least_k, 5)}" if spec.takes_k else ""
-    return {"protect": f"{{method: {spec.name}{options}{more}}}", "columns": columns, "drop": drop}
+    gates = f"{{min_rows: {RECORDS.get(spec.family, 20)}}}"
+    return {"protect": f"{{method: {spec.name}{options}{more}}}", "columns": columns, "drop": drop, "gates": gates}
 
 
 @pytest.mark.parametrize(("spec", "claim"), CLAIMS.values(), ids=CLAIMS)
@@ -65,8 +78,9 @@ def test_every_claim_is_planned_charged_and_said(spec: MethodSpec, claim: ClaimS
     """Under the policy that names it, from declared facts alone."""
     policy = parse_policy(policy_text(**parts_of(spec, claim)), name="people")
     assert policy.claim is claim
-    check_rows(policy, ROWS)
-    plan = make_plan(policy, rows=ROWS)
+    rows = RECORDS.get(spec.family, ROWS)
+    check_rows(policy, rows)
+    plan = make_plan(policy, rows=rows)
     assert describe_claim(policy) in " ".join(" ".join(describe_plan(plan)).split())
     shown: dict[str, Any] = plan_to_json(plan)
     assert (shown["method"], shown["definition"], shown["scope"]) == (spec.name, claim.definition.key, claim.scope)
@@ -75,7 +89,7 @@ def test_every_claim_is_planned_charged_and_said(spec: MethodSpec, claim: ClaimS
     assert list(not_covered_words(policy))
     assert list_promises(policy)
     bound = {scope for scope, words in describe_scopes(plan) if words != "not bounded"}
-    loss = release_loss(policy, records=ROWS)
+    loss = release_loss(policy, records=rows)
     if claim.definition.composes:
         assert loss.of(claim.definition.key, claim.scope) == policy.epsilon
         assert bound == {scope for scope in ("column", "table") if scope in bound and loss.of(claim.definition.key, scope)}
@@ -90,7 +104,7 @@ def test_every_claim_is_planned_charged_and_said(spec: MethodSpec, claim: ClaimS
 def test_every_method_is_released(spec: MethodSpec, keys: Keys, tmp_path: Path) -> None:
     """Run, approved and published; its card is what the schema says, the analyst's kit reads it, and its dossier verifies."""
     parts = parts_of(spec, spec.claims[-1])
-    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(ROWS), cap="releases: 2", **parts)
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(RECORDS.get(spec.family, ROWS)), cap="releases: 2", **parts)
     package = publish_release(tiny, keys)
 
     card = json.loads((package / "privacy-card.json").read_text())

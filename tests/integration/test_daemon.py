@@ -5,6 +5,7 @@ One session of some five minutes, told by `session`; every test looks at a part 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -91,6 +92,15 @@ def processes_of(tiny: TinySite) -> list[psutil.Process]:
                 found.append(process)
         except psutil.Error:
             continue
+    return found
+
+
+def commands_of(processes: Sequence[psutil.Process]) -> list[str]:
+    """The commands of those that have not ended since they were listed."""
+    found: list[str] = []
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.append(" ".join(process.cmdline()))
     return found
 
 
@@ -204,13 +214,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
             gone = time.monotonic() + HANGING
             while processes_of(tiny) and time.monotonic() < gone:
                 time.sleep(0.5)
-            session.left = [" ".join(process.cmdline()) for process in processes_of(tiny)]
+            session.left = commands_of(processes_of(tiny))
             session.runs = instance.get_runs()
             session.ticks = ticks_of(instance, "timetable_people")
             session.looks = ticks_of(instance, "arrival_people")
         finally:
             for process in processes_of(tiny):
-                process.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
             ui.kill()
             ui.wait()
     return session

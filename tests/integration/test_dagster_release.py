@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import json
 import random
 import re
@@ -12,7 +13,7 @@ import signal
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ from release_pipeline.dagster_app.metadata import ALLOWED, build_metadata
 from release_pipeline.dagster_app.releases import build_release_assets
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.flow import release as flow_release
+from release_pipeline.flow.facts import PublicFacts
 from release_pipeline.flow.release import FAMILIES, StageResult
 from release_pipeline.stages.checks import Check
 from tests.integration.sites import (
@@ -46,6 +48,13 @@ from tests.integration.sites import (
     run_job,
     spoil,
 )
+from tests.integration.test_calibrated_weights import CALIBRATED, TABLES
+from tests.integration.test_counted import CAP, IN_SLOTS, make_records
+from tests.integration.test_counted import PARTS as COUNTED
+from tests.integration.test_weights import make_sample
+from tests.integration.test_whole_table import CAP as TABLE_CAP
+from tests.integration.test_whole_table import PARTS as WHOLE
+from tests.integration.test_whole_table import make_people
 
 pytestmark = GX_WARNINGS
 
@@ -134,6 +143,45 @@ def test_every_fact_in_the_metadata_is_on_the_list(good: tuple[TinySite, dg.Exec
     for stage, materialization in materializations(good[1]).items():
         more = {"notes", "columns", "report", "dagster/column_schema", "dagster/column_lineage"}
         assert materialization.metadata.keys() <= ALLOWED.keys() | more, stage
+
+
+def test_every_public_fact_is_on_the_list() -> None:
+    """Or a release that has one would fail at its candidate, after the charge."""
+    assert {field.name for field in dataclasses.fields(PublicFacts)} <= ALLOWED.keys()
+
+
+def _calibrated(home: Path) -> TinySite:
+    return make_sample(home, CALIBRATED, tables=TABLES)
+
+
+def _whole(home: Path) -> TinySite:
+    return make_site(home, rows=make_people(), **{"cap": TABLE_CAP, **WHOLE})
+
+
+def _in_slots(home: Path) -> TinySite:
+    return make_site(home, rows=make_records(), cap=CAP, **{**COUNTED, "person": IN_SLOTS})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (_calibrated, {"w": "weight; made of the published tables people, towns and the released rows"}),
+        (_whole, dict.fromkeys(("town", "income"), "synthetic: made of noisy counts of all columns")),
+        (_in_slots, {"income": "noise by dp-cdf"}),
+    ],
+    ids=["calibrated weights", "dp-table", "tables by a column in no row, in slots"],
+)
+def test_what_came_later_goes_through_dagster_too(
+    tmp_path: Path, instance: dg.DagsterInstance, make: Callable[[Path], TinySite], words: Mapping[str, str]
+) -> None:
+    """To the candidate, with what was done to each column."""
+    result = run_job(make(tmp_path / "site"), instance=instance)
+    assert result.success, failures(result)
+    schema = materializations(result)["candidate"].metadata["dagster/column_schema"].value
+    said = {column.name: column.description for column in schema.columns}
+    for name, wanted in words.items():
+        assert wanted in said[name]
 
 
 @pytest.mark.parametrize("stage", STAGES)

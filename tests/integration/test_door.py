@@ -143,7 +143,9 @@ def started(command: list[str], *, folder: Path, log: Path, home: Path) -> Itera
     try:
         yield process
     finally:
-        children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        children: list[psutil.Process] = []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         process.send_signal(signal.SIGTERM)
         try:
             process.wait(HANGING)

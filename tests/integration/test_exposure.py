@@ -106,7 +106,7 @@ def test_exposure_of_the_demo_is_that_of_a_hand_count(demo: Site, waves: dict[st
     assert found.people == expected
     assert sum(found.people.values()) == len(set.union(*waves.values()))
     assert len(expected) > 2  # people do come and go
-    [ledger] = read_ledgers(demo)
+    [ledger] = read_ledgers(demo, "rand-hie-participants")
     assert found.worst == max(expected) == ledger.account.total == 5 * EPSILON
     lines = [tuple(line.split()[:2]) for line in describe_exposure(demo, ledger)][1:]
     assert lines == [(str(2 * count), f"{expected[count * EPSILON]:,}") for count in sorted(set(times.values()))]

@@ -164,6 +164,31 @@ def test_a_gate_on_the_expected_error_leaves_a_picture_and_no_charge(tmp_path: P
     assert not list(page.parent.iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("gate", ["quantile", "group_mean"])
+def test_gates_on_what_readers_ask_hold_just_where_they_say(tmp_path: Path, gate: str) -> None:
+    """A limit just below the figure refuses without a charge and names neither figure nor group; one just above lets it through
+    with the same figure, for it is of the data and the method."""
+    audit = "{groups: [sex]}"
+    tiny = make_site(tmp_path / "site", gates=f"{{min_rows: 20, {gate}: {{income: 0.000001}}}}", audit=audit)
+    with pytest.raises(GateFailed):
+        tiny.flow().run()
+    refused = tiny.site.vault / "refused" / "people~1~r1.json"
+    value = json.loads(refused.read_text())["gates"][0]["value"]
+    tiny.write_policy(gates=f"{{min_rows: 20, {gate}: {{income: {value * 0.999:.6f}}}}}", audit=audit)
+    with pytest.raises(GateFailed) as caught:
+        tiny.flow().run()
+    assert (tiny.status().state, tiny.charges()) == ("blocked", [])
+    assert f"{value:.3g}" not in caught.value.in_full.replace(f"{value * 0.999:g}", "")
+    assert not re.search(r"\bsex\b", caught.value.in_full)
+    tiny.write_policy(gates=f"{{min_rows: 20, {gate}: {{income: {value * 1.001:.6f}}}}}", audit=audit)
+    tiny.flow().run()
+    judged = json.loads((tiny.folder() / "evidence.json").read_text())["gates"][0]
+    assert judged["value"] == value
+    assert gate.split("_")[0] in judged["name"]
+    assert len(tiny.charges()) == 1
+
+
 def test_a_gate_on_the_released_table_blocks_after_the_charge(tmp_path: Path) -> None:
     """Groups of 10 where 11 are asked for: blocked, with a page that has everything, and no candidate; likewise when repeated."""
     tiny = make_site(tmp_path / "site", gates="{min_rows: 20, anonymity_k: 11}")

@@ -324,10 +324,10 @@ def test_ledger_is_what_the_words_say(candidate: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("policy", SHIPPED, ids=lambda path: path.stem)
 def test_check_has_the_plan_of_every_shipped_policy(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every kind of method; elsewhere than in a site there is no ledger."""
+    """Every kind of method; elsewhere than in a site there is neither ledger nor series."""
     content = tell(capsys, "check", policy)
     assert (content["valid"], content["ledger"]["spent"], content["errors"], content["problems"]) == (True, "0", [], [])
-    assert tell(capsys, "check", policy, "--home", tmp_path) == {**content, "ledger": None}
+    assert tell(capsys, "check", policy, "--home", tmp_path) == {**content, "ledger": None, "series": None}
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,8 @@ def test_check_has_wider_bounds_as_numbers(
 
 
 def test_check_has_the_ledger_before_and_after(candidate: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where there is room, where there is none, where nothing is ever bounded, and where rows are needed."""
+    """Where there is room, where there is none, where nothing is ever bounded, and where rows are needed: what was released last
+    had some."""
     tiny = copy_site(candidate, tmp_path / "site")
     file = tiny.home / "policies" / "people.yaml"
     content = tell(capsys, "check", file)["ledger"]
@@ -363,6 +364,11 @@ def test_check_has_the_ledger_before_and_after(candidate: Path, tmp_path: Path, 
     assert (content["spent"], content["next"]["amount"], content["next"]["after"]) == ("infinity", "infinity", "infinity")
     assert "nothing bounds this policy" in content["needs"]
     tiny.write_policy(protect="{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", gates="")
+    content = tell(capsys, "check", file)
+    assert (content["rows"], content["ledger"]["rows_needed"]) == (60, False)
+    assert content["wider"]["column"] == {"bounded": True, "epsilon": "24"}
+    fresh = make_site(tmp_path / "fresh", protect="{method: idp-cbls, epsilon: 2, k: 5, scope: centroid}", gates="")
+    file = fresh.home / "policies" / "people.yaml"
     content = tell(capsys, "check", file)
     assert (content["ledger"]["rows_needed"], content["ledger"]["next"], content["ledger"]["fitting"]) == (True, None, None)
     assert content["wider"]["column"] == {"bounded": True, "epsilon": None}

@@ -145,7 +145,10 @@ def published(keys: Keys, key_folder: Path, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("leaks")
     gates = "{min_rows: 20, expected_error: {income: 5, rent: 5}}"
     suppress = "{quasi_groups_below: 5, at_most: 60%}"
-    tiny = make_trusted_site(folder / "site", keys, rows=leaky_rows(), columns=COLUMNS, gates=gates, suppress=suppress)
+    audit = "{groups: [sex, town]}"
+    tiny = make_trusted_site(
+        folder / "site", keys, rows=leaky_rows(), columns=COLUMNS, gates=gates, suppress=suppress, audit=audit
+    )
     secrets: list[bytes] = []
 
     def keep_secret(at: str) -> None:

@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from release_pipeline.errors import Blocked, DataRefused, OverCap, ReleasePipelineError, SecretLost, WrongUsage
+from release_pipeline.errors import Blocked, DataRefused, GateFailed, OverCap, ReleasePipelineError, SecretLost, WrongUsage
 from release_pipeline.flow import release as release_module
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.passed_stages import Audited
 from release_pipeline.flow.release import ReleaseFlow
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.store.connections import open_database
 from release_pipeline.store.vault import open_workspace
 from tests.integration.sites import HEADER, PARTS, SPOILED, Row, TinySite, make_rows, make_site, spoil
@@ -667,8 +668,23 @@ def test_suppression_drops_rows_where_cells_do_not_suffice(tmp_path: Path) -> No
     assert not any(row["town"] == "west" for row in pq.read_table(tiny.folder() / "data.parquet").to_pylist())
 
 
-def test_too_much_suppression_blocks(tmp_path: Path) -> None:
-    """Above the declared share: blocked with both percentages, and no suppressed table to go on from."""
+@pytest.mark.parametrize("protect", ["{method: idp-cbls, epsilon: 2, k: 5}", "{method: dp-um, epsilon: 2, k: 5, partitions: 2}"])
+def test_too_much_suppression_costs_nothing(tmp_path: Path, protect: str) -> None:
+    """Who is in a small group of kept columns depends on no noise: above the share nothing is charged, with parts too."""
+    suppress = "{quasi_groups_below: 5, at_most: 5%}"
+    rows = rare_rows(4, lonely=True)
+    tiny = make_site(tmp_path / "site", rows=rows, columns=RARE_COLUMNS, suppress=suppress, protect=protect)
+    with pytest.raises(GateFailed, match=r"the suppression of small groups is over the limit 0.05") as refused:
+        tiny.flow().run()
+    assert "nothing is charged" in str(refused.value)
+    assert not tiny.charges()
+    assert not tiny.folder().exists()
+
+
+def test_too_much_suppression_that_follows_from_the_noise_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where groups have masked columns in them, it is known after the draw: blocked with both percentages, and no table to go on
+    from."""
+    monkeypatch.setattr(CentroidStrategy, "forecast_suppression", lambda *_: {})
     suppress = "{quasi_groups_below: 5, at_most: 5%}"
     tiny = make_site(tmp_path / "site", rows=rare_rows(4, lonely=True), columns=RARE_COLUMNS, suppress=suppress)
     with pytest.raises(Blocked, match=r"would have to be suppressed, and at most 5% may be"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
@@ -195,7 +196,7 @@ def test_sigterm_ends_a_ui_that_a_script_began_in_the_background(tmp_path: Path)
     begun = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True, check=True, env=environment())
     process = psutil.Process(int(begun.stdout))
     try:
-        wait_for(lambda: any("dagster._daemon" in " ".join(one.cmdline()) for one in processes_of(tiny)))
+        wait_for(lambda: any("dagster._daemon" in " ".join(_words(one)) for one in processes_of(tiny)))
         process.send_signal(signal.SIGINT)
         time.sleep(1)
         assert process.is_running()
@@ -203,8 +204,7 @@ def test_sigterm_ends_a_ui_that_a_script_began_in_the_background(tmp_path: Path)
         wait_for(lambda: not processes_of(tiny))
         assert "stopped, with everything that it had started" in (tmp_path / "log").read_text()
     finally:
-        for left in processes_of(tiny):
-            left.kill()
+        _kill(processes_of(tiny))
 
 
 STUBBORN = """
@@ -239,13 +239,19 @@ def test_what_will_not_end_is_killed_with_its_children(tmp_path: Path, number: s
             left = [one for one in psutil.process_iter() if mark in _words(one)]
             assert left == []
         finally:
-            for one in psutil.process_iter():
-                if mark in _words(one):
-                    one.kill()
+            _kill(one for one in psutil.process_iter() if mark in _words(one))
 
 
 def _words(process: psutil.Process) -> list[str]:
+    """Its command; of one that ended since it was listed, nothing."""
     try:
         return process.cmdline()
     except psutil.Error:
         return []
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    """Also where one has ended meanwhile."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

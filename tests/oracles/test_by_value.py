@@ -15,15 +15,15 @@ from release_pipeline.privacy.by_value.facts import Facts, Stage
 from release_pipeline.privacy.by_value.mechanism import next_stage
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise, PureBudget
 
-WIDTH, RECORDS = 4, 3
-FACTS = Facts(WIDTH, RECORDS)
+UNITS, RECORDS = 5, 3
+FACTS = Facts(UNITS - 1, RECORDS)
 SEEN = range(-1, 5)  # noisy counts that are tried: beyond them cells follow from the same numbers, larger
 Table = tuple[int, ...]
 Next = Callable[
     [Table, Table], tuple[Table, int]
 ]  # edges and scale of the second stage, by noisy counts; and true ones, of a fault
 INFINITE = Fraction(10**9)
-TABLES = list(itertools.combinations_with_replacement(range(WIDTH + 1), RECORDS))
+TABLES = list(itertools.combinations_with_replacement(range(UNITS), RECORDS))
 
 
 def count(table: Table, edges: tuple[int, ...]) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ def count(table: Table, edges: tuple[int, ...]) -> tuple[int, ...]:
 
 def neighbours(table: Table) -> Iterator[Table]:
     """Every table with one record replaced."""
-    for place, value in itertools.product(range(RECORDS), range(WIDTH + 1)):
+    for place, value in itertools.product(range(RECORDS), range(UNITS)):
         yield tuple(sorted((*table[:place], value, *table[place + 1 :])))
 
 
@@ -55,15 +55,20 @@ def worst_loss(first: tuple[int, ...], scale: int, choose: Next) -> Fraction:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(3)])
-def test_no_outcome_loses_more_than_the_stages_say(epsilon: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "facts"),
+    [(Fraction(1), FACTS), (Fraction(3), FACTS), (Fraction(3), Facts(UNITS - 2, RECORDS, labels=1))],
+    ids=["1", "3", "3, one may have no value"],
+)
+def test_no_outcome_loses_more_than_the_stages_say(epsilon: Fraction, facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the worst loses just that: cells that follow from noisy counts cost nothing, and no stage is charged for nothing. Three
-    records would never be worth a finer cell: here they are."""
+    records would never be worth a finer cell: here they are. Nor does it cost more where a record may have no value: the last
+    number stands for that."""
     monkeypatch.setattr("release_pipeline.privacy.by_value.mechanism.PER_NOISE", 9.0)
     monkeypatch.setattr("release_pipeline.privacy.by_value.mechanism.LEAST_CELL", 0.5)
     monkeypatch.setattr("release_pipeline.privacy.by_value.mechanism.CONCENTRATED", 1.0)
     budget = PureBudget(epsilon)
-    first = next_stage([], FACTS, budget)
+    first = next_stage([], facts, budget)
     assert first is not None
     edges, noise = first
     assert isinstance(noise, LaplaceNoise)
@@ -71,10 +76,13 @@ def test_no_outcome_loses_more_than_the_stages_say(epsilon: Fraction, monkeypatc
     @cache
     def of_noisy(noisy: Table) -> tuple[Table, int]:
         stages = [Stage(edges, np.array(noisy), noise)]
-        second = next_stage(stages, FACTS, budget)
+        second = next_stage(stages, facts, budget)
         assert second is not None
         assert isinstance(second[1], LaplaceNoise)
-        assert next_stage([*stages, Stage(second[0], np.zeros(len(second[0]) - 1), second[1])], FACTS, budget) is None
+        assert (
+            next_stage([*stages, Stage(second[0], np.zeros(len(second[0]) - 1, dtype=np.int64), second[1])], facts, budget)
+            is None
+        )
         return tuple(second[0].tolist()), second[1].scale
 
     worst = worst_loss(tuple(edges.tolist()), noise.scale, lambda noisy, _: of_noisy(noisy))

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 from release_pipeline import sign, verify
 from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.trust import pkcs8
 from release_pipeline.flow.trust.keys import (
     NotSigned,
     PrivateKey,
@@ -37,6 +38,7 @@ from tests.guards import HANGING
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 PUBLIC = SECRET.public_key().public_bytes_raw()
+COSTS = pkcs8.N, pkcs8.P  # as they are when tests are collected
 PASSPHRASE = "correct horse battery"  # noqa: S105
 ABOUT = {"kind": "approve", "subject": "people/1/r1", "digest": "ab" * 32}
 APPLICATION = b"ssh:"
@@ -196,7 +198,15 @@ def test_keys_of_openssh_are_trusted(tmp_path: Path) -> None:
             read_public_key(file)
 
 
+@pytest.fixture
+def real_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the software: tests of whole sites, which this process may have run before, make keys at lower ones."""
+    monkeypatch.setattr(pkcs8, "N", COSTS[0])
+    monkeypatch.setattr(pkcs8, "P", COSTS[1])
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("real_costs")
 def test_a_key_at_rest_is_under_scrypt(tmp_path: Path) -> None:
     """With these costs; `cryptography`, openssl and sign.py read it, and keys of before; a wrong passphrase opens none."""
     file = tmp_path / "ben.key"

@@ -10,7 +10,7 @@ all: its share of epsilon, split equally over the columns. `scales` says how tha
     advertised  as the paper has it, epsilon for each centroid: not the same loss, and told apart
 
 Kind `together`: dp-mdav, whose claim covers the whole table and whose loss is bounded by epsilon (methods.md section 4), in both
-orders; kind `clusters`: what grouping costs without noise.
+orders; kind `clusters`: what grouping costs without noise; kind `by value`: dp-cdf against dp-um, in a module of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from release_pipeline.experiments.measuring import by_value
 from release_pipeline.experiments.measuring.masking import (
     KNOWN,
     Rank,
@@ -95,7 +96,7 @@ def list_settings(*, quick: bool) -> list[Setting]:
             for k in ks
             if not quick or (k == 100 and table != MADE_UP)
         ]
-    return found
+    return found + by_value.list_settings(quick=quick)
 
 
 def _column_setting(runs: int, table: str, method: str, scales: str, k: int, epsilon: str, consistency: str) -> Setting:
@@ -109,6 +110,8 @@ def read(data: Path, table: str) -> Source:
 
 def measure(data: Path, setting: Setting, secrets: Sequence[bytes]) -> list[dict[str, float]]:
     """One setting in all of its runs."""
+    if setting.kind == by_value.KIND:
+        return by_value.measure(data, setting, secrets)
     source, context = read(data, setting.text("table")), ("ours", *_list_noise(setting))
     if setting.kind == "clusters":
         return [_measure_clusters(source, setting)]

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from release_pipeline.experiments.measuring.ours import STATED_KS
+from release_pipeline.experiments.reporting import by_value
 from release_pipeline.experiments.reporting.claims import Cases, Chapter, Finding, Loss, list_names, show, table
 from release_pipeline.experiments.reporting.pictures import Panel, Picture, Series
 from release_pipeline.experiments.runs import Results
@@ -30,7 +31,10 @@ table at the end): of the DP methods at the same exact loss there is `rescaled`,
 iDP is the weaker promise: it covers one person in the data as they are, no groups, and its scales must stay secret. An iDP method
 that is better at the same number is not better at the same protection. dp-mdav stands apart: its claim covers the whole table
 (who shares a cluster, too), and its loss is bounded by epsilon, not equal to it. A best k is picked by looking at the error on
-the data, as no steward may."""
+the data, as no steward may.
+
+**Counts by value** (dp-cdf) stand beside dp-um alone, column by column, each with an epsilon of its own: both are eps-DP for
+the list of a column. The loss of dp-cdf is its epsilon on all data, but for what whole scales leave of it."""
 
 STATED = {  # methods.md section 6: mean over columns at epsilon 1, medians over secrets
     ("dp-um", "public", "none"): {"census": (16, 1.2), "wine": (3400, 560)},
@@ -115,12 +119,12 @@ class Columns:
 def report(results: Results) -> Chapter:
     """The chapter of the page."""
     columns = Columns(results)
-    tables = tuple(_report_tables(columns))
+    tables = (*_report_tables(columns), *by_value.report(results))
     return Chapter(
         "Ours: every method at the same exact loss",
         WORDS,
-        (*_draw(columns), *_draw_together(results)),
-        (*_judge(columns), *_judge_orders(results)),
+        (*_draw(columns), *_draw_together(results), *by_value.draw(results)),
+        (*_judge(columns), *_judge_orders(results), *by_value.judge(results)),
         tables,
         tuple(_list_losses(results)),
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0b5fa5", "#d55e00", "#007a5a", "#8a3f8f", "#6b6b6b", "#b8860b", "#c2185b", "#2e2e2e")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 3)))
-KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "mdav": 5, "original": 7}
+KNOWN = {"idp-cbls": 0, "dp-um": 1, "idp-ls": 2, "dp-mdav": 3, "laplace": 4, "mdav": 5, "dp-cdf": 6, "original": 7}
 MAX_TICKS = 8  # of a logarithmic axis at the numbers themselves
 WIDE, HIGH = 3.5, 2.9  # inches of one panel
 LETTER, HANDLE = 0.085, 0.75  # inches of a letter in the legend, and of what stands before the words

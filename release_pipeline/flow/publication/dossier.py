@@ -40,7 +40,7 @@ from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.policy import Policy
 from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.formats import name_some
-from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, NoiseColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, ListedColumn, NoiseColumn, RecomputeColumn
 from release_pipeline.policy.words import describe_claim, describe_suppression
 from release_pipeline.report.lineage import Step, draw_lineage
 from release_pipeline.store.registry import Event, Registry, ReleaseId
@@ -220,17 +220,19 @@ def _list_columns(policy: Policy) -> str:
     writer.writerow(("column", "role", "do", "released", "domain", "grid", "values", "epsilon", "why"))
     for name, column in policy.columns.items():
         noise = column if isinstance(column, NoiseColumn) else None
-        values = " ".join(map(str, column.values)) if isinstance(column, KeepColumn) else ""
+        values = " ".join(map(str, column.values)) if isinstance(column, ListedColumn) else ""
         if isinstance(column, GeneraliseColumn):
             values = column.hierarchy.words
+        if isinstance(column, RecomputeColumn):
+            values = "; ".join(policy.derive[name].preview())
         writer.writerow(
             (
                 name,
                 column.role,
                 column.do,
-                "yes" if name in policy.released_columns else "no",
-                f"{noise.domain[0]} to {noise.domain[1]}" if noise else "",
-                noise.grid if noise else "",
+                "yes" if column.is_released else "no",
+                " to ".join(noise.domain_texts if noise.clock else map(str, noise.domain)) if noise else "",
+                (noise.grid_text if noise.clock else noise.grid) if noise else "",
                 values,
                 policy.column_epsilon.get(name, ""),
                 getattr(column, "why", None) or "",

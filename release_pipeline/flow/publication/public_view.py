@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
-from release_pipeline.analyst.facts import ANYWHERE, INSIDE, ColumnFacts
+from release_pipeline.analyst.facts import (
+    ANYWHERE,
+    CALIBRATE,
+    INSIDE,
+    MISSING,
+    RECOMPUTE,
+    SIZE_KNOWN,
+    SIZE_PROTECTED,
+    SYNTHESISE,
+    ColumnFacts,
+    LevelFacts,
+    MadeFacts,
+    TableFacts,
+    WeightFacts,
+)
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
@@ -15,14 +31,27 @@ from release_pipeline.flow.publication import wording
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.policy import Policy
+from release_pipeline.policy.derivations import list_leaves
+from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
-from release_pipeline.policy.formats import decimal_text
-from release_pipeline.policy.hierarchies import list_rows
-from release_pipeline.policy.kinds import GeneraliseColumn, NoiseColumn
+from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.policy.kinds import (
+    CalibrateColumn,
+    GeneraliseColumn,
+    KeepColumn,
+    NoiseColumn,
+    RecomputeColumn,
+    SynthesiseColumn,
+    pick,
+)
+from release_pipeline.policy.kinds.labels import LabelledColumn
+from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.loss import sum_series
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
+from release_pipeline.policy.published import labels_of, may_be_blanked
 from release_pipeline.policy.statements import state_claim
+from release_pipeline.policy.table_words import step_text
 from release_pipeline.policy.words import (
     describe_claim,
     describe_method,
@@ -30,7 +59,10 @@ from release_pipeline.policy.words import (
     not_covered_words,
 )
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.counts import files_of
+from release_pipeline.report.tables import file_of, view_table
+from release_pipeline.report.view import CalibratedView, ColumnView, MadeView, PublicView
+from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
 from release_pipeline.store.registry import Event, ReleaseId
@@ -60,8 +92,11 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         neighbours=wording.describe_neighbours(policy),
         claim=describe_claim(policy),
         statement=state_claim(policy),
-        epsilon=None if claimed is None else format_nano(claimed),
+        epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
+        delta=None if policy.delta is None else decimal_text(policy.delta),
+        rho=None if policy.delta is None or claimed is None else format_nano(claimed),
         records_per_person=policy.records_per_person,
+        household_size=_tell_size(policy),
         scope=protect.scope,
         wider=tuple(describe_scopes(plan)),
         k=protect.k,
@@ -78,7 +113,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         suppression=wording.describe_suppression(policy),
         not_protected=tuple(not_covered_words(policy)),
         how_to_use=tuple(wording.list_uses(policy)),
-        columns=tuple(_column(policy, name, plan, facts) for name in policy.released_columns),
+        columns=tuple(_list_columns(policy, plan, facts)),
         formats=tuple(policy.publish.formats),
         policy_hash=status.policy_hash,
         candidate_hash=str(status.candidate_hash),
@@ -91,12 +126,24 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         values=INSIDE if policy.clamps else ANYWHERE,
         grid="on" if _lies_on_grid(policy, facts) else "off",
         analysis=tuple(explain_kit(_facts_of(policy, facts))),
+        counts=files_of(policy.method.family),
+        tables=tuple(
+            view_table(tabulation, records=policy.records_per_person, by_rho=policy.protect.by_rho)
+            for tabulation in policy.tabulations.values()
+        ),
     )
+
+
+def _tell_size(policy: Policy) -> str | None:
+    """Whether how large a household is is protected, where the claim is about such."""
+    if not policy.of_households:
+        return None
+    return SIZE_KNOWN if policy.slots is None else SIZE_PROTECTED
 
 
 def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
     """What the card says, as the analyst's kit reads it: the words about the noise are its own."""
-    epsilons = policy.column_epsilon
+    epsilons, done = policy.column_epsilon, _name_done(policy)
     return Facts(
         method=policy.protect.method,
         scope=policy.protect.scope,
@@ -109,15 +156,50 @@ def _facts_of(policy: Policy, facts: PublicFacts) -> Facts:
         columns={
             name: ColumnFacts(
                 name,
-                "noise" if name in epsilons else "centroid",
-                "number",
+                done,
+                _type_of(column),
                 column.exact_grid,
-                epsilons.get(name),
+                epsilons.get(name) if policy.delta is None else None,
                 _atom_texts(column),
+                _centre_text(column),
+                column.tail,
+                epsilons.get(name) if policy.delta is not None else None,
+                column.clock,
             )
             for name, column in policy.noise_columns.items()
-        },
+        }
+        | {
+            name: ColumnFacts(name, done, "string", values=tuple(map(str, column.values)))
+            for name, column in pick(policy.columns, SynthesiseColumn).items()
+        }
+        | {
+            (why := reason_column(name)): ColumnFacts(why, MISSING, "string")
+            for name, column in policy.released_columns.items()
+            if isinstance(column, NoiseColumn | SynthesiseColumn) and column.reasons
+        }
+        | {
+            name: ColumnFacts(name, RECOMPUTE, "number", made=MadeFacts(policy.derive[name].key(), policy.derive[name].inputs))
+            for name in policy.recomputed_columns
+            if _masked_leaves(policy, name)
+        }
+        | {name: ColumnFacts(name, CALIBRATE, "number") for name in policy.calibrated_columns},
         on_grid=_lies_on_grid(policy, facts),
+        has_slots=policy.slots is not None,
+        tables=tuple(
+            TableFacts(
+                tabulation.name,
+                file_of(tabulation.name),
+                tabulation.table.columns,
+                tabulation.table.sum,
+                Fraction(step_text(tabulation)),
+                tuple(
+                    LevelFacts(*level) for level in zip(tabulation.levels, tabulation.shape.cells, tabulation.noise, strict=True)
+                ),
+                weight=None if (known := tabulation.weights) is None else WeightFacts(known.column, *known.bounds),
+            )
+            for tabulation in policy.tabulations.values()
+        ),
+        delta=None if policy.delta is None else decimal_text(policy.delta),
     )
 
 
@@ -127,7 +209,21 @@ def _lies_on_grid(policy: Policy, facts: PublicFacts) -> bool:
 
 
 def _atom_texts(column: NoiseColumn) -> tuple[str, ...]:
-    return tuple(decimal_text(atom) for atom in column.atoms)
+    return tuple(map(column.say, column.atoms))
+
+
+def _type_of(column: NoiseColumn) -> str:
+    return "number" if column.clock is None else column.clock.type
+
+
+def _of_person(policy: Policy, nano: int) -> int:
+    """What a column costs a person with all of their records."""
+    records = policy.records_per_person
+    return nano * (records * records if policy.protect.by_rho else records)
+
+
+def _centre_text(column: NoiseColumn) -> str:
+    return column.say_units(column.exact_centre)
 
 
 def _find_published_before(events: Sequence[Event], release: ReleaseId) -> str | None:
@@ -149,7 +245,7 @@ def _generalised(policy: Policy, name: str, column: GeneraliseColumn, facts: Pub
         "generalise",
         "string",
         column.why or "",
-        missing=wording.describe_missing(policy, column),
+        missing=wording.describe_missing(policy, name, column),
         hierarchy=wording.describe_hierarchy(policy, name, column, level),
         levels=() if name in policy.cut_columns else column.hierarchy.level_words,
         level=int(level.split()[0]) if level else None,
@@ -160,12 +256,63 @@ def _list_hierarchies(policy: Policy) -> Iterator[tuple[str, tuple[tuple[str, ..
     """The rows of each hierarchy that can be listed, and the file of the package that they go to."""
     used: list[str] = []
     for name, column in policy.generalised_columns.items():
-        rows = list_rows(column.hierarchy, column.missing_entry)
+        rows = column.list_rows()
         if rows is not None and name not in policy.cut_columns:  # whose labels are ranges that no list has
             slug = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-") or "column"
             names = (slug, *(f"{slug}-{number}" for number in range(2, len(policy.columns) + 2)))
             used.append(next(name for name in names if name not in used))
             yield f"hierarchy-{used[-1]}.csv", tuple(rows)
+
+
+def _list_columns(policy: Policy, plan: Plan, facts: PublicFacts) -> Iterator[ColumnView]:
+    """The columns of the data, in their order."""
+    for name, column in policy.columns.items():
+        if not isinstance(column, LabelledColumn):
+            continue
+        view = _view_column(policy, name, plan, facts)
+        yield replace(view, label=column.label, labels=tuple(labels_of(column).items()))
+        if isinstance(column, CodedColumn) and column.reasons:
+            reasons = (*column.reasons, *([SUPPRESSED] if may_be_blanked(column, policy.suppress) else []))
+            why = PUBLIC("missing.why_column", column=name)
+            yield ColumnView(reason_column(name), column.role, MISSING, "string", why, values=reasons)
+
+
+def _view_column(policy: Policy, name: str, plan: Plan, facts: PublicFacts) -> ColumnView:
+    match policy.columns[name]:
+        case RecomputeColumn() as column:
+            return _recomputed(policy, name, column)
+        case CalibrateColumn() as column:
+            return _calibrated(name, column, facts)
+        case _:
+            return _column(policy, name, plan, facts)
+
+
+def _recomputed(policy: Policy, name: str, column: RecomputeColumn) -> ColumnView:
+    how = policy.derive[name]
+    words, inputs = "; ".join(how.preview()), name_some(how.inputs)
+    masked = _masked_leaves(policy, name)
+    return ColumnView(
+        name,
+        column.role,
+        RECOMPUTE,
+        "string" if how.is_text else "number",
+        column.why or "",
+        values=how.outputs or (),
+        noise=PUBLIC("made.noise", columns=name_some(masked)) if masked and policy.method.is_noisy else None,
+        missing=PUBLIC("missing.made", columns=inputs),
+        made=MadeView(how.key(), how.inputs, words),
+    )
+
+
+def _calibrated(name: str, column: CalibrateColumn, facts: PublicFacts) -> ColumnView:
+    off = ", ".join(f"{table}: {gap}" for table, gap in facts.weights.items())
+    words = PUBLIC("calibrated.words", tables=name_some(column.to), off=off)
+    return ColumnView(name, column.role, CALIBRATE, "number", column.why or "", calibrated=CalibratedView(column.to, words))
+
+
+def _masked_leaves(policy: Policy, name: str) -> list[str]:
+    """The masked columns that a recomputed one is made of in the end."""
+    return [leaf for leaf in list_leaves(policy.derive, policy.recomputed_columns, name) if leaf in policy.noise_columns]
 
 
 def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> ColumnView:
@@ -174,23 +321,35 @@ def _column(policy: Policy, name: str, whole: Plan, facts: PublicFacts) -> Colum
         return _generalised(policy, name, column, facts)
     if isinstance(column, NoiseColumn):
         plan = next(part for part in whole.columns if part.name == name)
-        low, high = (format(edge, "f") for edge in column.domain)
+        by_value = find_family(policy.protect).publishes_counts and not policy.protect.is_synthetic
         return ColumnView(
             name,
             column.role,
-            "noise" if plan.epsilon is not None else "centroid",
-            "number",
+            _name_done(policy),
+            _type_of(column),
             column.why,
-            domain=(low, high),
-            grid=format(column.grid, "f"),
-            epsilon=None if plan.epsilon is None else format_nano(plan.epsilon.nano * policy.records_per_person),
+            domain=column.domain_texts,
+            grid=column.grid_text,
+            epsilon=None
+            if plan.epsilon is None or policy.delta is not None
+            else format_nano(_of_person(policy, plan.epsilon.nano)),
+            rho=None if plan.epsilon is None or policy.delta is None else format_nano(_of_person(policy, plan.epsilon.nano)),
             noise=None if plan.epsilon is None else plan.noise_words,
-            missing=wording.describe_missing(policy, column),
+            missing=wording.describe_missing(policy, name, column),
             law=law_of(_facts_of(policy, facts), name).words,
             atoms=_atom_texts(column),
+            centre=_centre_text(column) if by_value else None,
+            tail=column.tail if by_value else None,
         )
     kind = "integer" if column.integers else "string"
     values = tuple(str(value) for value in column.values)
-    return ColumnView(
-        name, column.role, "keep", kind, column.why, values=values, missing=wording.describe_missing(policy, column)
-    )
+    done = "keep" if isinstance(column, KeepColumn) else SYNTHESISE
+    missing = wording.describe_missing(policy, name, column)
+    return ColumnView(name, column.role, done, kind, column.why or "", values=values, missing=missing)
+
+
+def _name_done(policy: Policy) -> str:
+    """What is done to the columns that the method works on."""
+    if policy.protect.is_synthetic:
+        return SYNTHESISE
+    return "noise" if policy.column_epsilon else "centroid"

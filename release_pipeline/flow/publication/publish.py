@@ -34,10 +34,12 @@ from release_pipeline.flow.trust.clocks import believed, is_ahead
 from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
 from release_pipeline.flow.trust.members import Trust, need_trust
 from release_pipeline.policy import Policy
+from release_pipeline.report.tables import file_of
 from release_pipeline.report.view import PublicView
+from release_pipeline.stages.calibrate import check_calibrated
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
-from release_pipeline.stages.package import ON_GRID, check_released
+from release_pipeline.stages.package import ON_GRID, check_released, read_back
 from release_pipeline.store.ledger import RESERVED, list_charges
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
@@ -203,7 +205,11 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     for form in policy.publish.formats:
         table = read_table(candidate / f"data.{form}", format=form, policy=policy)
         yield from check_released(table, policy, rows=facts.rows_out, on_grid=facts.values == ON_GRID)
-        gates += judge_groups(measure_groups(table, policy), policy.gates)
+        if tuple(table.column_names) == policy.published_columns:
+            if policy.calibrated_columns:
+                files = {name: (candidate / file_of(name)).read_text(encoding="utf-8") for name in policy.tables}
+                yield from check_calibrated(table, policy, files)
+            gates += judge_groups(measure_groups(read_back(table, policy), policy), policy.gates)
     evidence = load_evidence(candidate)
     if note_facts(evidence.facts, str(status.candidate_hash)) != status.facts:
         yield "The registry tells other facts of it than the evidence that was signed."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from release_pipeline.flow.states import RETRACTED, SUPERSEDED, ReleaseStatus
-from release_pipeline.flow.sums import is_whole
+from release_pipeline.flow.sums import is_whole, read_sums
 from release_pipeline.flow.trust.keys import write_statement
 from release_pipeline.flow.trust.office import OFFICERS
 
@@ -22,7 +22,7 @@ def package_is_whole(folder: Path, status: ReleaseStatus) -> bool:
     retracted = status.state == RETRACTED
     if retracted and any(folder.glob("data.*")):
         return False
-    away = ("data.csv", "data.parquet") if retracted else ()
+    away = [name for name in read_sums(folder, status.package_hash) if name.startswith("data.")] if retracted else ()
     return is_whole(folder, status.package_hash, besides=(SIGNATURE, *tombstone_files()), without=away)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 from release_pipeline.flow.facts import PublicFacts
 from release_pipeline.flow.states import ReleaseStatus
@@ -10,12 +11,15 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.formulas import find_formulas
-from release_pipeline.policy.kinds import GeneraliseColumn, KeepColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
+from release_pipeline.policy.kinds.missing import reason_column
+from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.words import charge_words
 from release_pipeline.policy.words import describe_suppression as describe_limits
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.catalogue import Family
+from release_pipeline.report.tables import file_of
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.strategies.parts import UNITED
 
@@ -26,6 +30,10 @@ def describe_neighbours(policy: Policy) -> str:
 
 
 def _compare_tables(policy: Policy) -> str:
+    if policy.slots is not None:
+        return PUBLIC("neighbours.households_in_slots", slots=policy.slots)
+    if policy.of_households and policy.claim.definition.covers_groups:
+        return PUBLIC("neighbours.households_of_equal_size")
     if policy.claim.definition.covers_groups:
         return PUBLIC("neighbours.replaced_and_groups")
     return PUBLIC("neighbours.replaced")
@@ -33,6 +41,8 @@ def _compare_tables(policy: Policy) -> str:
 
 _NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {
     "columns": _compare_tables,
+    "by-value": _compare_tables,
+    "whole-table": _compare_tables,
     "vectors": _compare_tables,
     "mdav": lambda _: PUBLIC("neighbours.none"),
     "classes": lambda _: PUBLIC("neighbours.within_class"),
@@ -50,6 +60,8 @@ def _describe_k_of_column(policy: Policy) -> str:
 
 _K: dict[Family, Callable[[Policy], str]] = {
     "columns": _describe_k_of_column,
+    "by-value": lambda _: PUBLIC("k_words.by_value"),
+    "whole-table": lambda _: PUBLIC("k_words.none"),
     "vectors": lambda _: PUBLIC("k_words.vectors"),
     "mdav": lambda policy: PUBLIC("k_words.mdav", names=name_some(policy.noise_columns)),
     "classes": lambda policy: PUBLIC("k_words.classes", names=name_some(policy.generalised_columns)),
@@ -86,6 +98,8 @@ def _list_grouped_parts(policy: Policy, facts: PublicFacts) -> Iterator[str]:
 
 _WHOLE_PARTS: dict[Family, Callable[[Policy, PublicFacts], Iterator[str]]] = {
     "columns": _list_masked_parts,
+    "by-value": _list_masked_parts,
+    "whole-table": _list_masked_parts,
     "vectors": _list_masked_parts,
     "mdav": _list_masked_parts,
     "classes": _list_grouped_parts,
@@ -96,7 +110,7 @@ def describe_series(policy: Policy, series: int | None) -> str | None:
     """What the releases of the policy add up to; None where they do not."""
     if not policy.adds_up:
         return None
-    return PUBLIC("total.infinite") if series is None else format_nano(series)
+    return PUBLIC("total.infinite") if series is None else format_nano(policy.in_epsilon(series))
 
 
 def describe_suppression(policy: Policy) -> str:
@@ -107,19 +121,32 @@ def describe_suppression(policy: Policy) -> str:
     return "none" if rule is None else describe_limits(policy)
 
 
-def describe_missing(policy: Policy, column: NoiseColumn | KeepColumn | GeneraliseColumn) -> str:
+def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColumn | GeneraliseColumn) -> str:
     """What became of missing entries."""
     if isinstance(column, GeneraliseColumn):
+        if column.codes or len(column.reasons) > 1:
+            return PUBLIC("missing.labels", labels=", ".join(column.reasons))
         return PUBLIC("missing.none") if column.missing_entry is None else PUBLIC("missing.label", label=column.missing_entry)
-    if isinstance(column, NoiseColumn):
-        if isinstance(column.missing, str):
-            return PUBLIC("missing.none")
-        return PUBLIC("missing.value", value=format(column.missing.fill, "f"))
-    may_be_blanked = isinstance(policy.suppress, Suppress) and column.role == "quasi"
-    if not isinstance(column.missing, MissingCategory):
-        return PUBLIC("missing.blanked") if may_be_blanked else PUBLIC("missing.none")
-    filled = PUBLIC("missing.entry", entry=column.missing.category)
-    return PUBLIC("missing.also_blanked", filled=filled) if may_be_blanked else filled
+    found: list[str] = []
+    if column.reasons:
+        reasons = ", ".join(column.reasons)
+        beside = reason_column(name)
+        if isinstance(column, NoiseColumn):
+            found.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
+        else:
+            found.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))
+    if isinstance(column, NoiseColumn) and isinstance(column.missing, Fill):
+        found.append(PUBLIC("missing.value", value=_say_fill(column, column.missing.fill)))
+    if isinstance(column.missing, MissingCategory):
+        found.append(PUBLIC("missing.entry", entry=column.missing.category))
+    words = " ".join(found)
+    if not may_be_blanked(column, policy.suppress):
+        return words or PUBLIC("missing.none")
+    return PUBLIC("missing.also_blanked", filled=words) if words else PUBLIC("missing.blanked")
+
+
+def _say_fill(column: NoiseColumn, fill: Decimal) -> str:
+    return format(fill, "f") if column.clock is None else column.say(fill)
 
 
 def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, level: str | None) -> str:
@@ -136,12 +163,18 @@ def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, leve
 def list_uses(policy: Policy) -> Iterator[str]:
     """What an analyst must know to draw right conclusions, from the policy alone."""
     yield from _USES[policy.method.family](policy)
+    if policy.recomputed_columns:
+        yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
+    for name, column in policy.calibrated_columns.items():
+        yield PUBLIC("use.calibrated", name=name, tables=name_some(column.to))
+    if policy.tables:
+        yield PUBLIC("use.tables", files=name_some(map(file_of, policy.tables)))
     if isinstance(policy.suppress, SuppressClasses):
         yield PUBLIC("use.missing")
     elif policy.suppress is not None:
         yield PUBLIC("use.blank")
     if policy.publish.formulas is not None:
-        yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns)))
+        yield PUBLIC("use.formulas", names=name_some(find_formulas(policy.columns, policy.derive)))
     if policy.releases != "once":
         yield PUBLIC("use.rows")
     if policy.publishes_parts:
@@ -162,6 +195,22 @@ def _use_columns(policy: Policy) -> Iterator[str]:
         yield PUBLIC("use.column_spread")
     yield PUBLIC("use.many")
     yield PUBLIC("use.links_weaker")
+
+
+def _use_by_value(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.by_value_ranks")
+    for name, column in policy.noise_columns.items():
+        if column.atoms:
+            yield PUBLIC("use.by_value_atoms", name=name, atoms=list_atoms(column))
+    yield PUBLIC("use.by_value_counts")
+    yield PUBLIC("use.by_value_links")
+
+
+def _use_whole_table(policy: Policy) -> Iterator[str]:
+    yield PUBLIC("use.synthetic_rows")
+    yield PUBLIC("use.synthetic_counts")
+    yield PUBLIC("use.synthetic_pairs")
+    yield PUBLIC("use.synthetic_rare")
 
 
 def _use_vectors(policy: Policy) -> Iterator[str]:
@@ -187,6 +236,8 @@ def _use_classes(policy: Policy) -> Iterator[str]:
 
 _USES: dict[Family, Callable[[Policy], Iterator[str]]] = {
     "columns": _use_columns,
+    "by-value": _use_by_value,
+    "whole-table": _use_whole_table,
     "vectors": _use_vectors,
     "mdav": _use_mdav,
     "classes": _use_classes,

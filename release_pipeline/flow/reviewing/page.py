@@ -3,37 +3,38 @@ gives the same page. It lies in the candidate's folder, so that who approves a c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from statistics import median
+from statistics import fmean, median
 
 from release_pipeline import __version__
-from release_pipeline.flow.evidence import AtomShares, AuditFigures, Budget, Evidence
+from release_pipeline.flow.evidence import AuditFigures, Budget, Evidence
+from release_pipeline.flow.reviewing.columns import view_columns, view_recomputed, view_sample, view_subgroups
 from release_pipeline.flow.reviewing.questions import ATTACKS, list_questions
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import decimal_text, name_some
-from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.plan import make_plan
+from release_pipeline.policy.published import describe_labels
 from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.suppression import Suppress
+from release_pipeline.policy.table_words import describe_tables
 from release_pipeline.policy.words import describe_claim, describe_method, describe_scopes, describe_target
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.privacy.figures import show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
-    AtomView,
     AttackView,
     ClassesView,
-    Curve,
     DiscriminationView,
     GateView,
     HierarchyView,
     InternalView,
     MapPoint,
-    NoiseColumnView,
     PredictionView,
+    StructureView,
     SuppressionView,
+    TieView,
 )
 from release_pipeline.report.status import PopulationView, StepView
 from release_pipeline.stages.gates import Gate
@@ -41,7 +42,6 @@ from release_pipeline.stages.gates import Gate
 REPORT = "report.html"
 PART_OF_CANDIDATE = "This page is a part of the candidate: who approves one approves the other."
 COUNTED = "counted in the source"
-OUTSIDE = 0.01  # by how much of its edge an error may leave the expected range before that is told
 NOTHING = AuditFigures(error={}, absolute_error={}, ks={}, wasserstein={}, curves={}, spread={})
 BEFORE_CHARGE, AFTER_CHARGE = "before the charge", "after the charge"
 
@@ -68,7 +68,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         gates=(*_met_before(policy, evidence), *map(_view_gate, evidence.gates)),
         decide=(),
         warnings=evidence.warnings,
-        columns=tuple(_view_columns(policy, evidence, audit)) if evidence.audit else (),
+        columns=tuple(view_columns(policy, evidence, audit)) if evidence.audit else (),
         sse_paper=audit.sse_paper,
         linkage=audit.record_linkage,
         linkage_chance=audit.record_linkage_by_chance,
@@ -82,6 +82,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         discrimination=tuple(_view_discrimination(audit)),
         predictions=tuple(_view_predictions(policy, audit)),
         prediction_words=_prediction_words(policy, audit),
+        subgroups=tuple(view_subgroups(policy, audit)),
         suppression=_view_suppression(policy, evidence, audit),
         budget=_view_budget(evidence.budget),
         ladders=tuple(_view_ladders(policy, evidence)),
@@ -92,6 +93,15 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         clusters=policy.protect.k is not None,
         statement=state_claim(policy),
         scales=SCALES_FIXED if policy.definition == "idp" else "",
+        sample=view_sample(policy, audit),
+        has_weights=policy.weight is not None,
+        tables=tuple(describe_tables(policy)),
+        ties=tuple(TieView(tie.name, tie.words, tie.before, tie.after) for tie in audit.ties),
+        recomputed=tuple(view_recomputed(policy, audit)),
+        rows_out=int(facts.get("rows_out", 0)),
+        labels=tuple(describe_labels(policy.columns)),
+        structure=_view_structure(audit),
+        is_synthetic=policy.protect.is_synthetic,
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 
@@ -126,53 +136,6 @@ def _view_gate(gate: Gate) -> GateView:
     )
 
 
-def _view_columns(policy: Policy, evidence: Evidence, audit: AuditFigures) -> Iterator[NoiseColumnView]:
-    plan = make_plan(policy, rows=evidence.facts["rows_in"])
-    is_alike = evidence.errors_against == audit.errors_against  # not where an earlier version expected the error
-    for name, column in policy.noise_columns.items():
-        noted, spread, taken = evidence.columns[name], audit.spread[name], evidence.clamping.get(name)
-        planned = next(part for part in plan.columns if part.name == name)
-        expected, low, high = (noted.error, noted.error_low, noted.error_high) if is_alike else (None, None, None)
-        actual, curves = audit.error[name], audit.curves[name]
-        partitioned = low is not None and high is not None and not low * (1 - OUTSIDE) <= actual <= high * (1 + OUTSIDE)
-        yield NoiseColumnView(
-            name=name,
-            role=column.role,
-            epsilon=None if planned.epsilon is None else str(planned.epsilon),
-            forecast="no noise" if planned.noise == 0 else planned.share_words,  # as `check` says it
-            expected_error=expected,
-            expected_low=low,
-            expected_high=high,
-            actual_error=actual,
-            mean_absolute_error=audit.absolute_error[name],
-            partitioned=partitioned,
-            original=spread.original,
-            released=spread.released,
-            ks=audit.ks[name],
-            wasserstein=audit.wasserstein[name],
-            original_curve=_view_curve(curves.places, curves.original),
-            released_curve=_view_curve(curves.places, curves.released),
-            clamped=None if taken is None else taken.share,
-            clamped_variance=None if taken is None else taken.variance,
-            expected_ks=noted.ks,
-            atoms=tuple(_view_atoms(column, audit.atoms.get(name), noted.at_atoms or ())),
-        )
-
-
-def _view_atoms(column: NoiseColumn, shares: AtomShares | None, expected: Sequence[float]) -> Iterator[AtomView]:
-    """The share at each atom; nothing where it was not measured."""
-    if shares is None:
-        return
-    for place, atom in enumerate(column.atoms):
-        forecast = expected[place] if place < len(expected) else None
-        yield AtomView(decimal_text(atom), shares.original[place], shares.released[place], forecast)
-
-
-def _view_curve(places: Sequence[float], shares: Sequence[float | None]) -> Curve:
-    """The points that may be told."""
-    return tuple((place, share) for place, share in zip(places, shares, strict=True) if share is not None)
-
-
 def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
     """Each attack; of inference, that on every column instead of their mean, which would hide the worst."""
     inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
@@ -186,6 +149,27 @@ def _view_map(evidence: Evidence, audit: AuditFigures) -> Iterator[MapPoint]:
         yield MapPoint(point.release, point.error, point.linkage, is_this=False)
     if audit.record_linkage is not None:
         yield MapPoint(evidence.release, median(audit.error.values()), audit.record_linkage.value, is_this=True)
+
+
+def _view_structure(audit: AuditFigures) -> StructureView | None:
+    found, closest = audit.structure, audit.closest
+    if found is None:
+        return None
+    by_columns = fmean(found.columns.values())
+    means = (
+        (1, by_columns, found.columns_by_chance),
+        (2, found.pairs, found.pairs_by_chance),
+        (3, found.triples, found.triples_by_chance),
+    )
+    return StructureView(
+        columns=tuple(found.columns.items()),
+        means=tuple((count, value, chance) for count, value, chance in means if value is not None and chance is not None),
+        worst=tuple((pair.one, pair.other, pair.distance) for pair in found.worst_pairs),
+        triples=found.triples_tried,
+        closest=None
+        if closest is None or closest.equal is None or closest.control_equal is None
+        else (closest.median, closest.control_median, closest.equal, closest.control_equal),
+    )
 
 
 def _view_classes(policy: Policy, audit: AuditFigures) -> ClassesView | None:
@@ -301,6 +285,8 @@ def _ladder_words(policy: Policy, audit: AuditFigures) -> Iterator[tuple[str, st
 
 def _linkage_words(policy: Policy) -> str:
     """What record linkage says under this claim, and what not."""
+    if policy.protect.is_synthetic:
+        return ""
     supposed = f"It supposes somebody who has {name_some(policy.noise_columns)} of everybody, as exact as the original."
     if isinstance(policy.protect, KEpsilonOptions):
         return f"{supposed} Within a class it is the linking risk of (k,epsilon)-anonymity. No gate looks at it."

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.formats import name_some
 from release_pipeline.privacy.figures import show_figure
-from release_pipeline.report.internal_view import AttackView, InternalView
+from release_pipeline.report.internal_view import AttackView, InternalView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
 from release_pipeline.sentences import REVIEWERS
@@ -27,8 +27,11 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
         failed = [gate.name for gate in view.gates if not gate.passed]
         yield REVIEWERS("question.stopped_by", gates=name_some(failed)) if failed else REVIEWERS("question.stopped")
         return
-    worst = max(view.columns, key=lambda column: column.actual_error)
-    yield REVIEWERS("question.good_enough", column=worst.name, error=show_figure(worst.actual_error))
+    if view.structure is not None:
+        yield from _ask_about_structure(view.structure)
+    elif view.columns:
+        worst = max(view.columns, key=lambda column: column.actual_error)
+        yield REVIEWERS("question.good_enough", column=worst.name, error=show_figure(worst.actual_error))
     partitioned = [column.name for column in view.columns if column.partitioned]
     if partitioned:
         yield REVIEWERS("question.outside", columns=name_some(partitioned))
@@ -53,6 +56,22 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
     if view.suppression is not None and view.suppression.rows_out < view.suppression.rows_in:
         gone = view.suppression.rows_in - view.suppression.rows_out
         yield REVIEWERS("question.gone", records=f"{gone:,}")
+
+
+def _ask_about_structure(found: StructureView) -> Iterator[str]:
+    """Of synthetic rows: whether tables of two columns are near enough, and whether readers know what was not counted."""
+    off = {count: (value, chance) for count, value, chance in found.means}
+    if 2 in off:
+        one, other, distance = found.worst[0]
+        yield REVIEWERS(
+            "question.synthetic",
+            pairs=show_figure(off[2][0]),
+            chance=show_figure(off[2][1]),
+            one=one,
+            other=other,
+            distance=show_figure(distance),
+        )
+    yield REVIEWERS("question.not_counted")
 
 
 def _ask_about_distributions(view: InternalView) -> Iterator[str]:

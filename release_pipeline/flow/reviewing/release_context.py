@@ -38,7 +38,7 @@ def collect_context(site: Site, policy: Policy, release: ReleaseId) -> dict[str,
         "budget": {
             "name": account.population,
             "unit": account.unit,
-            "in_releases": account.cap.cap.epsilon is None,
+            "in_releases": account.cap.cap.releases is not None,
             "cap": account.most,
             "spent": account.total,
             "remaining": account.remaining,

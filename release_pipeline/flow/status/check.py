@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,16 @@ from release_pipeline.flow.status.headroom import (
     view_coming,
     view_headroom,
 )
+from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, read_prospects, view_prospects
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.load import check_name
+from release_pipeline.policy.measured import describe_measured
+from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
 from release_pipeline.policy.views import PlanView, view_plan
+from release_pipeline.store.ledger import Charge, list_charges
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class CheckDocument(PlanView):
     errors: Annotated[tuple[str, ...], "none"] = ()
     problems: Annotated[tuple[Fault, ...], "none"] = ()
     timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
+    series: Annotated[SeriesStatus | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
 
 
@@ -73,26 +79,49 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
         check_name(policy, file)
     if rows is not None:
         check_rows(policy, rows)
-    site = home or file.resolve().parent.parent
-    return Check(make_plan(policy, rows=rows), site if (site / "populations.yaml").is_file() else None)
+    folder = home or file.resolve().parent.parent
+    site = folder if (folder / "populations.yaml").is_file() else None
+    if rows is None and site is not None and (last := _find_last(site, policy)) is not None:
+        return Check(make_plan(policy, rows=last.records, rows_from=f"as {last.id} had"), site)
+    return Check(make_plan(policy, rows=rows), site)
+
+
+def _find_last(home: Path, policy: Policy) -> Charge | None:
+    """The last release of the policy that was charged: how many records it had is public."""
+    site = find_site(home)
+    if not site.registry.is_file():
+        return None
+    with site.open_registry(read_only=True) as registry:
+        mine = [charge for charge in list_charges(registry) if charge.id.policy == policy.policy]
+    return mine[-1] if mine else None
 
 
 def describe_check(check: Check) -> Iterator[str]:
     """It in lines for a person. What is wrong with the site is told after the plan."""
     yield from describe_plan(check.plan)
+    if check.plan.rows is not None:
+        yield f"{'rows':<12}{check.plan.rows:,}, {check.plan.rows_from}"
+    for words in describe_measured(check.plan.policy, check.plan.rows):
+        yield from textwrap.wrap(words, 110, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
     if check.home is not None:
         yield from (f"{'timetable':<12}{line}" for line in describe_coming(find_site(check.home), check.plan.policy))
+        ahead = read_prospects(find_site(check.home), check.plan.policy, rows=check.plan.rows)
+        yield from (f"{'held' if ahead.hold else 'ticks':<12}{line}" for line in describe_prospects(ahead))
     if (headroom := check.headroom) is not None:
         yield from (f"{'ledger':<12}{line}" for line in describe_headroom(headroom))
 
 
 def view_check(check: Check) -> CheckDocument:
     """It for a script."""
-    plan = view_plan(check.plan)
+    plan, policy = view_plan(check.plan), check.plan.policy
     parts = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-    coming = () if check.home is None else tuple(view_coming(find_site(check.home), check.plan.policy))
+    coming = () if check.home is None else tuple(view_coming(find_site(check.home), policy))
+    home, headroom = check.home, check.headroom
     return CheckDocument(
-        **parts, timetable=coming, ledger=None if (headroom := check.headroom) is None else view_headroom(headroom)
+        **parts,
+        timetable=coming,
+        series=None if home is None else view_prospects(read_prospects(find_site(home), policy, rows=check.plan.rows)),
+        ledger=None if headroom is None else view_headroom(headroom),
     )
 
 

@@ -81,7 +81,8 @@ def describe_headroom(headroom: Headroom) -> Iterator[str]:
     if losses is None:
         yield "depends on the number of rows: name it with --rows"
         return
-    spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit})"
+    at_delta = f"; {account.at_delta}" if account.at_delta else ""
+    spent = f"population {account.population} has spent {account.spent} of {account.limit} ({account.unit}{at_delta})"
     if not losses:
         yield f"{spent}; every release of this policy is charged already, and a rerun costs nothing"
         return

@@ -101,7 +101,8 @@ def describe_ledger(ledger: Ledger) -> Iterator[str]:
     account = ledger.account
     yield f"population {account.population}: cap {account.limit} ({account.unit}), for each person in the worst case"
     reserved = f", of it {account.words(ledger.reserved)} reserved for noise not drawn yet" if ledger.undrawn else ""
-    yield f"  spent      {account.spent}{reserved}"
+    at_delta = f"; {account.at_delta}" if account.at_delta else ""
+    yield f"  spent      {account.spent}{reserved}{at_delta}"
     yield f"  remaining  {account.left}"
     if not account.admits():
         yield "  overdrawn  more is spent than the cap allows: nothing is charged until the officer raises it"

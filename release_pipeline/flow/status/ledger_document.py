@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from release_pipeline.flow.exposure import Exposure, Overlap, read_exposure
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.ledger import Ledger, describe_lost
-from release_pipeline.policy.documents import OPTIONAL, Amount, Exactly, Moment, to_json
+from release_pipeline.policy.documents import OPTIONAL, Amount, Delta, Exactly, Moment, to_json
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.loss import Account, format_amount
 
 DEFINITIONS: tuple[Literal["dp", "idp"], ...] = ("dp", "idp")
@@ -20,10 +21,12 @@ SCOPES: tuple[Literal["centroid", "column", "table"], ...] = ("centroid", "colum
 class CapView:
     """A cap as populations.yaml declares it: an epsilon in one definition and scope, or a number of releases."""
 
-    epsilon: Annotated[Exactly | None, "null for a cap of releases"]
-    definition: Annotated[Literal["dp", "idp"] | None, "what epsilon is counted in; null likewise"]
+    epsilon: Annotated[Exactly | None, "null for a cap of releases, or of rho alone"]
+    definition: Annotated[Literal["dp", "idp", "zcdp"] | None, "what epsilon is counted in; null likewise"]
     scope: Annotated[Literal["centroid", "column", "table"] | None, "what it is counted for; null likewise"]
-    releases: Annotated[int | None, "null for a cap of epsilon"]
+    releases: Annotated[int | None, "null for a cap of epsilon or rho"]
+    delta: Annotated[Delta | None, "under zcdp: the delta of that epsilon"] = field(default=None, metadata=OPTIONAL)
+    rho: Annotated[Exactly | None, "under zcdp: the most rho, which is what is added up"] = field(default=None, metadata=OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class InBothView:
 class WorstView:
     """The most that one person was charged for in all, exactly. Confidential."""
 
-    definition: Annotated[Literal["dp", "idp"], "what epsilon is counted in"]
+    definition: Annotated[Literal["dp", "idp", "zcdp"], "what is counted: epsilon, or rho under zcdp"]
     scope: Annotated[Literal["centroid", "column", "table"], "what it is counted for"]
     amount: Annotated[Amount, "over all populations and policies"]
 
@@ -190,4 +193,11 @@ def _view_overlap(overlap: Overlap) -> OverlapView:
 def view_cap(account: Account) -> CapView:
     """The cap of a population, in parts."""
     cap = account.cap.cap
-    return CapView(None if cap.epsilon is None else str(cap.epsilon), cap.definition, cap.scope, cap.releases)
+    return CapView(
+        None if cap.epsilon is None else str(cap.epsilon),
+        cap.definition,
+        cap.scope,
+        cap.releases,
+        None if cap.delta is None else decimal_text(cap.delta),
+        None if cap.rho is None else str(cap.rho),
+    )

@@ -11,10 +11,12 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.cap import open_account
+from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.published import package_is_whole
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
+from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, list_prospects, view_prospects
 from release_pipeline.flow.sums import is_whole
 from release_pipeline.flow.trust.approvals import check_may_run
 from release_pipeline.flow.trust.clocks import believed
@@ -130,13 +132,15 @@ class StatusDocument:
     made: Annotated[Moment, "when"]
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
+    series: Annotated[tuple[SeriesStatus, ...], "every series with a timetable, or that is held: what its next ticks charge"]
 
 
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     """The releases of a site for a script."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
-    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken))
+    series = tuple(view_prospects(found) for found in list_prospects(site, now=now))
+    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), series)
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
@@ -222,6 +226,8 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
     for line in lines:
         rows = "" if line.rows is None else f"{line.rows:,}"
         yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
+    for found in list_prospects(site, now=now):
+        yield from (f"{'held' if found.hold else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
     for reason in broken:
         yield f"broken: {reason}"
 
@@ -238,6 +244,7 @@ def _lines_of(
     begun = [known.release for known in statuses if known.policy == policy.policy]
     coming = {upcoming.release: upcoming for upcoming in _take_coming(policy, events, now)}
     names = sorted({*begun, *coming}) if policy.every else policy.release_names
+    hold = find_hold(events, policy.policy)
     revisions: dict[str, list[ReleaseStatus]] = {}
     for id, known in sorted(statuses.items()):
         if id.policy == policy.policy:
@@ -247,13 +254,13 @@ def _lines_of(
             yield from (_line(site, known, approvals=_say_approvals(policy, known)) for known in revisions[name])
         elif policy.cron is not None:
             upcoming = coming[name]
-            late = upcoming.is_late(now)
+            late = hold is None and upcoming.is_late(now)
             account, fits = _find_headroom(caps, policy, name, events) if late and caps is not None else (None, None)
             refused = "" if account is None or fits else _say_refusal(account)
             yield Line(
                 f"{policy.policy}/{name}",
                 "late" if late else "waiting",
-                f"{describe_due(upcoming, policy)}{refused}",
+                f"{describe_due(upcoming, policy)}{refused}" + (f"; {hold.words}" if hold is not None else ""),
                 late=late,
                 due=None if upcoming.due is None else upcoming.due.isoformat(),
                 has_room=fits,

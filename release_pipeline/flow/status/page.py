@@ -126,7 +126,7 @@ def _view_population(ledger: Ledger) -> PopulationView:
     return PopulationView(
         name=account.population,
         unit=account.unit,
-        in_releases=account.cap.cap.epsilon is None,
+        in_releases=account.cap.cap.releases is not None,
         cap=account.most,
         spent=account.total,
         reserved=ledger.reserved,

@@ -6,16 +6,28 @@ from typing import Any
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.families.base import Family
+from release_pipeline.policy.families.by_value import ByValueFamily
 from release_pipeline.policy.families.classes import ClassFamily
 from release_pipeline.policy.families.columns import ColumnFamily
 from release_pipeline.policy.families.mdav import MdavFamily
 from release_pipeline.policy.families.vectors import VectorFamily
-from release_pipeline.policy.options import AnyOptions, ColumnOptions, DpMdavOptions, KEpsilonOptions, MdavOptions
+from release_pipeline.policy.families.whole_table import WholeTableFamily
+from release_pipeline.policy.options import (
+    AnyOptions,
+    ByValueOptions,
+    ColumnOptions,
+    DpMdavOptions,
+    KEpsilonOptions,
+    MdavOptions,
+    WholeTableOptions,
+)
 
 __all__ = ["FAMILIES", "Family", "find_family"]
 
 FAMILIES: dict[str, Family[Any]] = {
     "columns": ColumnFamily(ColumnOptions),
+    "by-value": ByValueFamily(ByValueOptions),
+    "whole-table": WholeTableFamily(WholeTableOptions),
     "vectors": VectorFamily(DpMdavOptions),
     "mdav": MdavFamily(MdavOptions),
     "classes": ClassFamily(KEpsilonOptions),

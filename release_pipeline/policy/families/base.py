@@ -17,11 +17,14 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
-from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.derivations import list_leaves
+from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import AnyOptions, split_epsilon
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
+from release_pipeline.policy.table_words import list_shares
 from release_pipeline.policy.text import Problem
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.budget import format_nano
@@ -45,7 +48,9 @@ class ColumnPlan:
     """One noise column: its epsilon, and the mean absolute noise of a released value before clamping and consistency.
 
     `noise` is exact (for a cluster of k) when `worst_case` is false, else an upper bound; None when the bound needs the number
-    of rows. `share` is the noise as a share of the domain's width.
+    of rows. `share` is the noise as a share of the domain's width. `of_counts`: how large the noise is where it is on counts of
+    records, and no value has any of its own. `unit`: what `epsilon` is an amount of, epsilon or rho; `counted_in`: what the noise
+    of dates and times is, like days.
     """
 
     name: str
@@ -53,13 +58,19 @@ class ColumnPlan:
     noise: float | None
     share: float | None
     worst_case: bool
+    of_counts: str = ""
+    unit: str = "epsilon"
+    counted_in: str = ""
 
     @property
     def noise_words(self) -> str:
         """How large the noise is."""
+        if self.of_counts:
+            return self.of_counts
         if self.noise is None:
             return "depends on the number of rows"
-        return f"{'at most ' if self.worst_case else ''}{show_figure(self.noise)}"
+        unit = f" {self.counted_in}" if self.counted_in else ""
+        return f"{'at most ' if self.worst_case else ''}{show_figure(self.noise)}{unit}"
 
     @property
     def share_words(self) -> str:
@@ -70,18 +81,19 @@ class ColumnPlan:
     def words(self) -> str:
         """What masks the column."""
         if self.epsilon is None:
-            return "replaced by the mean of its cluster"
-        remedy = " (name it with --rows)" if self.noise is None else ""
-        return f"epsilon {self.epsilon}; noise {self.share_words}{remedy}"
+            return self.of_counts or "replaced by the mean of its cluster"
+        remedy = " (name it with --rows)" if self.noise is None and not self.of_counts else ""
+        return f"{self.unit} {self.epsilon}; noise {self.share_words}{remedy}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The claim of a release, its reach, and each column's part."""
+    """The claim of a release, its reach, and each column's part. `rows_from`: where the number of rows is from."""
 
     policy: Policy
     rows: int | None
     columns: tuple[ColumnPlan, ...]
+    rows_from: str = ""
 
     @property
     def clusters(self) -> int | None:
@@ -92,9 +104,11 @@ class Plan:
 class Family(ABC, Generic[Options]):
     """What a family of methods makes of a policy: rules, plan, bounds and words.
 
-    `options`: those of its methods; `part_words`: what is done to each random part of the records.
+    `options`: those of its methods; `part_words`: what is done to each random part of the records; `publishes_counts`: whether
+    the noisy counts that values were made of go out beside them.
     """
 
+    publishes_counts: ClassVar[bool] = False
     part_words: ClassVar[str] = "each masked on its own: one change is in one part"
 
     def __init__(self, options: type[Options]) -> None:
@@ -124,7 +138,7 @@ class Family(ABC, Generic[Options]):
             if share.nano == 0:
                 yield (
                     ("protect", "epsilon"),
-                    f"nothing of epsilon is left for '{name}'.",
+                    f"nothing of {'rho' if protect.by_rho else 'epsilon'} is left for '{name}'.",
                     "Use a larger epsilon or other weights.",
                 )
                 continue
@@ -157,6 +171,10 @@ class Family(ABC, Generic[Options]):
     def check_rows(self, policy: Policy, rows: int) -> None:
         """Refuse so many rows if noise for them might not fit, as a release of them would: by public facts, before any data."""
 
+    def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
+        """What noise will not leave as it is, a sentence each; by declared facts and that many rows."""
+        yield from ()
+
     def bound_lists(self, policy: Policy, nano: int, *, records: int) -> int:
         """The public bound on the whole list of a column's values, for a release of `nano`: a multiple that stands with the claim
         in the catalogue, or that widths and order of the columns decide."""
@@ -178,7 +196,7 @@ class Family(ABC, Generic[Options]):
         if not lists.counts:
             return f"at most {self._bound_words(policy, 0)} in all ({lists.words})"
         if plan.clusters is None or plan.rows is None:
-            return "at most the number of clusters (rows / k) times epsilon"
+            return f"at most the number of clusters (rows / k) times epsilon{_and_tables(policy)}"
         bound = self._bound_words(policy, plan.rows)
         return f"at most {bound} in all for {plan.rows:,} rows ({plan.clusters} {lists.words})"
 
@@ -190,12 +208,12 @@ class Family(ABC, Generic[Options]):
         if policy.claim.lists is SAME:
             return "whole table: covered with the same epsilon"
         if rows is None or clusters is None:
-            return "whole table: at most the number of clusters (rows / k) times epsilon"
+            return f"whole table: at most the number of clusters (rows / k) times epsilon{_and_tables(policy)}"
         bound = self._bound_words(policy, rows)
         return f"whole table: at most {bound} for {rows:,} rows ({count_of(clusters, 'cluster')} that one change may move)"
 
     def _bound_words(self, policy: Policy, rows: int) -> str:
-        return format_nano(self.bound_lists(policy, policy.epsilon or 0, records=rows))
+        return format_nano(self.bound_lists(policy, policy.rows_epsilon or 0, records=rows) + (policy.tables_cost or 0))
 
     def describe_claim(self, policy: Policy) -> str:
         """The epsilon of a release with what it is of."""
@@ -256,6 +274,18 @@ class Family(ABC, Generic[Options]):
             yield self.describe_open_table(policy)
         if policy.kept_columns:
             yield f"The columns that are released as they are: {name_some(policy.kept_columns)}."
+        if joined := _join_columns(policy):
+            yield (
+                f"What is told of rows by {name_some(joined)}: made of several columns row by row, as who reads the rows can. "
+                "Which values stand in one row is covered no further than the table is."
+            )
+        yield from tell_copies(policy)
+        lacking = [name for name, column in policy.noise_columns.items() if column.reasons]
+        if lacking and not policy.covers_table:
+            yield (
+                f"Which rows have no value in {name_some(lacking)}: how many is covered, but nearly every row that has none "
+                "had none."
+            )
         if policy.suppress is not None and policy.kept_columns:
             yield GROUPS_SUPPRESSED
         yield PUBLIC_FACTS
@@ -270,18 +300,61 @@ class Family(ABC, Generic[Options]):
         return {}
 
 
+def tell_copies(policy: Policy) -> Iterator[str]:
+    """What columns that are released without noise tell of masked ones, for both are made of the same."""
+    if not policy.derive:
+        return
+    masked = {name: _sources(policy, name) for name in policy.noise_columns}
+    for name in (*policy.kept_columns, *policy.generalised_columns):
+        if alike := [column for column, of in masked.items() if of & _sources(policy, name)]:
+            made = "they are made of the same columns, and it is released without noise"
+            yield f"What {name} tells of {name_some(alike)}: {made}."
+
+
+def _sources(policy: Policy, name: str) -> set[str]:
+    """The columns of the source that one is made of, or itself."""
+    return set(list_leaves(policy.derive, policy.derive, name)) if name in policy.derive else {name}
+
+
+def _join_columns(policy: Policy) -> list[str]:
+    """The recomputed columns that are no function of one column alone, where the claim is not for whole rows."""
+    kept = policy.kept_columns.keys()
+    found: list[str] = []
+    for name in policy.recomputed_columns:
+        leaves = set(list_leaves(policy.derive, policy.recomputed_columns, name))
+        if len(leaves) > 1 and leaves - kept and (leaves & kept or not policy.claim.covers_table):
+            found.append(name)
+    return found
+
+
+def _and_tables(policy: Policy) -> str:
+    """What the tables add to a bound that is some times the epsilon of the rows."""
+    return f" of the rows, and {format_nano(policy.tables_cost or 0)} for the tables" if policy.tables else ""
+
+
 def epsilon_words(policy: Policy) -> str:
     """The epsilon of a release, and how the columns share it."""
     parts = policy.column_epsilon
     if len(parts) == 1:
-        split = f"all for the column {next(iter(parts))}"
+        split = f"{next(iter(parts.values())) if policy.tables else 'all'} for the column {next(iter(parts))}"
     elif len({part.nano for part in parts.values()}) == 1:
         split = f"{next(iter(parts.values()))} for each of {len(parts)} columns"
     else:
         split = ", ".join(f"{name} {part}" for name, part in parts.items())
+    if policy.tables:
+        split += f"; beside the rows {name_some(list_shares(policy))}"
     if policy.records_per_person > 1:
-        split += f"; times {policy.records_per_person} records per person"
-    return f"epsilon {format_nano(policy.epsilon or 0)} in all ({split})"
+        squared = " squared" if policy.protect.by_rho else ""
+        split += f"; times {policy.records_per_person}{squared} records per {'household' if policy.of_households else 'person'}"
+    return f"{amount_words(policy, policy.epsilon or 0)} in all ({policy.unit + ' ' if policy.protect.by_rho else ''}{split})"
+
+
+def amount_words(policy: Policy, nano: int) -> str:
+    """An amount in the unit of a policy: of rho with the epsilon that it is at the policy's delta, never an epsilon without."""
+    if policy.delta is None:
+        return f"epsilon {format_nano(nano)}"
+    epsilon = format_nano(policy.in_epsilon(nano))
+    return f"rho {format_nano(nano)}, which is epsilon {epsilon} at delta {decimal_text(policy.delta)},"
 
 
 def together_words(policy: Policy) -> str:
@@ -298,6 +371,6 @@ def refuse_generalised(parts: Parts, what: str) -> Iterator[Problem]:
 
 def find_groupless(parts: Parts) -> Iterator[Problem]:
     """Small groups to suppress where there are none."""
-    if isinstance(parts.suppress, Suppress) and parts.complete and not any(c.role == "quasi" for c in parts.kept.values()):
+    if isinstance(parts.suppress, Suppress) and parts.complete and not any(c.role in RECOGNISED for c in parts.kept.values()):
         what = "there are no groups to suppress: no quasi-identifier is released."
         yield ("suppress",), what, "Remove suppress, or keep a column of role quasi."

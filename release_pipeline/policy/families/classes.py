@@ -14,10 +14,12 @@ from release_pipeline.policy.families.base import (
     Family,
     Plan,
     epsilon_words,
+    tell_copies,
 )
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.hierarchies import Intervals, Listed
-from release_pipeline.policy.kinds import GeneraliseColumn
+from release_pipeline.policy.kinds import GeneraliseColumn, MissingCategory
+from release_pipeline.policy.kinds.base import RECOGNISED
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import KEpsilonOptions
 from release_pipeline.policy.parts import Parts
@@ -49,7 +51,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             what = "no column has do: generalise, so there are no classes."
             yield ("columns",), what, "Declare the hierarchy of at least one quasi-identifier."
         for name, column in parts.kept.items():
-            if column.role == "quasi":
+            if column.role in RECOGNISED:
                 what = f"{protect.method} releases no quasi-identifier as it is: with it groups would be smaller than k."
                 yield ("columns", name, "do"), what, "Generalise it."
         yield from _check_different_values(parts, protect)
@@ -83,7 +85,7 @@ class ClassFamily(Family[KEpsilonOptions]):
             grid, epsilon = column.exact_grid, policy.column_epsilon[name]
             step = float(grid.step)
             noise = mean_magnitude(domain_scale(grid.width, epsilon)) * step
-            yield ColumnPlan(name, epsilon, noise, noise / (grid.width * step), True)
+            yield ColumnPlan(name, epsilon, noise, noise / (grid.width * step), True, counted_in=column.noise_unit)
 
     def describe_claim(self, policy: Policy) -> str:
         """k, and the epsilon within each class."""
@@ -146,6 +148,7 @@ class ClassFamily(Family[KEpsilonOptions]):
                 f"The columns that are released as they are: {kept}. Where a class agrees in one, it is known of each record in "
                 "it."
             )
+        yield from tell_copies(policy)
         if _drops_after_noise(policy):
             yield (
                 "Which records were dropped because they stood out, or because their class became too small by that: it is "
@@ -223,23 +226,24 @@ def _check_hierarchy(name: str, column: GeneraliseColumn, *, mondrian: bool) -> 
             yield here, "ola needs the intervals that the numbers become.", "Add them, like intervals: [5, 10, 20]."
         if column.why is None:
             yield ("columns", name), "'why' is missing: where does the domain come from?", "Say it in a few words."
-        if missing is not None and mondrian:
+        if column.reasons and mondrian:
             what = "mondrian cuts numbers, and a missing one has no place among them."
-            yield (*here[:2], "missing"), what, "Use missing: fail and fill the source by a rule of your own, or use ola."
-        elif missing is not None and spec.may_release(missing, None):
+            at = (*here[:2], "codes" if column.codes else "missing")
+            yield at, what, "Use missing: fail and fill the source by a rule of your own, or use ola."
+        elif isinstance(column.missing, MissingCategory) and missing is not None and spec.may_release(missing, None):
             yield (*here[:2], "missing"), "the category for missing entries reads like a number.", "Choose a word."
         return
     if isinstance(spec, Listed):
-        if missing is not None and missing not in spec.values:
+        if isinstance(column.missing, MissingCategory) and not column.codes and missing not in spec.values:
             what = "the category for missing entries is not among the hierarchy's values."
             yield (*here[:2], "missing"), what, "Add it to them, with its labels."
         if mondrian and len({row[-1] for row in spec.rows}) > 1:
             what = "mondrian begins with everybody in one class, so the last level must be one label."
             yield here, what, "Add a level with * for all values."
-        twice = find_ambiguous_label(Hierarchy.of(spec.rows)) if mondrian else None
+        twice = find_ambiguous_label(Hierarchy.of(column.listed_rows)) if mondrian else None
         if twice is not None:
             what = f"'{twice}' stands for different values on two levels, which mondrian may release side by side."
             yield here, what, "Give the levels labels of their own."
-    elif missing is not None and spec.may_release(missing, None):
+    elif isinstance(column.missing, MissingCategory) and missing is not None and spec.may_release(missing, None):
         what = "the category for missing entries reads like one of the hierarchy's labels."
         yield (*here[:2], "missing"), what, "Choose a word."

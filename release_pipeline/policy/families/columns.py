@@ -6,12 +6,20 @@ from collections.abc import Iterator
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy.atoms import describe_kept_atoms, list_atoms, warn_of_atoms
-from release_pipeline.policy.families.base import APPEARS, KEPT_COLUMNS, ColumnPlan, Family, Plan, refuse_generalised
+from release_pipeline.policy.families.base import (
+    APPEARS,
+    KEPT_COLUMNS,
+    ColumnPlan,
+    Family,
+    Plan,
+    refuse_generalised,
+)
+from release_pipeline.policy.families.rho import warn_of_rho
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
 from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.text import Problem
-from release_pipeline.privacy import Epsilon
+from release_pipeline.privacy import Epsilon, Grid
 from release_pipeline.privacy.consistency import choose_consistency
 from release_pipeline.privacy.methods import check_sizes, rule_of
 from release_pipeline.privacy.scales import PLAIN
@@ -44,12 +52,23 @@ class ColumnFamily(Family[ColumnOptions]):
         """By the largest scale over all data, which follows from declared facts."""
         try:
             rows, grid = parts.least_rows(protect.k), parts.noise[name].exact_grid
-            check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share, scope=protect.scope, records=rows)
+            self._check_sizes(protect, grid, share, rows)
         except ReleasePipelineError as error:
             if error.where != "k":
                 yield ("columns", name, "grid"), error.what, error.remedy
             elif protect.k is not None and protect.spec.takes_k:
                 yield ("protect", "k"), error.what, error.remedy
+
+    def _check_sizes(self, protect: ColumnOptions, grid: Grid, share: Epsilon, records: int) -> None:
+        check_sizes(
+            method=protect.method,
+            k=protect.k,
+            grid=grid,
+            epsilon=share,
+            scope=protect.scope,
+            records=records,
+            definition=protect.definition,
+        )
 
     def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
         """By the rule of the scales: the noise itself where anybody can compute it, or else the worst over all data."""
@@ -60,14 +79,19 @@ class ColumnFamily(Family[ColumnOptions]):
             magnitude = rule.mean_noise(sums, k=k, clusters=clusters, width=grid.width, epsilon=epsilon)
             noise = None if magnitude is None else magnitude * float(grid.step) / k
             share = None if noise is None else noise / (grid.width * float(grid.step))
-            yield ColumnPlan(name, epsilon, noise, share, not rule.is_public)
+            yield ColumnPlan(name, epsilon, noise, share, not rule.is_public, unit=policy.unit, counted_in=column.noise_unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
         """By the largest scale over all data, in the largest random part."""
         protect, records = self.of(policy), -(-rows // policy.parts)
         for name, column in policy.noise_columns.items():
             share, grid = policy.column_epsilon[name], column.exact_grid
-            check_sizes(method=protect.method, k=protect.k, grid=grid, epsilon=share, scope=protect.scope, records=records)
+            self._check_sizes(protect, grid, share, records)
+
+    def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
+        """Of the shares at atoms."""
+        yield from warn_of_atoms(policy, rows)
+        yield from warn_of_rho(policy, rows)
 
     def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
         """What wider scopes have, what is not covered, and what becomes of order, atoms and domain."""
@@ -87,7 +111,7 @@ class ColumnFamily(Family[ColumnOptions]):
         for name, column in policy.noise_columns.items():
             if column.atoms:
                 yield "atoms", f"{name}: {list_atoms(column)}{describe_kept_atoms(policy)}"
-        for warning in warn_of_atoms(policy, plan.rows):
+        for warning in self.list_warnings(policy, plan.rows):
             yield "warning", warning
         if policy.clamps:
             yield "released", "inside the declared domain, on the declared grid"

@@ -91,7 +91,8 @@ class VectorFamily(Family[DpMdavOptions]):
             sizes = 2 * protect.k - 1  # what the bound is for; the mean noise of a centroid is the scale over the size
             noise = [t / sizes for t in worst_scales(widths, spec, clusters=clusters or 1)]
         for (name, part), grid, amount in zip(policy.column_epsilon.items(), grids, noise, strict=True):
-            yield ColumnPlan(name, part, amount * float(grid.step), amount / grid.width, not exact)
+            unit = policy.noise_columns[name].noise_unit
+            yield ColumnPlan(name, part, amount * float(grid.step), amount / grid.width, not exact, counted_in=unit)
 
     def check_rows(self, policy: Policy, rows: int) -> None:
         """Sums and noise of all columns together."""

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeAlias, cast
 
 from pydantic import BaseModel, Discriminator, Tag
 
-from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read, Row
+from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read
 from release_pipeline.policy.hierarchies.dates import PERIODS, Dates
 from release_pipeline.policy.hierarchies.intervals import MAX_INTERVALS, Intervals
 from release_pipeline.policy.hierarchies.listed import Listed, expand, read_rows, rows_of_groups
@@ -32,7 +32,6 @@ __all__ = [
     "expand",
     "form_of",
     "known_keys",
-    "list_rows",
     "read_rows",
     "rows_of_groups",
 ]
@@ -59,7 +58,8 @@ HierarchySpec: TypeAlias = Annotated[
 ]
 SPECS: dict[str, type[BaseModel]] = {"listed": Listed, "intervals": Intervals, "prefixes": Prefixes, "dates": Dates}
 FORMS = (
-    "Allowed: {csv: FILE}, {groups: {LABEL: [values]}}, {intervals: [5, 10], domain: [0, 100], grid: 1, outside: clamp}, "
+    "Allowed: {csv: FILE}, {file: FILE}, {groups: {LABEL: [values]}}, "
+    "{intervals: [5, 10], domain: [0, 100], grid: 1, outside: clamp}, "
     "{prefixes: [5, 3], of: digits}, {dates: [day, month, year], first: 1900-01-01, last: 2030-12-31}."
 )
 
@@ -67,17 +67,9 @@ FORMS = (
 def known_keys(value: Any) -> list[str]:
     """The keys that may stand in the hierarchy that was meant."""
     form = _form(value)
-    return ["csv", "groups", "rows"] if form == "listed" else list(SPECS[form].model_fields)
+    return ["csv", "groups", "file", "column", "rows"] if form == "listed" else list(SPECS[form].model_fields)
 
 
 def form_of(value: Any) -> type[BaseModel]:
     """The form of hierarchy that was meant."""
     return SPECS[_form(value)]
-
-
-def list_rows(spec: Listed | Intervals | Prefixes | Dates, missing: str | None) -> list[Row] | None:
-    """Every value with its label on each level, for a reader of the release; None where they are too many to list."""
-    rows = spec.list_rows()
-    if rows is None or missing is None or isinstance(spec, Listed):  # whose rows list the category for missing ones
-        return rows
-    return [*rows, (*[missing] * (spec.levels - 1), ALL)]

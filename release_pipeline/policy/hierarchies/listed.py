@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.declared import Frozen
 from release_pipeline.policy.hierarchies.common import ALL, MAX_ROWS, Read, Row, as_value_error, entry_text
+from release_pipeline.policy.lists import KEYS, read_named
 from release_pipeline.policy.readings import RuleReading
 from release_pipeline.privacy.hierarchy import Hierarchy
 
@@ -37,10 +38,15 @@ def _check_rows(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...
     return rows
 
 
-class Listed(Frozen):
-    """A row for every value: the value, and its label on each level. In the file: `csv`, `groups` or `rows`."""
+Rows = Annotated[
+    tuple[tuple[StrictStr, ...], ...], BeforeValidator(_rows), AfterValidator(_check_rows), Field(min_length=1)
+]  # a row for every value: the value, and its label on each level
 
-    rows: Annotated[tuple[tuple[StrictStr, ...], ...], BeforeValidator(_rows), AfterValidator(_check_rows), Field(min_length=1)]
+
+class Listed(Frozen):
+    """A row for every value: the value, and its label on each level. In the file: `csv`, `groups`, `file` or `rows`."""
+
+    rows: Rows
 
     @property
     def levels(self) -> int:
@@ -86,11 +92,11 @@ class Listed(Frozen):
 
 
 def expand(value: Any, read: Read) -> Any:
-    """A hierarchy as a steward wrote it, its `csv` or `groups` as rows. Raises `ReleasePipelineError` with what is wrong."""
+    """A hierarchy as a steward wrote it, its `csv`, `groups` or `file` as rows. Raises `ReleasePipelineError` with the fault."""
     if not isinstance(value, dict):
         return value
     spec = cast(dict[str, Any], value)
-    sources = [key for key in ("csv", "groups", "rows") if key in spec]
+    sources = [key for key in ("csv", "groups", "rows", "file") if key in spec]
     if len(sources) != 1 or sources == ["rows"]:
         if len(sources) > 1:
             raise InvalidArgument(f"{' and '.join(sources)} both list the values.", remedy="Use one of them.")
@@ -99,6 +105,9 @@ def expand(value: Any, read: Read) -> Any:
         if not isinstance(spec["csv"], str):
             raise InvalidArgument("csv must name a file.")
         rows = read_rows(read(spec["csv"]))
+    elif sources == ["file"]:
+        named = {key: part for key, part in spec.items() if key in KEYS}
+        return {"rows": rows_of_groups(read_named(named, read)), **{key: part for key, part in spec.items() if key not in KEYS}}
     else:
         rows = rows_of_groups(spec["groups"])
     Hierarchy.of(rows)  # what is wrong with them is told where the steward wrote them

@@ -3,43 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
-from pydantic import Field
+from pydantic import Discriminator, Tag
 
 from release_pipeline.policy.kinds.base import ColumnKind, MissingCategory, Role
+from release_pipeline.policy.kinds.calibrate import CalibrateColumn
+from release_pipeline.policy.kinds.counted import CountedColumn
 from release_pipeline.policy.kinds.drop import DropColumn
 from release_pipeline.policy.kinds.generalise import GeneraliseColumn
 from release_pipeline.policy.kinds.keep import KeepColumn
+from release_pipeline.policy.kinds.listed import ListedColumn
 from release_pipeline.policy.kinds.noise import Fill, NoiseColumn
+from release_pipeline.policy.kinds.recompute import RecomputeColumn
+from release_pipeline.policy.kinds.synthesise import SynthesiseColumn
 from release_pipeline.policy.readings import NumberReading
 
 __all__ = [
     "KINDS",
     "AnyColumn",
+    "CalibrateColumn",
     "Column",
     "ColumnKind",
+    "CountedColumn",
     "DropColumn",
     "Fill",
     "GeneraliseColumn",
     "KeepColumn",
+    "ListedColumn",
     "MissingCategory",
     "NoiseColumn",
+    "RecomputeColumn",
     "ReleasedColumn",
     "Role",
+    "SynthesiseColumn",
     "find_clamping",
+    "find_kind",
+    "in_slots",
     "pick",
+    "pick_counted",
 ]
 
-AnyColumn: TypeAlias = DropColumn | KeepColumn | NoiseColumn | GeneraliseColumn
-Column: TypeAlias = Annotated[AnyColumn, Field(discriminator="do")]
-ReleasedColumn: TypeAlias = KeepColumn | NoiseColumn | GeneraliseColumn
+AnyColumn: TypeAlias = (
+    DropColumn
+    | CountedColumn
+    | KeepColumn
+    | NoiseColumn
+    | GeneraliseColumn
+    | RecomputeColumn
+    | CalibrateColumn
+    | SynthesiseColumn
+)
+ReleasedColumn: TypeAlias = KeepColumn | NoiseColumn | GeneraliseColumn | SynthesiseColumn
 KINDS: dict[str, type[ColumnKind]] = {
-    "drop": DropColumn,
+    "drop": DropColumn,  # of those that tables count by see `find_kind`
     "keep": KeepColumn,
     "noise": NoiseColumn,
     "generalise": GeneraliseColumn,
+    "recompute": RecomputeColumn,
+    "calibrate": CalibrateColumn,
+    "synthesise": NoiseColumn,  # of numbers; of listed values see `find_kind`
 }
+_LISTED = {"synthesise": "synthesise values", "drop": "drop values"}  # kinds that list values
+
+
+def _name_kind(column: Any) -> str | None:
+    """What `do` says; of what is synthesised or dropped also whether it is listed."""
+    if isinstance(column, ColumnKind):
+        do = str(getattr(column, "do", None))
+        return _LISTED[do] if isinstance(column, SynthesiseColumn | CountedColumn) else do
+    if not isinstance(column, dict):
+        return "drop"  # which says that it is no mapping
+    said = cast(dict[str, Any], column)
+    if "do" not in said:
+        return None
+    do = str(said["do"])
+    return _LISTED.get(do, do) if "values" in said else do
+
+
+def find_kind(column: Mapping[str, Any]) -> type[ColumnKind] | None:
+    """The kind that a column of a file is meant to be."""
+    name = _name_kind(dict(column))
+    listed: dict[str, type[ColumnKind]] = {_LISTED["synthesise"]: SynthesiseColumn, _LISTED["drop"]: CountedColumn}
+    return listed.get(name or "") or KINDS.get(name or "")
+
+
+Column: TypeAlias = Annotated[
+    Annotated[DropColumn, Tag("drop")]
+    | Annotated[KeepColumn, Tag("keep")]
+    | Annotated[NoiseColumn, Tag("noise")]
+    | Annotated[NoiseColumn, Tag("synthesise")]
+    | Annotated[GeneraliseColumn, Tag("generalise")]
+    | Annotated[RecomputeColumn, Tag("recompute")]
+    | Annotated[CalibrateColumn, Tag("calibrate")]
+    | Annotated[SynthesiseColumn, Tag(_LISTED["synthesise"])]
+    | Annotated[CountedColumn, Tag(_LISTED["drop"])],
+    Discriminator(_name_kind),
+]
 Kind = TypeVar("Kind", bound=ColumnKind)
 
 
@@ -48,7 +108,26 @@ def pick(columns: Mapping[str, AnyColumn], kind: type[Kind]) -> dict[str, Kind]:
     return {name: column for name, column in columns.items() if isinstance(column, kind)}
 
 
+def in_slots(columns: Mapping[str, AnyColumn]) -> dict[str, AnyColumn]:
+    """The same columns where slots of households may be empty: each that is masked, or synthetic, has a reason for that, and one
+    that tables count by an entry."""
+    return {
+        name: column.in_slots() if isinstance(column, NoiseColumn | SynthesiseColumn | CountedColumn) else column
+        for name, column in columns.items()
+    }
+
+
+def pick_counted(columns: Mapping[str, AnyColumn]) -> dict[str, KeepColumn | CountedColumn]:
+    """The columns that tables may count by: those that are kept, and those that are in no row."""
+    return {**pick(columns, KeepColumn), **pick(columns, CountedColumn)}
+
+
 def find_clamping(columns: Mapping[str, AnyColumn]) -> list[str]:
     """The released columns whose numbers are moved into a declared domain where they lie outside of it."""
-    readings = {name: column.reading for name, column in columns.items()}
-    return [name for name, how in readings.items() if isinstance(how, NumberReading) and how.outside == "clamp"]
+    return [name for name, column in columns.items() if _clamps(column)]
+
+
+def _clamps(column: AnyColumn) -> bool:
+    if isinstance(column, NoiseColumn):  # it is asked of one whose grid is wrong, too
+        return column.outside == "clamp"
+    return isinstance(how := column.reading, NumberReading) and how.outside == "clamp"

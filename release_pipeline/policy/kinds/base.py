@@ -11,10 +11,11 @@ from release_pipeline.policy.readings import Reading
 from release_pipeline.policy.scalars import Category
 from release_pipeline.policy.text import Path, Problem
 
-Role: TypeAlias = Literal["identifier", "quasi", "confidential"]
-ReleasedAs: TypeAlias = Literal["number", "whole number", "text"]
-ROLE = Option(hint="Say identifier, quasi or confidential.")
-QuasiOrConfidential = Annotated[Literal["quasi", "confidential"], ROLE]
+Role: TypeAlias = Literal["identifier", "quasi", "confidential", "weight"]
+ReleasedAs: TypeAlias = Literal["number", "whole number", "text", "date", "moment"]
+ROLE = Option(hint="Say identifier, quasi, confidential or weight.")
+ReleasedRole = Annotated[Literal["quasi", "confidential", "weight"], ROLE]
+RECOGNISED = ("quasi", "weight")  # roles of columns that could help to recognise somebody: a weight tells of the stratum
 
 
 class MissingCategory(Frozen):

@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.policy.declared import Option
 from release_pipeline.policy.kinds.base import ROLE, ColumnKind, Role
+from release_pipeline.policy.readings import NumberReading, Reading
+from release_pipeline.policy.scalars import Domain, Outside, Step
+from release_pipeline.policy.text import Path, Problem
+from release_pipeline.privacy import Grid
+
+_OF_WEIGHTS = "is for a weight that tables add up; nothing else is read of a dropped column."
 
 
 class DropColumn(ColumnKind):
-    """Read where a rule needs it (a person's identifier), never released."""
+    """Read where a rule (a person's identifier) or a derived column needs it, never released. A weight by which tables count has
+    a `domain`, a `grid`, and what happens `outside`, as a masked number has."""
 
     is_released: ClassVar[bool] = False
     do: Literal["drop"]
     role: Annotated[Role, ROLE]
+    domain: Annotated[Domain | None, Option(added_later=True)] = None
+    grid: Annotated[Step | None, Option(added_later=True)] = None
+    outside: Annotated[Outside | None, Option(added_later=True)] = None
+
+    @property
+    def exact_grid(self) -> Grid | None:
+        """The grid of a weight that tables add up."""
+        return None if self.domain is None or self.grid is None else Grid.declare(self.domain, self.grid)
+
+    @property
+    def reading(self) -> Reading | None:
+        """How the source's column is read: that of a weight that tables add up."""
+        if self.domain is None or self.grid is None or self.outside is None:
+            return None
+        low, high = self.domain
+        return NumberReading(low=low, high=high, step=self.grid, outside=self.outside)
 
     def describe(self, mask: str, *, is_read: bool = False) -> str:
         """What becomes of the column, in a line."""
+        if self.domain is not None and self.grid is not None:
+            low, high = (format(bound, "f") for bound in self.domain)
+            how = f"domain {low} to {high} by {self.grid:f}, {self.outside} outside"
+            return f"added up in tables with noise, never released; {how}"
         return "read for the rules, never released" if is_read or self.role == "identifier" else "never released"
+
+    def examples(self, most: int) -> list[Any]:
+        """The ends of a weight that tables add up."""
+        return [] if self.domain is None else [float(end) for end in self.domain]
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """Options that only a weight has, and has together."""
+        options = {"domain": self.domain, "grid": self.grid, "outside": self.outside}
+        said = [name for name, value in options.items() if value is not None]
+        if said and self.role != "weight":
+            yield (*here, said[0]), f"{said[0]} {_OF_WEIGHTS}", "Remove it, or say role: weight."
+        elif said and len(said) < len(options):
+            lacking = next(name for name in options if name not in said)
+            yield here, f"{lacking} is missing.", "A dropped weight that tables add up has a domain, a grid and outside."
+        elif self.domain is not None and self.domain[0] < 0:
+            yield (*here, "domain"), "a weight is no number below 0.", "Begin the domain at 0 or above."
+        else:
+            try:
+                _ = self.exact_grid
+            except ReleasePipelineError as error:
+                yield (*here, "grid"), error.what, error.remedy

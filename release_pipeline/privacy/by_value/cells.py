@@ -53,11 +53,6 @@ def cut_cells(edges: IntArray, pieces: IntArray) -> IntArray:
     return np.append(begin[place] + whole * step + rest * step // pieces[place], end[-1])
 
 
-def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
-    """How many of these numbers, ascending, are in each cell."""
-    return np.diff(np.searchsorted(ordered, edges))
-
-
 def join_edges(parts: Iterable[IntArray]) -> IntArray:
     """The edges of all of them."""
     return np.unique(np.concatenate(list(parts)))

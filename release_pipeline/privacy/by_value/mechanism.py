@@ -3,9 +3,9 @@ explains them (methods.md section 7).
 
     Replacing one record takes 1 from one count of a stage and adds 1 to another, whatever its values: the noise of a stage
     loses 2/t of epsilon (1/s^2 of rho). Which cells the next stage counts, and whether there is one, are functions of the noisy
-    counts so far and of declared facts (`next_stage` is given nothing else); given those, it is a stage of fixed cells again.
-    So the whole loses at most the sum over its stages (adaptive composition), which `measure` keeps within the budget in exact
-    numbers. What is made of noisy counts afterwards reads no data, and loses nothing.
+    counts so far and of declared facts (`next_stage` is given nothing else but a fit of these, to save it the time); given those,
+    it is a stage of fixed cells again. So the whole loses at most the sum over its stages (adaptive composition), which
+    `measure` keeps within the budget in exact numbers. What is made of noisy counts afterwards reads no data, and loses nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.by_value.cells import cut_cells, find_cells, first_edges
 from release_pipeline.privacy.by_value.facts import Facts, Stage
 from release_pipeline.privacy.by_value.fit import Masses, fit_masses
+from release_pipeline.privacy.by_value.labels import add_labels, without_labels
 from release_pipeline.privacy.by_value.noise_laws import Budget, Noise
 from release_pipeline.privacy.by_value.tails import cut_noise, cut_tails
 from release_pipeline.privacy.grid import FloatArray, IntArray
@@ -38,29 +39,37 @@ Count = Callable[[IntArray], IntArray]
 def measure(count: Count, facts: Facts, budget: Budget, stream: NoiseStream) -> list[Stage]:
     """The noisy counts of all stages. `count` gives the exact counts of cells, and is all that sees the data."""
     stages: list[Stage] = []
-    while (following := next_stage(stages, facts, budget)) is not None:
+    first: Masses | None = None
+    while (following := next_stage(stages, facts, budget, first)) is not None:
         edges, noise = following
         stages.append(Stage(edges, count(edges) + noise.draw(len(edges) - 1, stream), noise))
+        first = first or _fit_first(*without_labels(stages, facts))
     return stages
 
 
-def next_stage(stages: Sequence[Stage], facts: Facts, budget: Budget) -> tuple[IntArray, Noise] | None:
+def next_stage(
+    stages: Sequence[Stage], facts: Facts, budget: Budget, first: Masses | None = None
+) -> tuple[IntArray, Noise] | None:
     """The cells that are counted next, and their noise; None where nothing is left to count. A function of noisy counts and of
-    declared facts: that is what the claim rests on."""
+    declared facts: that is what the claim rests on. `first`: what these noisy counts give for the first stage alone, if that was
+    fitted before."""
     if not stages:
-        return first_edges(facts.width, centre=facts.centre, atoms=facts.atoms), budget.first()
-    first = fit_masses(stages[:1], facts, before=None, steps=EARLY_STEPS)
+        return add_labels(first_edges(facts.width, centre=facts.centre, atoms=facts.atoms), facts), budget.first()
+    declared = facts
+    stages, facts = without_labels(stages, facts)
+    first = first or _fit_first(stages, facts)
     zooms = _is_concentrated(first, stages[0].edges)
     if len(stages) == (3 if zooms else 2):
         return None
     masses = first if len(stages) == 1 else fit_masses(stages, facts, before=first, steps=EARLY_STEPS)
     lost = sum((stage.noise.loss for stage in stages), Fraction(0))
     noise = budget.after(lost, ZOOM if zooms and len(stages) == 1 else Fraction(1))
-    return _refine(stages[-1], masses, facts, noise), noise
+    return add_labels(_refine(stages[-1], masses, facts, noise), declared), noise
 
 
 def estimate(stages: Sequence[Stage], facts: Facts) -> Masses:
-    """Where the records are, by the noisy counts of all stages."""
+    """Where the records are that have a value, by the noisy counts of all stages."""
+    stages, facts = without_labels(stages, facts)
     masses = None
     for number in range(1, len(stages) + 1):
         steps = LAST_STEPS if number == len(stages) else EARLY_STEPS
@@ -69,6 +78,11 @@ def estimate(stages: Sequence[Stage], facts: Facts) -> Masses:
         raise InvalidArgument("nothing was counted.", where="stages")
     spread = sum(stage.noise.spread**-2 for stage in stages) ** -0.5
     return cut_noise(cut_tails(masses, stages, facts), facts, spread)
+
+
+def _fit_first(stages: Sequence[Stage], facts: Facts) -> Masses:
+    """What the first of them explains."""
+    return fit_masses(stages[:1], facts, before=None, steps=EARLY_STEPS)
 
 
 def _is_concentrated(masses: Masses, edges: IntArray) -> bool:

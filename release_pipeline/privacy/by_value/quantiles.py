@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -38,7 +39,15 @@ class Quantiles:
         return self.at((np.arange(begin, end) + 0.5) / records)
 
 
-def release_values(quantiles: Quantiles, records: int, k: int, atoms: tuple[int, ...]) -> IntArray:
+class OfRanks(Protocol):
+    """What gives ranks their units."""
+
+    def of_ranks(self, records: int, begin: int, end: int) -> FloatArray:
+        """Of ranks begin .. end - 1 of so many."""
+        ...
+
+
+def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...]) -> IntArray:
     """The grid unit of each group of k ranks, ascending: their mean, moved to the grid. Of a group across the edge of an atom the
     majority decides: it is given the atom, or the mean of those that are not at one."""
     start, size = cut_ranks(records, k)

@@ -1,16 +1,18 @@
 """Everything that there is to know of a method, in one place: looked up by its name, never assumed. An unknown name raises.
 
-The definitions and the methods are frozen entries (`spec`), by family: `columns`, and `together` for those that look at several
-columns at once. To add a method is to add an entry, and the mathematics that it names.
+The definitions and the methods are frozen entries (`spec`), by family: `columns`, `by_value`, `whole_table`, and `together` for
+those that look at several columns at once. To add a method is to add an entry, and the mathematics that it names.
 """
 
 from __future__ import annotations
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.catalogue.by_value import BY_VALUE_METHODS
 from release_pipeline.privacy.catalogue.columns import COLUMN_METHODS
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
 from release_pipeline.privacy.catalogue.spec import ClaimSpec, Definition, Family, Kit, ListLoss, MethodSpec
 from release_pipeline.privacy.catalogue.together import TOGETHER_METHODS
+from release_pipeline.privacy.catalogue.whole_table import WHOLE_TABLE_METHODS
 
 __all__ = [
     "DEFINITIONS",
@@ -27,8 +29,9 @@ __all__ = [
     "list_methods",
 ]
 
-METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in (*COLUMN_METHODS, *TOGETHER_METHODS)}
-if len(METHODS) != len(COLUMN_METHODS) + len(TOGETHER_METHODS):
+_ENTRIES = (*COLUMN_METHODS, *BY_VALUE_METHODS, *WHOLE_TABLE_METHODS, *TOGETHER_METHODS)
+METHODS: dict[str, MethodSpec] = {spec.name: spec for spec in _ENTRIES}
+if len(METHODS) != len(_ENTRIES):
     raise InvalidArgument("two methods have the same name.", where="method")
 
 

@@ -8,12 +8,23 @@ from release_pipeline.privacy.catalogue.definitions import (
     DP,
     FOR_ACTUAL_TABLE,
     FOR_ALL_TABLES,
+    FOR_ALL_TABLES_RHO,
     IDP,
     SAME,
+    ZCDP,
     state_noise,
 )
-from release_pipeline.privacy.catalogue.spec import ClaimSpec, Definition, Kit, ListLoss, MethodSpec
-from release_pipeline.privacy.scales import CALIBRATED, LOCAL_SENSITIVITY, OF_DOMAIN, OF_MOVES, PLAIN, TRIMMED, ScaleRule
+from release_pipeline.privacy.catalogue.spec import BY_RHO, ClaimSpec, Definition, Kit, ListLoss, MethodSpec
+from release_pipeline.privacy.scales import (
+    CALIBRATED,
+    LOCAL_SENSITIVITY,
+    OF_DOMAIN,
+    OF_DOMAIN_BY_RHO,
+    OF_MOVES,
+    PLAIN,
+    TRIMMED,
+    ScaleRule,
+)
 
 IR16 = (
     "Sanchez et al., Utility-preserving differentially private data releases via individual ranking microaggregation, "
@@ -75,7 +86,18 @@ DP_UM = MethodSpec(
     summary="individual ranking in clusters of k, noise for the whole domain (IR16, IDP24 Alg. 1)",
     paper=IR16,
     key="IR16",
-    claims=_both_scopes("dp-um", DP, state_noise(FOR_ALL_TABLES, _LIST.format("sums")), rule=OF_DOMAIN),
+    claims=(
+        *_both_scopes("dp-um", DP, state_noise(FOR_ALL_TABLES, _LIST.format("sums")), rule=OF_DOMAIN),
+        ClaimSpec(
+            scope="column",
+            definition=ZCDP,
+            section="dp-um: scope column, definition zcdp",
+            statement=state_noise(FOR_ALL_TABLES_RHO, _LIST.format("sums").replace("epsilon", "rho")),
+            options=BY_RHO,
+            rule=OF_DOMAIN_BY_RHO,
+            lists=SAME,
+        ),
+    ),
     sums=PLAIN,
     kit=_LINKS,
 )

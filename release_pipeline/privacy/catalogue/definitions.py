@@ -13,12 +13,23 @@ DP = Definition(
     groups="; neighbours differ in one record; epsilon is for all the records that a person may have, and for g people at most g "
     "times that",
 )
+ZCDP = Definition(
+    key="zcdp",
+    name="(epsilon, delta)-DP, by rho-zCDP (zero-concentrated differential privacy)",
+    short="zCDP",
+    tag="zCDP",
+    strength=1,
+    composes=True,
+    covers_groups=True,
+    groups="; neighbours differ in one record; rho is for all the records that a person may have, and for g people at most g "
+    "squared times that",
+)
 IDP = Definition(
     key="idp",
     name="eps-iDP (individual differential privacy)",
     short="iDP",
     tag="iDP",
-    strength=1,
+    strength=2,
     composes=True,
     covers_groups=False,
     fixes_scales=True,
@@ -29,7 +40,7 @@ K_EPSILON = Definition(
     name="(k,eps)-anonymity: stochastic indistinguishability within a class; not differential privacy",
     short="(k,eps)-anonymity",
     tag="(k,eps)",
-    strength=2,
+    strength=3,
     composes=False,
     covers_groups=False,
     groups="; groups of people are not covered",
@@ -39,12 +50,12 @@ K_ANONYMITY = Definition(
     name="k-anonymity on the masked columns; not differential privacy",
     short="k-anonymity",
     tag="k-anonymity",
-    strength=3,
+    strength=4,
     composes=False,
     covers_groups=False,
     groups="; groups of people are not covered",
 )
-DEFINITIONS = {definition.key: definition for definition in (DP, IDP, K_EPSILON, K_ANONYMITY)}
+DEFINITIONS = {definition.key: definition for definition in (DP, ZCDP, IDP, K_EPSILON, K_ANONYMITY)}
 
 SAME = ListLoss(factor=lambda _: 1, words="the same epsilon (the moves of one change add up to at most the domain)")
 UNBOUNDED = ListLoss(factor=None, words="not bounded")  # a definition that bounds no list
@@ -52,6 +63,11 @@ UNBOUNDED = ListLoss(factor=None, words="not bounded")  # a definition that boun
 FOR_ALL_TABLES = (
     "For any two tables D and D' of n records that differ in one of them, and every set S of outcomes: P[M(D) in S] <= e^epsilon "
     "P[M(D') in S]. M gives "
+)
+FOR_ALL_TABLES_RHO = (
+    "For any two tables D and D' of n records that differ in one of them, and every alpha > 1: the Renyi divergence of order "
+    "alpha of M(D) from M(D') is at most alpha rho; so that for every set S of outcomes P[M(D) in S] <= e^epsilon P[M(D') in S] "
+    "+ delta, with the epsilon and the delta that rho was found from. M gives "
 )
 FOR_ACTUAL_TABLE = (
     "For the actual table D, every table D' that differs from it in one record, and every set S of outcomes: P[M(D) in S] <= "

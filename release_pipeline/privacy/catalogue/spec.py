@@ -10,17 +10,19 @@ from typing import Literal, TypeAlias
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.scales import ScaleRule, Sums
 
-Family: TypeAlias = Literal["columns", "vectors", "mdav", "classes"]
+Family: TypeAlias = Literal["columns", "by-value", "whole-table", "vectors", "mdav", "classes"]
 OnGrid: TypeAlias = Literal["moved", "always", "no"]
+BY_RHO: Mapping[str, str] = {"definition": "zcdp"}  # the options of a claim whose budget is rho
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A privacy definition: its name at three lengths, and what follows from it alone.
 
-    `strength`: a smaller one implies no less. `composes`: epsilons of releases about the same people add up to a bound, so that a
-    cap can name one. `covers_groups`: g people lose at most g epsilon. `fixes_scales`: it holds with the noise scales fixed at
-    the actual data. `groups`: what is said of groups beside the name.
+    `strength`: a smaller one implies no less, but for zcdp and idp, of which neither implies the other. `composes`: epsilons
+    of releases about the same people add up to a bound, so that a cap can name one. `covers_groups`: g people lose at most g
+    epsilon. `fixes_scales`: it holds with the noise scales fixed at the actual data. `groups`: what is said of groups beside
+    the name.
     """
 
     key: str

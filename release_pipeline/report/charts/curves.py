@@ -6,6 +6,7 @@ stand where no record of it has its value.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from release_pipeline.report.charts.drawing import (
@@ -34,7 +35,7 @@ def draw_curves(column: NoiseColumnView) -> Picture:
     """Both as straight lines between their points, original solid and released dashed, each named beside its line where the two
     are furthest apart and there is room for the names. The released line rises from nothing at its smallest value."""
     original, released = (_keep_finite(curve) for curve in (column.original_curve, column.released_curve))
-    axis = make_axis((value for value, _ in (*original, *released)), LEFT, RIGHT)
+    axis = replace(make_axis((value for value, _ in (*original, *released)), LEFT, RIGHT), clock=column.clock)
     shapes: list[Shape] = [*draw_across(axis, TOP, BOTTOM)]
     for share in (0, 25, 50, 75, 100):
         y = _height(share / 100)

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.escaping import format_name
 from release_pipeline.report.prose import is_number
+from release_pipeline.report.values import list_moments
 
 WIDTH, SIZE, LINE = 360, 11, 14  # of a picture: width, size of its letters, from one line of text to the next
 _LETTER, _LARGE, _WIDE = 7, 10, 12  # width of a letter, of a capital or an m, and of one as wide as it is high
@@ -100,13 +102,14 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Values from `low` to `high` on units from `begin` to `end`, which may run downwards."""
+    """Values from `low` to `high` on units from `begin` to `end`, which may run downwards. `clock`: they are dates or times."""
 
     low: float
     high: float
     begin: int
     end: int
     logarithmic: bool = False
+    clock: Clock | None = None
 
     def place(self, value: float) -> int:
         """Where a value lies; one that is outside is at the end of the axis."""
@@ -117,6 +120,8 @@ class Axis:
 
     def tick(self) -> list[tuple[int, str]]:
         """Round values with their places, as many as have room for their texts side by side."""
+        if self.clock is not None:
+            return self._spread(list(list_moments(self.low, self.high, self.clock)))
         if self.logarithmic:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             few = len(powers) <= 3

@@ -7,14 +7,18 @@ from collections.abc import Callable
 
 from release_pipeline.privacy.catalogue import Family, find_method
 from release_pipeline.report.families.base import FamilyTexts
+from release_pipeline.report.families.by_value import ByValueTexts
 from release_pipeline.report.families.classes import ClassTexts
 from release_pipeline.report.families.columns import choose_column_texts
 from release_pipeline.report.families.mdav import MdavTexts
 from release_pipeline.report.families.vectors import VectorTexts
+from release_pipeline.report.families.whole_table import WholeTableTexts
 from release_pipeline.report.view import PublicView
 
 FAMILIES: dict[Family, Callable[[PublicView], FamilyTexts]] = {
     "columns": choose_column_texts,
+    "by-value": ByValueTexts,
+    "whole-table": WholeTableTexts,
     "vectors": VectorTexts,
     "mdav": MdavTexts,
     "classes": ClassTexts,

@@ -100,7 +100,14 @@ class FamilyTexts(ABC):
 
     def describe_epsilon(self) -> Ready:
         """What epsilon is of."""
+        if self.view.delta is not None:
+            return html("page.epsilon_at", epsilon=self.view.epsilon, delta=self.view.delta, rho=self.view.rho)
         return html("page.epsilon_is", epsilon=self.view.epsilon)
+
+    @property
+    def definition_words(self) -> str:
+        """The definition, short, with the delta at which epsilons hold."""
+        return self.definition.short if self.view.delta is None else f"{self.definition.short} at delta {self.view.delta}"
 
     def describe_columns(self) -> Ready:
         """The heading of the columns."""

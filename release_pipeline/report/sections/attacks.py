@@ -48,7 +48,7 @@ def describe_attacks(view: InternalView) -> Section:
     return Section(
         anchor,
         title,
-        shows=REVIEWERS("attacks.shows"),
+        shows=REVIEWERS("attacks.shows_synthetic") if view.is_synthetic else REVIEWERS("attacks.shows"),
         read=REVIEWERS("attacks.read"),
         sign=REVIEWERS("attacks.sign"),
         says=tuple(said),

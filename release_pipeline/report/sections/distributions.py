@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import (
     MISSING,
     count_of,
@@ -18,9 +21,11 @@ from release_pipeline.report.internal_view import (
 )
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import FAR, Figure, Section, Table
+from release_pipeline.report.values import format_difference, format_value
 from release_pipeline.sentences import REVIEWERS
 
 QUANTILES = ("1%", "5%", "25%", "50%", "75%", "95%", "99%")
+TENTHS = ("10%", "90%")
 _ROUNDING = 1e-12  # of a share
 MOST_ATOMS = 5  # that are told in one sentence; the table has all
 
@@ -92,33 +97,60 @@ def describe_ks(column: NoiseColumnView) -> str:
 
 
 def _draw_curves(column: NoiseColumnView) -> Figure:
-    spreads = column.original, column.released, _subtract(column.released, column.original)
-    rows = tuple(zip((*list_heads("distributions.spread"), *QUANTILES), *(_list_spread(one) for one in spreads), strict=True))
-    rows += tuple(
-        (
-            REVIEWERS("distributions.share_at", value=atom.value),
-            format_share(atom.original),
-            format_share(atom.released),
-            format_share(None if atom.original is None else atom.released - atom.original),
-        )
-        for atom in column.atoms
-    )
-    name, ks, wasserstein = Name(column.name), describe_ks(column), format_number(column.wasserstein)
+    pairs = [(column.original, column.released)]
+    if column.weighted_original is not None and column.weighted_released is not None:
+        pairs.append((column.weighted_original, column.weighted_released))
+    tenths = TENTHS if column.original.deciles else ()
+    names = [*list_heads("distributions.spread"), *_mix(QUANTILES, tenths)]
+    sides = [side for pair in pairs for side in _list_sides(*pair, column.clock, len(tenths))]
+    rows = tuple(zip(names, *sides, strict=True))
+    rows += tuple(_list_atom(atom, is_weighted=len(pairs) > 1) for atom in column.atoms)
+    name, ks, wasserstein = Name(column.name), describe_ks(column), format_difference(column.wasserstein, column.clock)
     caption = review("distributions.caption", column=name, ks=ks, wasserstein=wasserstein)
     beyond = 1 - column.original_curve[-1][1] if column.original_curve else 0.0
     if beyond > _ROUNDING:  # what of the original the picture cannot show
         share = format_share(beyond)
         caption = review("distributions.caption_beyond", column=name, ks=ks, wasserstein=wasserstein, beyond=share)
-    table = Table(review("distributions.table", column=name), list_heads("distributions.head_curves"), rows)
+    heads, note = list_heads("distributions.head_curves"), ""
+    if len(pairs) > 1:
+        heads, note = heads + list_heads("distributions.head_weighted"), REVIEWERS("distributions.weighted_note")
+    table = Table(review("distributions.table", column=name), heads, rows, note)
     return Figure(draw_curves(column), caption, table)
 
 
-def _list_spread(spread: SpreadView) -> tuple[str, ...]:
-    quantiles = [format_number(value) for value in spread.quantiles[: len(QUANTILES)]]
-    quantiles += [MISSING] * (len(QUANTILES) - len(quantiles))
-    return format_number(spread.mean), format_number(spread.deviation), *quantiles
+def _list_sides(original: SpreadView, released: SpreadView, clock: Clock | None, tenths: int) -> list[list[str]]:
+    """Original, released, and their difference; a deviation is a difference, too."""
+    sides = [_list_spread(side, lambda value: format_value(value, clock), tenths) for side in (original, released)]
+    for spread, side in zip((original, released), sides, strict=True):
+        side[1] = format_difference(spread.deviation, clock)
+    return [*sides, _list_spread(_subtract(released, original), lambda value: format_difference(value, clock), tenths)]
+
+
+def _list_atom(atom: AtomView, *, is_weighted: bool) -> tuple[str, ...]:
+    """The share of records at a declared value."""
+    sides = [(atom.original, atom.released)]
+    sides += [(atom.weighted_original, atom.weighted_released)] if is_weighted else []
+    found = [REVIEWERS("distributions.share_at", value=atom.value)]
+    for before, after in sides:
+        moved = None if before is None or after is None else after - before
+        found += [format_share(before), format_share(after), format_share(moved)]
+    return tuple(found)
+
+
+def _list_spread(spread: SpreadView, say: Callable[[float], str], tenths: int) -> list[str]:
+    quantiles, deciles = (
+        [*map(say, values[:most]), *[MISSING] * (most - len(values))]
+        for values, most in ((spread.quantiles, len(QUANTILES)), (spread.deciles, tenths))
+    )
+    return [say(spread.mean), say(spread.deviation), *_mix(quantiles, deciles)]
+
+
+def _mix(quantiles: Sequence[str], tenths: Sequence[str]) -> list[str]:
+    """Quantiles in ascending order: a tenth comes after the second of the others, nine tenths before the last two."""
+    return [*quantiles[:2], *tenths[:1], *quantiles[2:-2], *tenths[1:], *quantiles[-2:]]
 
 
 def _subtract(released: SpreadView, original: SpreadView) -> SpreadView:
     quantiles = tuple(a - b for a, b in zip(released.quantiles, original.quantiles, strict=False))
-    return SpreadView(released.mean - original.mean, released.deviation - original.deviation, quantiles)
+    deciles = tuple(a - b for a, b in zip(released.deciles, original.deciles, strict=False))
+    return SpreadView(released.mean - original.mean, released.deviation - original.deviation, quantiles, deciles)

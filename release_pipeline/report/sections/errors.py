@@ -16,6 +16,7 @@ from release_pipeline.report.internal_view import (
 )
 from release_pipeline.report.prose import Name, Sentence, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
+from release_pipeline.report.values import format_difference
 from release_pipeline.sentences import REVIEWERS
 
 _SAME = 0.01  # by how much of itself an error may miss what was expected and still be that
@@ -41,7 +42,7 @@ def describe_errors(view: InternalView) -> Section:
                 _describe_expected(column),
                 format_number(column.actual_error),
                 describe_place(column) or REVIEWERS("errors.not_compared"),
-                format_number(column.mean_absolute_error),
+                format_difference(column.mean_absolute_error, column.clock),
                 format_share(column.clamped),
                 format_number(column.clamped_variance),
                 column.forecast or none,
@@ -135,7 +136,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
         review(
             "errors.forecast",
             column=Name(column.name),
-            error=format_number(column.mean_absolute_error),
+            error=format_difference(column.mean_absolute_error, column.clock),
             asked=asked,
             forecast=end_sentence(format_text(column.forecast)),
         )

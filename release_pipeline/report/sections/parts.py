@@ -14,6 +14,7 @@ from release_pipeline.report.status import PopulationView
 from release_pipeline.sentences import REVIEWERS
 
 T = TypeVar("T")
+_MOST_BESIDE = 5  # columns of a table
 FAR = 0.1  # of a Kolmogorov-Smirnov distance, or of a correlation: what the page calls large
 
 
@@ -26,6 +27,11 @@ class Table:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    @property
+    def is_broad(self) -> bool:
+        """Whether it has more columns than there is room for beside another."""
+        return len(self.head) > _MOST_BESIDE
 
 
 @dataclass(frozen=True, slots=True)

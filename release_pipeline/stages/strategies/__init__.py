@@ -1,21 +1,44 @@
-"""The strategies that take checked records to masked ones: column by column, all columns together, or class by class; and of
-random parts. `find_strategy` gives that of a policy."""
+"""The strategies that take checked records to masked ones: column by column, by value, all columns together, or class by class;
+and of random parts. `find_strategy` gives that of a policy."""
 
 from collections.abc import Callable
 from typing import Any
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import Family
+from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.columns import ColumnStrategy
 from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy, Series
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD, Figures, Grouped, Strategy, Suppressed
 from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrategy
+from release_pipeline.stages.strategies.whole_table import CELLS, PAIRS, WholeTableStrategy
 
-__all__ = ["CLASS", "RECORD", "Figures", "Grouped", "Series", "Strategy", "Suppressed", "find_strategy"]
+__all__ = [
+    "CELLS",
+    "CLASS",
+    "COUNTS",
+    "PAIRS",
+    "RECORD",
+    "Figures",
+    "Grouped",
+    "Series",
+    "Strategy",
+    "Suppressed",
+    "find_strategy",
+]
+
+
+def _refuse_parts(policy: Policy, _strategy: Any, _series: Series | None) -> Strategy:
+    """Rules refuse such a policy."""
+    raise InvalidArgument(f"{policy.protect.method} works on all records together.", where="partitions")
+
 
 _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, Series | None], Strategy]]] = {
     "columns": (ColumnStrategy, PartitionedStrategy),
+    "by-value": (ByValueStrategy, PartitionedStrategy),
+    "whole-table": (WholeTableStrategy, _refuse_parts),
     "vectors": (VectorStrategy, PartitionedStrategy),
     "mdav": (MdavStrategy, PartitionedStrategy),
     "classes": (ClassStrategy, PartitionedClassStrategy),

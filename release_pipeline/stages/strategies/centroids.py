@@ -4,7 +4,7 @@ table."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,9 +14,10 @@ import pyarrow.compute
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.suppression import Suppress
 from release_pipeline.privacy.figures import percent
-from release_pipeline.privacy.methods import Statistics, find_public_scale
+from release_pipeline.privacy.methods import Statistics, find_public_scale, find_variance
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Compared, Streams, audit_table
@@ -26,6 +27,7 @@ from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.merging import Ints, Numbers, merge_evidence, merge_expected
 from release_pipeline.stages.strategies.strategy import (
     RECORD,
+    SUPPRESSION,
     Contexts,
     Figures,
     Grouped,
@@ -41,19 +43,25 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 @dataclass(frozen=True, slots=True)
 class CentroidStrategy:
-    """The second half of a strategy: noise, suppression and audit. The tables of the first half are `statistics`, a row per
-    cluster and column, and `membership`."""
+    """The second half of a strategy: noise, suppression and audit. The tables of the first half are `membership`, and what a
+    value of each cluster is made of: here `statistics`, a row per cluster and column."""
 
     policy: Policy
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics")
+    measures: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def cluster_column(self, name: str) -> str:
         """The column of `membership` that says in which cluster of a noise column a record is."""
 
-    @abstractmethod
     def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """What `expect_columns` does, and what will be suppressed."""
+        expected = self.expect_columns(read, secret=secret, progress=progress)
+        return expected | self.forecast_suppression(read)
+
+    @abstractmethod
+    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
 
     @abstractmethod
@@ -64,7 +72,9 @@ class CentroidStrategy:
         """What to expect of all records, by what to expect of random parts of them."""
 
         def numbers(name: str) -> Numbers:
-            return self.policy.noise_columns[name].exact_grid.snap(read("records", [name]).column(name).to_numpy())
+            column, found = self.policy.noise_columns[name], read("records", [name]).column(name).to_numpy()
+            numbers = column.exact_grid.snap(found)
+            return np.where(column.find_reasons(found) < 0, numbers, np.nan) if column.reasons else numbers
 
         return merge_expected(of_parts, records, numbers)
 
@@ -73,32 +83,53 @@ class CentroidStrategy:
         return merge_evidence(of_parts)
 
     def judge(self, expected: Figures) -> list[Gate]:
-        """Nothing beyond the gates on errors: what small groups cost does not depend on noise."""
-        return []
+        """The limit on suppression, where it is known what will be suppressed."""
+        rule, forecast = self.policy.suppress, expected.get(SUPPRESSION)
+        if forecast is None or not isinstance(rule, Suppress):
+            return []
+        return [Gate("suppression of small groups", forecast["share"], float(rule.at_most))]
+
+    def forecast_suppression(self, read: Read) -> Figures:
+        """The share of records in small groups, where all that makes groups is kept: it depends on no noise, so that nobody needs
+        to be charged to know it."""
+        quasi = self.policy.released_quasi
+        if not isinstance(self.policy.suppress, Suppress) or any(name not in self.policy.kept_columns for name in quasi):
+            return {}
+        kept = {name: read("records", [name]).column(0) for name in quasi}
+        return {SUPPRESSION: {"share": self.suppress(read, pa.table(kept)).share}} if kept else {}
+
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """Nothing beside the values that are released."""
+        return {}
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
-        """Noise on the stored statistics, spread over the records of each cluster."""
-        statistics, membership = read("statistics", None), read("membership", None)
-        order = ARRAYS.shuffle(membership.num_rows, noise_stream(secret, *context, "shuffle"))
+        """A value for each cluster, spread over its records."""
+        stored = {table: read(table, None) for table in (*self.makes, *self.measures)}
+        order = ARRAYS.shuffle(stored["membership"].num_rows, noise_stream(secret, *context, "shuffle"))
         columns: dict[str, Any] = {RECORD: pa.array(order)}
         for name, column in self.policy.released_columns.items():
             if isinstance(column, NoiseColumn):
                 progress(f"masking {name}")
-                exact = self._stored(name, statistics, membership)
-                released = mask(exact, secret=secret, context=(*context, name), clamp=self.policy.clamps)
+                released = self.mask_column(name, stored, secret=secret, context=(*context, name))
                 columns[name] = pa.array(released[order])
             else:
                 columns[name] = read("records", [name]).column(0).combine_chunks().take(pa.array(order))
         return pa.table(columns)
 
+    def mask_column(self, name: str, stored: Mapping[str, pa.Table], *, secret: bytes, context: Contexts) -> Numbers:
+        """The released value of each record: noise on the stored statistics of its cluster."""
+        exact = self._stored(name, stored["statistics"], stored["membership"])
+        return mask(exact, secret=secret, context=context, clamp=self.policy.clamps)
+
     def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
         """Without small groups of released quasi-identifiers: cells of kept ones are blanked, or records dropped."""
         rule = self.policy.suppress if isinstance(self.policy.suppress, Suppress) else None
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
+        blanked = [name for name in quasi if name in kept and may_be_blanked(kept[name], self.policy.suppress)]
         done = suppress_table(
             masked,
-            [name for name in quasi if name in kept],
-            fixed=[name for name in quasi if name not in kept],
+            blanked,
+            fixed=[name for name in quasi if name not in blanked],
             below=self.policy.groups_below,
         )
         refusal = ""
@@ -120,8 +151,9 @@ class CentroidStrategy:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
         mine = statistics.filter(_compute.equal(statistics.column("column_name"), name))
         column, scale = self.policy.noise_columns[name], mine.column("scale").to_numpy()
+        grid = column.exact_grid
         return Statistics(
-            grid=column.exact_grid,
+            grid=grid,
             claim=None,
             consistency=self.policy.consistency,
             cluster=membership.column(self.cluster_column(name)).to_numpy().astype(np.intp),
@@ -131,6 +163,9 @@ class CentroidStrategy:
             loss={},
             atoms=column.exact_atoms,
             public_scale=find_public_scale(self.policy.claim, scale),
+            variance=None
+            if (share := self.policy.column_epsilon.get(name)) is None
+            else find_variance(self.policy.claim, grid, share),
             is_noisy=self.policy.method.is_noisy,
         )
 

@@ -3,7 +3,7 @@ as large as the class is wide; records that stand out in their class are suppres
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -154,6 +154,10 @@ class ClassStrategy:
             "labels": pa.table({name: pa.array(labels, pa.string()) for name, labels in classes.labels.items()}),
         }
         return Grouped(tables, evidence, self.facts_of(classes))
+
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """Nothing beside the values that are released."""
+        return {}
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Each record of a class with the labels of its class and noise on its own numbers."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from release_pipeline.privacy.methods import simulate_noise
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
+from release_pipeline.stages.served import ROUNDS, expect_served, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
 from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Progress, Read
@@ -22,15 +24,18 @@ class ColumnStrategy(CentroidStrategy):
         """Each noise column has clusters of its own."""
         return name
 
-    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
         expected: Figures = {}
+        served = read_served(self.policy, read)
         for name in self.policy.noise_columns:
             progress(f"expecting the error of {name}")
             numbers = read("records", [name]).column(name).to_numpy()
             exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
             expected[name] = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
             expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
+            simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
+            expected[name] |= expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
         return expected
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -131,10 +131,12 @@ def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseC
         encoded = entries.dictionary_encode()
         occurring, places = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
         if not isinstance(spec, Listed):
-            return _Coded(places.astype(np.int64), Hierarchy.of(spec.labels_of(occurring, missing)), column)
-        declared = Hierarchy.of(spec.rows)  # as a whole: how wide a label is does not depend on what occurs
+            return _Coded(places.astype(np.int64), Hierarchy.of(column.label_entries(occurring)), column)
+        declared = Hierarchy.of(column.listed_rows)  # as a whole: how wide a label is does not depend on what occurs
         return _Coded(declared.encode(occurring)[places], declared, column)
     numbers = entries.to_numpy(zero_copy_only=False).astype(np.float64)
+    if column.codes:
+        return _encode_coded(numbers, spec, column)
     absent = np.isnan(numbers)
     units = spec.exact_grid.quantise(np.where(absent, float(spec.domain[0]), numbers))
     if protect.grouping == "mondrian":
@@ -144,6 +146,17 @@ def _encode(protect: KEpsilonOptions, read: Read, name: str, column: GeneraliseC
     rows = spec.label_units([unit for unit in distinct.tolist() if unit >= 0])
     if missing is not None and distinct[0] < 0:
         rows = [(*([missing] * (spec.levels - 1)), "*"), *rows]
+    return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
+
+
+def _encode_coded(numbers: npt.NDArray[np.float64], spec: Intervals, column: GeneraliseColumn) -> _Coded:
+    """Numbers some of which stand for reasons to have no value: each of these is a label of its own, in no interval."""
+    grid = spec.exact_grid
+    units = replace(grid, width=grid.width + len(column.reasons)).quantise(numbers)
+    distinct, codes = np.unique(units, return_inverse=True)
+    values = [unit for unit in distinct.tolist() if unit <= grid.width]
+    reasons = [reason for unit in distinct.tolist() if (reason := column.find_reason(unit)) is not None]
+    rows = [*spec.label_units(values), *map(column.row_of, reasons)]
     return _Coded(codes.astype(np.int64), Hierarchy.of(rows), column)
 
 

@@ -110,6 +110,10 @@ class PartitionedClassStrategy:
         facts = self._parts.facts(parts, [self.strategy.facts_of(classes) for classes in of_parts])
         return Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
 
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """Nothing beside the values that are released."""
+        return {}
+
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         rows, own = self._released(read)
@@ -159,9 +163,9 @@ class PartitionedClassStrategy:
 
 @dataclass(frozen=True, slots=True)
 class PartitionedStrategy:
-    """The strategy of a method of clusters, followed once for each part with streams of its own. The tables of the parts lie one
-    after the other, and `parts` has the part of each record. `series` is needed to make the one part of a release of a
-    series."""
+    """The strategy of a method of clusters, or one that counts by value, followed once for each part with streams of its own. The
+    tables of the parts lie one after the other, and `parts` has the part of each record. `series` is needed to make the one part
+    of a release of a series."""
 
     policy: Policy
     strategy: CentroidStrategy
@@ -173,8 +177,10 @@ class PartitionedStrategy:
         """Of random parts like those of the release, and not those themselves: of one where the release has one."""
         parts = self._parts.expected(read, secret)
         cached, everybody = _Cache(read), _rows_of(parts)
-        of_parts = [self.strategy.expect(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
-        return self.strategy.merge_expected(of_parts, everybody, cached.read)
+        of_parts = [self.strategy.expect_columns(cached.within(rows, {}), secret=secret, progress=progress) for rows in everybody]
+        expected = self.strategy.merge_expected(of_parts, everybody, cached.read)
+        is_whole = sum(len(rows) for rows in everybody) == len(parts)  # else nobody knows yet who is in this release
+        return expected | (self.strategy.forecast_suppression(cached.read) if is_whole else {})
 
     def judge(self, expected: Figures) -> list[Gate]:
         """As the method does."""
@@ -193,19 +199,26 @@ class PartitionedStrategy:
             done = self.strategy.group(
                 cached.within(rows, {}), secret=secret, context=(*context, "part", part), progress=progress
             )
-            for name, table in done.tables.items():
-                number = pa.array(np.full(table.num_rows, part, dtype=np.int64))
-                made.setdefault(name, []).append(table.append_column(PART, number))
+            _add_part(made, done.tables, part)
             evidence.append(done.evidence)
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
         return Grouped(tables, self.strategy.merge_evidence(evidence), self._parts.facts(parts, facts))
 
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """What the method measures of each part."""
+        made: dict[str, list[pa.Table]] = {}
+        for part in self._each(read, self.strategy.makes):
+            own = (*context, "part", part.number)
+            measured = self.strategy.measure(part.read, secret=secret, context=own, progress=progress)
+            _add_part(made, measured, part.number)
+        return {name: pa.concat_tables(list_of) for name, list_of in made.items()}
+
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         tables: list[pa.Table] = []
-        for part in self._each(read):
+        for part in self._each(read, (*self.strategy.makes, *self.strategy.measures)):
             done = self.strategy.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
             tables.append(_renumber(done, part.rows))
         table = pa.concat_tables(tables).combine_chunks()
@@ -228,10 +241,10 @@ class PartitionedStrategy:
     def _parts(self) -> _Parts:
         return _Parts(self.policy, self.series)
 
-    def _each(self, read: Read) -> Iterator[_Part]:
-        """Each part of this release."""
+    def _each(self, read: Read, names: Sequence[str]) -> Iterator[_Part]:
+        """Each part of this release, and its share of these tables."""
         cached = _Cache(read)
-        stored = {name: read(name, None) for name in self.strategy.makes}
+        stored = {name: read(name, None) for name in names}
         first = {name: table.column(PART).to_numpy() for name, table in stored.items()}  # parts lie one after the other
         for number, rows in enumerate(_rows_of(read("parts", None).column(PART).to_numpy())):
             tables: dict[str, pa.Table] = {}
@@ -239,6 +252,13 @@ class PartitionedStrategy:
                 begin, end = np.searchsorted(first[name], [number, number + 1]).tolist()
                 tables[name] = table.slice(begin, end - begin).drop_columns([PART])
             yield _Part(number, rows, cached.within(rows, tables))
+
+
+def _add_part(made: dict[str, list[pa.Table]], tables: Mapping[str, pa.Table], part: int) -> None:
+    """The tables of a part behind those of the parts before it, with its number."""
+    for name, table in tables.items():
+        number = pa.array(np.full(table.num_rows, part, dtype=np.int64))
+        made.setdefault(name, []).append(table.append_column(PART, number))
 
 
 @dataclass(frozen=True, slots=True)

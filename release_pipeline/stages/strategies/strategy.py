@@ -84,6 +84,11 @@ class Strategy(Protocol):
         """The exact part, before any noise."""
         ...
 
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """What is measured with noise before values are made of it alone; nothing where noise is on what records are given.
+        Stored with the masked table, which `mask` makes of it; it may be published under the same claim."""
+        ...
+
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records in an order that only the secret knows, each with its `RECORD`."""
         ...

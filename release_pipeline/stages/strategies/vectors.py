@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.policy.suppression import Suppress
-from release_pipeline.privacy.methods import Statistics
-from release_pipeline.stages.gates import Gate
+from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.microaggregate import expect_error, microaggregate_together
+from release_pipeline.stages.served import ROUNDS, expect_served, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
 from release_pipeline.stages.strategies.strategy import SUPPRESSION, Contexts, Figures, Grouped, Progress, Read
@@ -29,17 +29,20 @@ class VectorStrategy(CentroidStrategy):
         """All noise columns have the same clusters."""
         return CLUSTER
 
-    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
         progress("expecting the errors")
         return self._expect(self._cluster(read, secret=secret, context=(), progress=progress), read, secret)
 
     def _expect(self, made: Mapping[str, Statistics], read: Read, secret: bytes) -> Figures:
         expected: Figures = {}
+        served = read_served(self.policy, read)
         for name, exact in made.items():
             numbers = read("records", [name]).column(name).to_numpy()
             expected[name] = expect_error(exact, numbers, secret=secret, context=(name,)).to_json()
             expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,)).to_json()
+            simulated = simulate_noise(exact, ROUNDS, secret=secret, context=(name, "served"))
+            expected[name] |= expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
         return expected
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
@@ -74,10 +77,3 @@ class MdavStrategy(VectorStrategy):
             kept = {name: read("records", [name]).column(0) for name in self.policy.kept_columns}
             expected[SUPPRESSION] = {"share": self.suppress(read, pa.table(values | kept)).share}
         return expected
-
-    def judge(self, expected: Figures) -> list[Gate]:
-        """The limit on suppression."""
-        rule, forecast = self.policy.suppress, expected.get(SUPPRESSION)
-        if forecast is None or not isinstance(rule, Suppress):
-            return []
-        return [Gate("suppression of small groups", forecast["share"], float(rule.at_most))]

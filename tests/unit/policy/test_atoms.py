@@ -66,7 +66,7 @@ def test_atoms_and_gates_are_in_the_canonical_form_only_where_they_are_said() ->
         ("[0.5]", "columns.income.atoms: an atom lies off the grid, so that no value could be there."),
         ("[-101]", "columns.income.atoms: an atom lies outside the domain."),
         ("[1, 1.0]", "columns.income.atoms: an atom is named twice."),
-        ("[1, 1]", "columns.income.atoms: a list: holds the same entry twice."),
+        ("[1, 1]", "columns.income.atoms: holds the same entry twice."),
         ("0", "columns.income.atoms: atoms must be a list."),
         ("[zero]", "columns.income.atoms.0: 'zero': must be a number."),
         (f"{list(range(101))}", "columns.income.atoms: there are 101 atoms, and a column has 100 at the most."),

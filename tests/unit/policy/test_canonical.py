@@ -131,6 +131,7 @@ GOLDEN = {
     "adult-k-epsilon": "b7cff4fed8778b2c43a00f65a6425e6afde480ecf65c154157b963d91c3c3fc9",
     "census-once": "3ab5591af3be5a8630940d78d7a768658663e1552e0dfd3019f819bdc487c219",
     "census-together": "e778a852856806d3d053a681e4512b3dfaecd4f60e3cce723475101ed46f23d2",
+    "rand-hie-dp": "30979d1550faea3e5a84e5f09efb4dc18cd6449271dfbb70f948fc1047a9160a",
     "rand-hie": "0715eb6f0a626265c16c04c4398d779797b5acbcd4519b9b2ab05a0b20446742",
 }
 FORM = (

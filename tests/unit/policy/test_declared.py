@@ -9,26 +9,34 @@ from release_pipeline.policy.declared import defaults_of_later
 from release_pipeline.policy.kinds import KINDS
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import OPTIONS
-from release_pipeline.policy.sections import Gates, Scheduled
+from release_pipeline.policy.sections import Gates, Person, Scheduled, Source
 from tests.unit.policy.test_methods import policy_of
 
 OF_PARTS = {"partitions", "publish_parts", "amplification"}
 LATER: dict[type[BaseModel], set[str]] = {
     **dict.fromkeys(OPTIONS.values(), OF_PARTS),
-    OPTIONS["columns"]: OF_PARTS | {"clamp"},
-    KINDS["noise"]: {"transform", "atoms"},
+    OPTIONS["columns"]: OF_PARTS | {"clamp", "definition", "delta"},
+    OPTIONS["by-value"]: OF_PARTS | {"definition", "delta"},
+    OPTIONS["whole-table"]: OF_PARTS | {"definition", "delta", "pairs"},
+    KINDS["noise"]: {"label", "codes", "transform", "atoms", "centre", "tail", "dated"},
+    KINDS["keep"]: {"label", "labels", "codes"},
+    KINDS["generalise"]: {"label", "labels", "codes"},
+    Person: {"unit", "slots"},
     Scheduled: {"first"},
+    Source: {"query"},
     Gates: {
         "relative_error",
         "atom_share",
         "ks",
+        "quantile",
+        "group_mean",
         "anonymity_k",
         "l_diversity",
         "t_closeness",
         "marketer_risk",
         "clamped_at_most",
     },
-    Policy: {"audit", "expect"},
+    Policy: {"audit", "derive", "expect", "tables"},
 }
 
 

@@ -154,7 +154,7 @@ def test_change_of_a_rule_is_told_in_words() -> None:
         ),
         (
             "{sum: [rent, wage], equals: came, grid: 1, within: 0.5}",
-            "expect.rule: a mapping: 'within' must be a whole number of steps of its grid.",
+            "expect.rule: 'within' must be a whole number of steps of its grid.",
         ),
         ("{sum: [rent, wage], equals: came}", "expect.rule.grid: 'grid' is missing. Declare the step"),
         (
@@ -195,19 +195,19 @@ def test_change_of_a_rule_is_told_in_words() -> None:
         ),
         (
             "{missing: rent}",
-            "expect.rule: a mapping: either 'when' or 'only_when' says of which records, like when: {COLUMN: ENTRY}.",
+            "expect.rule: either 'when' or 'only_when' says of which records, like when: {COLUMN: ENTRY}.",
         ),
         (
             "{missing: rent, present: rent, when: {rooms: 1}}",
-            "expect.rule: a mapping: one of missing, present and values says what is expected.",
+            "expect.rule: one of missing, present and values says what is expected.",
         ),
         (
             "{missing: rent, when: {rooms: 1, tenure: owner}}",
-            "expect.rule: a mapping: values, when and only_when name one column each.",
+            "expect.rule: values, when and only_when name one column each.",
         ),
         (
             "{compair: [came, <, left]}",
-            "expect.rule: a mapping: must say what is expected, with one of compare, sum, unique, missing, present, values.",
+            "expect.rule: must say what is expected, with one of compare, sum, unique, missing, present, values.",
         ),
         (
             "{compare: [came, <, left], readas: dates}",

@@ -76,6 +76,9 @@ def test_policies_without_these_parts_keep_their_hash() -> None:
         )
     }
     assert len(hashes) == 6
+    assert load("audit: {groups: []}\n").canonical_hash() == plain.canonical_hash()
+    assert load("audit: {groups: [ill]}\n").canonical_hash() != plain.canonical_hash()
+    assert "who is served worst: means and errors by ill" in " ".join(describe_plan(make_plan(load("audit: {groups: [ill]}\n"))))
     assert load("audit: {}\n").canonical_hash() == load("audit: {predict: {}}\n").canonical_hash() == plain.canonical_hash()
 
 
@@ -98,6 +101,9 @@ def test_policies_without_these_parts_keep_their_hash() -> None:
         ("gates: {clamped_at_most: {nobody: 5%}}\n", "'nobody' is not a column with outside: clamp. Remove it."),
         ("gates: {clamped_at_most: [5%]}\n", "must be a percentage"),
         ("audit: {predict: {income: {abve: 5}}}\n", "Did you mean 'above'"),
+        ("audit: {groups: [income]}\n", "'income' is not a column with do: keep or generalise. Remove it."),
+        ("audit: {groups: [nobody]}\n", "'nobody' is not a column with do: keep or generalise. Remove it."),
+        ("audit: {groups: [ill, ill]}\n", "audit.groups"),
         ("audit: {predict: {income: {equals: 5}}}\n", "'income' is a column of numbers. Say above: NUMBER."),
         ("audit: {predict: {income: {above: 5000}}}\n", "it is outside the column's domain"),
         ("audit: {predict: {ill: {above: 5}}}\n", "'ill' is a column of entries. Say equals: ENTRY."),

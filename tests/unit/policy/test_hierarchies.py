@@ -16,12 +16,11 @@ from release_pipeline.policy.diff import describe_diff
 from release_pipeline.policy.hierarchies import (
     Dates,
     Intervals,
-    Listed,
     Prefixes,
-    list_rows,
     read_rows,
     rows_of_groups,
 )
+from release_pipeline.policy.kinds import GeneraliseColumn
 from release_pipeline.policy.load import list_files
 from release_pipeline.policy.suppression import SuppressClasses
 from release_pipeline.privacy.hierarchy import Hierarchy
@@ -191,19 +190,24 @@ def test_csv_needs_its_header(text: str) -> None:
         read_rows(text)
 
 
+def column_of(hierarchy: object, **options: object) -> GeneraliseColumn:
+    """A column with that hierarchy."""
+    return GeneraliseColumn.model_validate({"do": "generalise", "role": "quasi", "hierarchy": hierarchy, **options})
+
+
 def test_what_can_be_listed_is_listed_whole() -> None:
     """Every value of the domain, and the category for missing ones; codes are too many."""
-    rows = list_rows(intervals(intervals=[50], domain=[0, 99]), "unknown")
+    rows = column_of(intervals(intervals=[50], domain=[0, 99]), missing={"category": "unknown"}).list_rows()
     assert rows is not None
     assert len(rows) == 101
     assert rows[-1] == ("unknown", "unknown", "*")
-    assert list_rows(Prefixes.model_validate({"prefixes": [5], "of": "digits"}), None) is None
-    days = list_rows(Dates.model_validate({"dates": ["day"], "first": "2000-01-01", "last": "2000-12-31"}), None)
+    assert column_of({"prefixes": [5], "of": "digits"}).list_rows() is None
+    days = column_of({"dates": ["day"], "first": "2000-01-01", "last": "2000-12-31"}).list_rows()
     assert days is not None
     assert len(days) == 366
     assert days[-1] == ((date(2000, 1, 1) + timedelta(days=365)).isoformat(), "*")
-    listed = Listed.model_validate({"rows": [["a", "*"]]})
-    assert list_rows(listed, "a") == [("a", "*")]
+    assert column_of({"rows": [["a", "*"]]}, missing={"category": "a"}).list_rows() == [("a", "*")]
+    assert column_of({"rows": [["a", "*"]]}, codes={"-8": "refused"}).list_rows() == [("a", "*"), ("refused", "*")]
 
 
 def faults_of(text: str) -> str:

@@ -43,8 +43,8 @@ retain: 90 days
 SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: known sites}"
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
-    "Known: policy, steward, population, source, person, releases, protect, columns, drop, expect, suppress, gates, audit, "
-    "review, publish, retain."
+    "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, tables, suppress, "
+    "gates, audit, review, publish, retain."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
 TWO = '["1", "2"]'
@@ -52,7 +52,7 @@ LIST = '{list: ["1", "2"], cron: "0 6 1 * *"}'
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
 CRON = 'like "0 6 1 * *" = at 06:00 UTC on the first of each month'
 FORMS = "Allowed: once, a list of names, {list: [...], cron: '0 6 1 * *'}, or {every: month, first: 2026-01, cron: '0 6 1 * *'}."
-ONE_KIND = "releases: a mapping: a timetable has either a list of releases or 'every' with a period."
+ONE_KIND = "releases: a timetable has either a list of releases or 'every' with a period."
 NOT_COMPARED = ("differencing_below: 3, ", "")
 
 
@@ -160,7 +160,7 @@ def test_twelve_errors_at_once() -> None:
             TWELVE, "release_colum:", "source.release_colum: 'release_colum' is not known here. Did you mean 'release_column'?"
         ),
         problem(TWELVE, "records_per", "person.records_per_release: '0' is too small. The least allowed is 1."),
-        problem(TWELVE, "releases:", "releases: a list: holds the same entry twice."),
+        problem(TWELVE, "releases:", "releases: holds the same entry twice."),
         problem(TWELVE, "epsilon: 0", "protect.epsilon: '0': must be above 0."),
         problem(TWELVE, "scope: table", "protect.scope: 'table' is not allowed for scope. Allowed: 'centroid' or 'column'."),
         problem(TWELVE, "values: []", "columns.site.values: values is empty."),
@@ -230,21 +230,22 @@ IN_WORDS = [
         "role: quasi, ",
         "",
         "site:",
-        "columns.site.role: 'role' is missing. Say identifier, quasi or confidential.",
+        "columns.site.role: 'role' is missing. Say identifier, quasi, confidential or weight.",
     ),
     case(
         "missing-do",
         "do: keep, ",
         "",
         "site:",
-        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, noise, generalise.",
+        "columns.site: 'do' is missing: what happens to the column? Allowed: drop, keep, noise, generalise, recompute, "
+        "calibrate, synthesise.",
     ),
     case(
         "unknown-do",
         "do: keep",
         "do: hide",
         "site:",
-        "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise, generalise.",
+        "columns.site: 'hide' is not something to do. Allowed: drop, keep, noise, generalise, recompute, calibrate, synthesise.",
     ),
     case("missing-end", "[0, 100]", "[0]", "domain: [0]", "columns.score.domain.1: the domain must be [lower, upper]."),
     case("too-many-ends", "[0, 100]", "[0, 1, 100]", "domain: [0, 1,", "columns.score.domain: domain must be a list of two."),
@@ -255,21 +256,22 @@ IN_WORDS = [
         "method: idp-cbls",
         "method: median",
         "method: median",
-        "protect.method: 'median' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, dp-mdav, mdav, k-epsilon.",
+        "protect.method: 'median' is not a method. Allowed: laplace, dp-um, idp-ls, idp-cbls, dp-cdf, dp-table, dp-mdav, mdav, "
+        "k-epsilon.",
     ),
     case(
         "role-of-keep",
         "role: quasi",
         "role: identifier",
         "role: identifier, do: keep",
-        "columns.site.role: 'identifier' is not allowed for role. Allowed: 'quasi' or 'confidential'.",
+        "columns.site.role: 'identifier' is not allowed for role. Allowed: 'quasi', 'confidential' or 'weight'.",
     ),
     case(
         "format",
         "parquet, csv",
         "parquet, xlsx",
         "xlsx",
-        "publish.formats.1: 'xlsx' is not allowed for formats. Allowed: 'parquet' or 'csv'.",
+        "publish.formats.1: 'xlsx' is not allowed for formats. Allowed: 'parquet', 'csv', 'dta' or 'sav'.",
     ),
     case(
         "missing-word",
@@ -338,7 +340,7 @@ IN_WORDS = [
         TWO,
         '{list: ["1", "1"], cron: "0 6 1 * *"}',
         "list",
-        "releases.list: a list: holds the same entry twice.",
+        "releases.list: holds the same entry twice.",
     ),
     case(
         "first-of-another-period",
@@ -411,21 +413,21 @@ IN_WORDS = [
         "path: people.csv",
         "path: people.csv, postgres: 'postgresql://localhost', table: people",
         "source",
-        "source: a mapping: a source has either a path or a postgres address.",
+        "source: a source has either a path or a postgres address.",
     ),
     case(
         "no-source",
         "path: people.csv",
         "table: people",
         "source",
-        "source: a mapping: a source has either a path or a postgres address.",
+        "source: a source has either a path or a postgres address.",
     ),
     case(
         "postgres-without-table",
         "path: people.csv",
         "postgres: 'postgresql://localhost'",
         "source",
-        "source: a mapping: a postgres source needs its table.",
+        "source: a postgres source needs its table.",
     ),
     case("days", "90 days", "90", "retain", "retain: '90': must be a number of days, like 90 days."),
     case(
@@ -442,10 +444,8 @@ IN_WORDS = [
         "not_before",
         "publish.not_before: '0001-01-01T00:00+14:00': must be a date and time with its zone, like 2027-01-15T09:30Z.",
     ),
-    case("twice", "[note, other]", "[note, note]", "drop: [", "drop: a list: holds the same entry twice."),
-    case(
-        "category", "[1, 2, 3]", "[1, [2], 3]", "[2]", "columns.site.values.1: a list: must be a list of texts or whole numbers."
-    ),
+    case("twice", "[note, other]", "[note, note]", "drop: [", "drop: holds the same entry twice."),
+    case("category", "[1, 2, 3]", "[1, [2], 3]", "[2]", "columns.site.values.1: must be a list of texts or whole numbers."),
     case("too-long", "known sites", "x" * 201, "why: xx", "columns.site.why: "),
 ]
 
@@ -467,16 +467,16 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
     ("old", "new", "path", "suggestion"),
     [
         ("path: people.csv", "path: people.csv, paths: 1", "source", "Did you mean 'path'?"),
-        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release."),
+        ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit, slots."),
         ("k: 5", "k: 5, konsistency: none", "protect", "Did you mean 'consistency'?"),
-        ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role."),
-        ("do: keep", "do: keep, grid: 1", "columns.site", "Known: do, role, values, why, missing."),
+        ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role, domain, grid, outside."),
+        ("do: keep", "do: keep, grid: 1", "columns.site", "Known: label, labels, codes, role, values, missing, do, why."),
         ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
         (
             "do: noise",
             "do: noise, values: [1]",
             "columns.income",
-            "Known: do, role, domain, grid, outside, why, missing, transform, atoms.",
+            "Known: label, codes, do, role, domain, grid, outside, why, missing, transform, atoms, centre, tail.",
         ),
         ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
         ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),

@@ -36,10 +36,28 @@ def policy_of(protect: str, *, columns: int = 1, kept: str = "", records: int = 
 
 def words(loss: Loss) -> list[float]:
     """dp and idp, each for centroid, column and table, as epsilon."""
-    return [math.inf if part is None else part / NANO for part in (getattr(loss, name) for name in LOSSES)]
+    return [math.inf if part is None else part / NANO for part in (getattr(loss, name) for name in LOSSES[:6])]
 
 
 INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("protect", "columns", "records", "expected"),
+    [
+        ("method: laplace, epsilon: 2", 4, 1, [0.5, 0.5, 0.5]),  # 4 x (1/2)^2 / 2
+        ("method: laplace, epsilon: 2", 4, 3, [4.5, 4.5, 4.5]),  # 4 x (3/2)^2 / 2
+        ("method: dp-um, epsilon: 2, k: 5", 1, 1, [2, 2, INF]),
+        ("method: dp-cdf, epsilon: 2", 2, 1, [1, 1, INF]),
+        ("method: dp-mdav, epsilon: 2, k: 5, order: corner", 2, 1, [2, 2, 2]),  # its columns are masked together
+        ("method: dp-mdav, epsilon: 2, k: 50, order: corner, scope: centroid", 1, 1, [2, 8, 8]),
+        ("method: idp-cbls, epsilon: 2, k: 5", 1, 1, [INF, INF, INF]),
+    ],
+)
+def test_pure_releases_cost_rho(protect: str, columns: int, records: int, expected: list[float]) -> None:
+    """Half the square of what each column's mechanism loses, added up; of all together where they are one mechanism."""
+    loss = release_loss(policy_of(protect, columns=columns, records=records), records=100)
+    assert [math.inf if part is None else part / NANO for part in (getattr(loss, name) for name in LOSSES[6:])] == expected
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_a_claim_of_an_unknown_definition_is_refused_and_never_charged(monkeypat
         release_loss(policy, records=700)
     with pytest.raises(PolicyInvalid) as refused:
         policy_of("dp-invented")
-    assert "the definition is none of dp, idp, k-epsilon, k-anonymity" in str(refused.value.problems)
+    assert "the definition is none of dp, zcdp, idp, k-epsilon, k-anonymity" in str(refused.value.problems)
 
 
 def test_a_scope_that_the_method_does_not_claim_is_refused_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -468,3 +468,24 @@ def test_check_says_what_a_class_is_in_parts() -> None:
     assert "2 random parts of 50 to 50 rows by the number of the row, each grouped on its own" in content
     assert "a class is all records with the same labels, of whatever parts" in content
     assert "masked on its own" not in content
+
+
+def test_the_plan_says_what_dp_table_would_give() -> None:
+    """Where columns are kept beside masked ones, which no such claim covers: as many records as dp-table itself asks for."""
+    [said] = [words for label, words in _paragraphs_of(policy_of("dp-um", 5, SITE, INCOME, RENT)) if label == "instead"]
+    columns = [
+        column.replace("do: noise", "do: synthesise").replace("do: keep", "do: synthesise") for column in (SITE, INCOME, RENT)
+    ]
+    itself = policy_of("dp-table", None, *columns)
+    [needed] = re.findall(r"about ([\d,]+) records", said)
+    assert any(f"fewer than about {needed} records is refused" in words for _, words in _paragraphs_of(itself))
+    assert "epsilon 2 of eps-DP" in said
+    others = (policy_of("dp-um", 5), itself, policy_of("idp-cbls", 5, INCOME, RENT))
+    assert not [label for policy in others for label, _ in _paragraphs_of(policy) if label == "instead"]
+    concentrated = policy_of("dp-um", 5, SITE, INCOME, options=", definition: zcdp, delta: 0.000001")
+    assert any("of zCDP" in words for label, words in _paragraphs_of(concentrated) if label == "instead")
+
+
+def _paragraphs_of(policy: Policy) -> list[tuple[str, str]]:
+    lines = describe_plan(make_plan(policy), width=10_000)
+    return [(label, words) for label, _, words in (line.partition(" ") for line in lines)]

@@ -12,8 +12,7 @@ import struct
 import numpy as np
 import pytest
 
-from release_pipeline.privacy import noise
-from release_pipeline.privacy.noise import NoiseStream, derive_key
+from release_pipeline.privacy.noise import NoiseStream, derive_key, streams
 
 BLOCKS = [  # key, counter, nonce, key stream: RFC 8439 section 2.3.2 and appendix A.1
     (
@@ -127,7 +126,7 @@ def test_chacha20_is_that_of_the_standard(key: str, counter: int, nonce: str, st
     wanted = bytes.fromhex(stream)
     assert chacha20_block(bytes.fromhex(key), counter, bytes.fromhex(nonce)) == wanted
     whole = counter.to_bytes(4, "little") + bytes.fromhex(nonce)
-    encryptor = noise.Cipher(noise.ChaCha20(bytes.fromhex(key), whole), mode=None).encryptor()
+    encryptor = streams.Cipher(streams.ChaCha20(bytes.fromhex(key), whole), mode=None).encryptor()
     assert encryptor.update(bytes(64)) == wanted
     if not any(bytes.fromhex(nonce)):
         assert stream_bytes(bytes.fromhex(key), 0, 8 * counter, 8) == wanted
@@ -148,7 +147,7 @@ def test_the_words_of_a_stream_are_chacha20s(substream: int, start: int) -> None
 def test_hkdf_is_that_of_the_standard(secret: str, salt: str, info: str, length: int, key: str) -> None:
     given = bytes.fromhex(secret), bytes.fromhex(salt), bytes.fromhex(info)
     assert hkdf(*given, length).hex() == key
-    made = noise.HKDF(algorithm=noise.SHA256(), length=length, salt=given[1] or None, info=given[2])
+    made = streams.HKDF(algorithm=streams.SHA256(), length=length, salt=given[1] or None, info=given[2])
     assert made.derive(given[0]).hex() == key
 
 

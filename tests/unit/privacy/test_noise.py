@@ -10,6 +10,7 @@ import pickle
 import sys
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,9 +22,23 @@ from hypothesis import strategies as st
 
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import discrete_laplace, noise, noise_stream
-from release_pipeline.privacy.noise import MAX_SCALE, NoiseError, PositionMixer, shuffled_positions
+from release_pipeline.privacy.noise import (
+    MAX_SCALE,
+    NoiseError,
+    PositionMixer,
+    discrete_gaussian,
+    exponentials,
+    gaussian,
+    laplace,
+    shuffled_positions,
+)
+from release_pipeline.privacy.noise.rounds import Round
 
 SECRET = bytes(32)
+FOLDER = Path(noise.__file__).parent
+SOURCES = sorted(
+    file for file in FOLDER.glob("*.py") if file.stem != "moments"
+)  # its floats are for people, and no draw sees them
 MIXED = np.array([1, 2, 0, 1000, 2**31, 2**32 - 1, 2**32, 2**50, MAX_SCALE] * 500)
 
 
@@ -59,7 +74,7 @@ def test_a_draw_does_not_depend_on_its_neighbours_scales() -> None:
 def test_exact_arithmetic_alone_gives_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """With an enclosure that decides nothing, every decision goes through exact arithmetic, and no draw changes."""
     fast = discrete_laplace(MIXED, noise_stream(SECRET, "exact"))
-    monkeypatch.setattr(noise, "_SLACK", 2**33)
+    monkeypatch.setattr(laplace, "_SLACK", 2**33)
     assert np.array_equal(discrete_laplace(MIXED, noise_stream(SECRET, "exact")), fast)
 
 
@@ -67,7 +82,7 @@ def test_exact_arithmetic_alone_gives_the_same_draws(monkeypatch: pytest.MonkeyP
 def test_enclosure_of_exp(scale: int, data: st.DataObject) -> None:
     """|E - 2^32 exp(-u/t)| < 16 for all admissible u and t, also where t has more than 32 bits."""
     u = data.draw(st.one_of(st.integers(0, scale - 1), st.just(scale - 1), st.just(scale // 2)))
-    found = int(noise._exp_enclosure(np.array([u], dtype=np.uint64), np.array([scale], dtype=np.uint64))[0])
+    found = int(laplace._exp_enclosure(np.array([u], dtype=np.uint64), np.array([scale], dtype=np.uint64))[0])
     with localcontext(prec=60):
         assert abs(found - 2**32 * (-Decimal(u) / scale).exp()) < 16
 
@@ -76,7 +91,7 @@ def test_enclosure_of_exp(scale: int, data: st.DataObject) -> None:
 def test_enclosure_is_tight_where_its_series_ends(scale: int) -> None:
     """Just below each multiple of t/256, where the series is worst, the error is below 8 of the 16 units that are allowed."""
     u = np.array([(h + 1) * scale // 256 - 2 for h in range(256)], dtype=np.uint64)
-    found = noise._exp_enclosure(u, np.full(256, scale, dtype=np.uint64))
+    found = laplace._exp_enclosure(u, np.full(256, scale, dtype=np.uint64))
     with localcontext(prec=60):
         errors = [abs(int(e) - 2**32 * (-Decimal(int(x)) / scale).exp()) for e, x in zip(found, u, strict=True)]
     assert max(errors) < 8
@@ -90,26 +105,37 @@ def test_exp_digits_is_the_floor(a: int, b: int, bits: int) -> None:
         assert noise.exp_digits(a, b, bits) == int(2**bits * (-Decimal(a) / b).exp())
 
 
+@pytest.mark.parametrize("bits", [0, 1, 64, 128])
+def test_exp_digits_of_large_numbers_are_none(bits: int) -> None:
+    """2^-bits is above exp(-a/b) long before a/b is too large for a power of two; just below, the series agrees."""
+    assert noise.exp_digits(2**200, 3, bits) == 0
+    with localcontext(prec=60):
+        for a in range(max(1, 10 * bits - 5), 10 * bits + 5):
+            assert noise.exp_digits(a, 10, bits) == int(2**bits * (-Decimal(a) / 10).exp())
+
+
 def test_undecided_bits_are_refined() -> None:
     """A number that agrees with exp(-a/b) in all known bits is decided by the next ones, either way."""
     known = noise.exp_digits(1, 3, 64)
     next_word = noise.exp_digits(1, 3, 128) & (2**64 - 1)
-    assert noise._below_exp(known, 64, 1, 3, [next_word - 1])
-    assert not noise._below_exp(known, 64, 1, 3, [next_word + 1])
+    assert exponentials.below_exp(known, 64, 1, 3, [next_word - 1])
+    assert not exponentials.below_exp(known, 64, 1, 3, [next_word + 1])
     following = noise.exp_digits(1, 3, 192) & (2**64 - 1)
-    assert noise._below_exp(known, 64, 1, 3, [next_word, following - 1])
+    assert exponentials.below_exp(known, 64, 1, 3, [next_word, following - 1])
 
 
 def test_geometric_part_at_its_thresholds() -> None:
     """Bits just below floor(2^63 exp(-v)) reach v, just above they do not, and equal ones are settled by more bits."""
-    stream = noise_stream(SECRET, "thresholds")
-    thresholds = noise._geometric_thresholds()[:40]
-    lanes = np.arange(len(thresholds))
+    thresholds = laplace._geometric_thresholds()[:40]
+    stream, rows = noise_stream(SECRET, "thresholds"), np.arange(40) + 5
+    now = Round(stream, 100, 2, np.arange(45) * 3, np.empty((45, 3), dtype=np.uint64))
     levels = np.arange(1, len(thresholds) + 1)
-    assert noise._geometric(thresholds - np.uint64(1), stream, lanes, 0).tolist() == levels.tolist()
-    assert noise._geometric(thresholds + np.uint64(1), stream, lanes, 0).tolist() == (levels - 1).tolist()
-    settled = noise._geometric(thresholds, stream, lanes, 0)
+    assert laplace._geometric(thresholds - np.uint64(1), rows, now).tolist() == levels.tolist()
+    assert laplace._geometric(thresholds + np.uint64(1), rows, now).tolist() == (levels - 1).tolist()
+    settled = laplace._geometric(thresholds, rows, now)
     assert set((levels - settled.astype(np.int64)).tolist()) == {0, 1}
+    for row, level, threshold, found in zip(rows.tolist(), levels.tolist(), thresholds.tolist(), settled.tolist(), strict=True):
+        assert (found == level) == exponentials.below_exp(threshold, 63, level, 1, stream.further_words(100 + 3 * row, 2, 1))
 
 
 @pytest.mark.parametrize(
@@ -135,11 +161,11 @@ def test_empty_and_zero_scales() -> None:
 
 
 def _float_locals(run: Any) -> Iterator[str]:
-    """Names of floating-point values held by any function of the noise module while `run` runs."""
+    """Names of floating-point values held by any function of the package noise while `run` runs."""
     found: set[str] = set()
 
     def watch(frame: FrameType, _event: str, _argument: Any) -> Any:
-        if frame.f_code.co_filename != noise.__file__:
+        if Path(frame.f_code.co_filename).parent != FOLDER:
             return None
         for name, value in frame.f_locals.items():
             kind = getattr(getattr(value, "dtype", None), "kind", "")
@@ -156,28 +182,39 @@ def _float_locals(run: Any) -> Iterator[str]:
     yield from sorted(found)
 
 
-def test_no_float_is_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While drawing, no variable of the module holds a float; the watch does see one that is planted."""
-    noise._exp_table.cache_clear()
-    assert list(_float_locals(lambda: discrete_laplace(MIXED, noise_stream(SECRET, "float")))) == []
-    honest = noise._exp_enclosure
-    monkeypatch.setattr(noise, "_exp_enclosure", lambda u, t: honest(u, t).astype(np.float64))
+def draw_both() -> None:
+    """Some draws of every law."""
+    discrete_laplace(MIXED, noise_stream(SECRET, "float"))
+    for variance in (Fraction(1, 4), 10**6, Fraction(2**100, 3)):
+        discrete_gaussian(variance, 100, noise_stream(SECRET, "float"))
+
+
+@pytest.mark.parametrize("module", [laplace, gaussian], ids=["laplace", "gaussian"])
+def test_no_float_is_in_the_path(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
+    """While drawing, no variable of the package holds a float; the watch does see one that is planted."""
+    exponentials._exp_table.cache_clear()
+    laplace._geometric_thresholds.cache_clear()
+    assert list(_float_locals(draw_both)) == []
+    monkeypatch.setattr(module, "exp_enclosure", lambda exponents: exponentials.exp_enclosure(exponents).astype(np.float64))
 
     def draw_with_a_float() -> None:
         with contextlib.suppress(TypeError):
-            discrete_laplace(MIXED, noise_stream(SECRET, "float"))
+            draw_both()
 
-    assert list(_float_locals(draw_with_a_float)) == ["_attempt: estimate"]
+    assert list(_float_locals(draw_with_a_float)) == ["are_below: estimate"]
 
 
-def test_the_source_has_no_float_operation() -> None:
-    """No float literal, no true division and no floating-point function stands in the module."""
-    tree = ast.parse(Path(noise.__file__).read_text())
+@pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
+def test_the_source_has_no_float_operation(file: Path) -> None:
+    """No float literal, no true division and no floating-point function stands where draws are made, nor do moments reach it."""
+    tree = ast.parse(file.read_text())
     for node in ast.walk(tree):
         assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
         assert not isinstance(node, ast.Div)
         if isinstance(node, ast.Attribute):
             assert node.attr not in {"float64", "float32", "log", "exp", "sqrt", "random", "default_rng", "log2", "true_divide"}
+        if isinstance(node, ast.ImportFrom):
+            assert node.module != "release_pipeline.privacy.noise.moments" or file.stem == "__init__"
 
 
 def test_contexts_are_told_apart() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,6 +43,10 @@ class PlainClusters:
             for _, record in own:
                 found[record] = number
         return found
+
+    def count_within(self, edges: np.ndarray) -> np.ndarray:
+        values = [value for own in self.members for value, _ in own]
+        return np.array([sum(a <= value < b for value in values) for a, b in pairwise(edges)])
 
     def sums(self) -> np.ndarray:
         return np.array([sum(value for value, _ in own) for own in self.members])
@@ -108,3 +113,11 @@ def test_what_is_spread_and_shuffled_is_all_there() -> None:
     """Each record once."""
     assert ARRAYS.spread(np.array([10, 20]), np.array([1, 0, 1])).tolist() == [20, 10, 20]
     assert sorted(ARRAYS.shuffle(100, noise_stream(SECRET)).tolist()) == list(range(100))
+
+
+def test_another_place_for_the_records_counts_the_same() -> None:
+    """How many are in each cell: with empty ones, and one number alone."""
+    values, edges = np.random.default_rng(3).integers(0, 51, 103), np.array([0, 1, 10, 11, 40, 45, 51, 60])
+    here, there = (records.rank(values, 4, ties=noise_stream(SECRET)).count_within(edges) for records in (ARRAYS, Plain()))
+    assert here.tolist() == there.tolist()
+    assert here.sum() == 103

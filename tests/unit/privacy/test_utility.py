@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 import scipy.stats
 import sklearn.metrics
@@ -20,11 +22,14 @@ from release_pipeline.privacy.utility import (
     BEYOND,
     CURVE_POINTS,
     QUANTILES,
+    TENTHS,
+    Spread,
     choose_places,
     column_error,
     correlation_matrix,
     covariance_matrix,
     describe_spread,
+    describe_weighted_spread,
     f_measure,
     ks_distance,
     measure_clamping,
@@ -111,6 +116,44 @@ def test_spread_leaves_out_what_tells_of_single_persons(x: Numbers) -> None:
     for q, value in zip(QUANTILES, found.quantiles, strict=True):
         assert (value is None) == (min(q, 1 - q) * len(x) < BEYOND)
         assert value is None or value == pytest.approx(float(np.quantile(x, q)))
+    for q, value in zip(TENTHS, found.deciles, strict=True):
+        assert (value is None) == (len(x) < 10 * BEYOND)
+        assert value is None or value == pytest.approx(float(np.quantile(x, q)))
+
+
+def test_tenths_are_told_from_a_hundred_records_on() -> None:
+    """Ten records lie beyond each."""
+    assert describe_spread(np.arange(100.0)).deciles == pytest.approx((9.9, 89.1))
+    assert describe_spread(np.arange(99.0)).deciles == (None, None)
+
+
+def test_weighted_figures_are_those_of_records_written_out() -> None:
+    """A record of weight 3 is three records, by pandas; who has no weight, or none that is known, counts for nothing."""
+    numbers = np.random.default_rng(5)
+    x, weights = numbers.integers(0, 40, 300).astype(np.float64), numbers.integers(0, 4, 300).astype(np.float64)
+    written = pd.Series(np.repeat(x, weights.astype(int)))
+    x, weights = np.append(x, [9e9, 9e9]), np.append(weights, [0.0, np.nan])
+    found = describe_weighted_spread(x, weights)
+    assert (found.mean, found.deviation) == (pytest.approx(written.mean()), pytest.approx(written.std(ddof=0)))
+    for q, value in zip((*QUANTILES, *TENTHS), (*found.quantiles, *found.deciles), strict=True):
+        by_hand = written.sort_values().iloc[math.ceil(q * len(written) * (1 - 1e-12)) - 1]
+        sides = np.sum((x <= by_hand) & (weights > 0)), np.sum((x >= by_hand) & (weights > 0))
+        assert value == (by_hand if min(sides) >= BEYOND else None)
+    assert sum(value is not None for value in (*found.quantiles, *found.deciles)) >= 7
+    assert describe_weighted_spread(x, np.zeros(len(x))) == Spread(None, None, (None,) * 7, (None,) * 2)
+    assert describe_weighted_spread(np.array([4.0]), np.array([2.0])) == Spread(None, None, (None,) * 7, (None,) * 2)
+
+
+@given(columns(least=1), st.data())
+def test_weighted_figures_leave_out_what_tells_of_single_persons(x: Numbers, data: st.DataObject) -> None:
+    """However heavy a record is: each figure that is told is of ten records or more, and a value of one with weight."""
+    weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, 1e9]), min_size=len(x), max_size=len(x))))
+    found = describe_weighted_spread(x, weights)
+    own = x[weights > 0]
+    if len(own) == 0 or len(own) - max(np.count_nonzero(own == value) for value in own) < BEYOND:
+        assert found.mean is found.deviation is None
+    for value in (*found.quantiles, *found.deciles):
+        assert value is None or (value in own and min(np.sum(own <= value), np.sum(own >= value)) >= BEYOND)
 
 
 @given(columns(), columns())

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from release_pipeline.report.internal_view import (
+    AtomView,
     AttackView,
     ClassesView,
     CorrelationView,
@@ -20,9 +21,15 @@ from release_pipeline.report.internal_view import (
     MapPoint,
     NoiseColumnView,
     PredictionView,
+    RecomputedView,
+    SampleView,
     ShareView,
     SpreadView,
+    SubgroupsView,
+    SubgroupView,
     SuppressionView,
+    TieView,
+    WeightedView,
 )
 from release_pipeline.report.status import PopulationView, StepView
 from tests.unit.report.views import TEXTS
@@ -54,7 +61,10 @@ def skewed(scale: float, high: float, steps: int = 120, jump: int = 1) -> Curve:
 
 def spread(curve: Curve, mean: float, deviation: float) -> SpreadView:
     """What a curve says in numbers."""
-    return SpreadView(mean, deviation, tuple(next(value for value, at_most in curve if at_most >= part) for part in SHARES))
+    quantiles, deciles = (
+        tuple(next(value for value, at_most in curve if at_most >= part) for part in shares) for shares in (SHARES, (0.1, 0.9))
+    )
+    return SpreadView(mean, deviation, quantiles, deciles)
 
 
 def column(name: str, **changes: Any) -> NoiseColumnView:
@@ -135,7 +145,12 @@ def sample_view(**changes: Any) -> InternalView:
             skewed_column("income", 8900.0, 50000.0, expected_error=0.0871, expected_low=0.0702, expected_high=0.105,
                           actual_error=0.0913, mean_absolute_error=1240.0, ks=0.0634, wasserstein=612.0,
                           forecast="about 1,300 (2.6% of the domain)"),
-            column("mhi"),
+            column(
+                "mhi",
+                atoms=(AtomView("100", 0.041, 0.0402, 0.0407, 0.039, 0.0388),),
+                weighted_original=spread(bell(73.2, 15.0, 0, 100), 73.2, 15.0),
+                weighted_released=spread(bell(73.5, 14.1, 0, 100), 73.5, 14.1),
+            ),
             skewed_column("mdvis", 3.1, 40.0, expected_error=0.301, expected_low=0.262, expected_high=0.344, actual_error=0.391,
                           mean_absolute_error=1.12, partitioned=True, ks=0.187, wasserstein=0.55, forecast="about 0.9 (2.3% of "
                           "the domain)"),
@@ -177,6 +192,12 @@ def sample_view(**changes: Any) -> InternalView:
             999, 5)),
             (("mdvis", 17), ("outpdol", 31)), (("mdvis", 0.0821), ("outpdol", 0.0934)), 1 / 84, 12 / 5638, 1 / 91,
         ),
+        has_weights=True,
+        sample=SampleView(
+            "weight",
+            (WeightedView("income", (8123.4, 9001.2, 4410.7, 7777.1, 11230.9), (8201.5, 9011.8, 4398.2, 7803.6, 11301.3)),),
+            5638, 23, 3.41, 71.3, 0.291,
+        ),
         discrimination=(
             DiscriminationView("logistic regression", 0.0031, 0.25, 1.42, 4000, 11276),
             DiscriminationView("gradient boosting", 0.0812, 0.25, 9.8, 4000, 11276),
@@ -184,6 +205,33 @@ def sample_view(**changes: Any) -> InternalView:
         ),
         predictions=(PredictionView("mdvis above 2", "random forest", 0.612, 0.684, 0.571, 3721, 1917),),
         prediction_words="Trained on the first 66% of the records, tested on the rest",
+        ties=(
+            TieView("income", "income = wages + profits", 0, 5630),
+            TieView("end-after-start", "start <= end", 3, 0),
+        ),
+        recomputed=(
+            RecomputedView("total", "wages + rents", 0.031, 214.2, 9120.4, 9131.9),
+            RecomputedView("band", "below 18: child; from 18: adult", changed=0.042),
+            RecomputedView("none", "a - b"),
+        ),
+        rows_out=5638,
+        subgroups=(
+            SubgroupsView(
+                "site",
+                ("mdvis", "outpdol"),
+                (
+                    SubgroupView("4", 412, 409, (2.81, 90.2), (2.64, 71.5), (0.412, 0.55),
+                                 ((2.79, 2.66), (91.3, 73.1)), (0.0231, 0.0342), (12.5, 9.65), (0.88, 21.3), (0.401, 0.561),
+                                 (8211.0, 8150.0)),
+                    SubgroupView("1", 5251, 5229, (2.88, 71.3), (2.9, 72.9), (0.101, 0.19),
+                                 ((2.86, 2.91), (70.2, 71.8)), (0.0017, 0.0025), (-13.5, -12.0), (0.51, 14.1), (0.11, 0.18),
+                                 (99120.0, 98511.0)),
+                    SubgroupView("6", 7, 0, weights=(151.0, 0.0)),
+                ),
+                (0.124, 0.22),
+                10,
+            ),
+        ),
         suppression=SuppressionView(5670, 5638, 12, 0.00776, 0.05, (("group of fewer than 5", 32), ("cell blanked for a "
         "group", 12))),
         budget=budget(),
@@ -203,9 +251,12 @@ def empty_view(**changes: Any) -> InternalView:
     """A release of which nothing could be measured."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("gates", "decide", "warnings", "columns", "attacks", "map", "discrimination", "predictions", "ladders",
-        "ladder_words", "wider"), ()
+        "ladder_words", "wider", "subgroups", "ties", "recomputed"), ()
     )  # fmt: skip
-    nothing |= dict.fromkeys(("correlations", "classes", "suppression", "budget", "linkage", "in_class_linkage", "sse_paper"))
+    nothing |= dict.fromkeys(
+        ("correlations", "classes", "suppression", "budget", "linkage", "in_class_linkage", "sse_paper", "sample")
+    )
+    nothing["has_weights"] = False
     nothing |= dict.fromkeys(("linkage_words", "prediction_words", "released_range", "stopped_at"), "")
     return sample_view(**(nothing | {"linkage_chance": math.nan, "in_class_guess": math.nan} | changes))
 
@@ -252,7 +303,10 @@ COUNTS = st.integers(0, 10**12) | st.integers(0, 30)
 _NAMES = TEXTS | st.sampled_from(["income", "שם עמודה", "名前の長い列", "W" * 80, "a\u0301" * 30])
 _SHARES = st.builds(ShareView, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)
 _CURVES = st.lists(st.tuples(FLOATS, st.floats(0, 1)), max_size=6).map(lambda points: tuple(sorted(points)))
-_SPREADS = st.builds(SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple))
+_SPREADS = st.builds(
+    SpreadView, FLOATS, FLOATS, st.lists(FLOATS, min_size=7, max_size=7).map(tuple), st.tuples(FLOATS, FLOATS) | st.just(())
+)
+_ATOMS = st.builds(AtomView, TEXTS, st.none() | FLOATS, FLOATS, *[st.none() | FLOATS] * 3)
 
 
 def _several(part: st.SearchStrategy[Any], most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
@@ -281,13 +335,33 @@ def internal_views() -> st.SearchStrategy[InternalView]:
     gates = st.builds(GateView, _NAMES, st.none() | FLOATS, FLOATS, st.booleans(), st.booleans(), TEXTS, _NAMES)
     columns = st.builds(
         NoiseColumnView, _NAMES, TEXTS, st.none() | TEXTS, TEXTS, *[st.none() | FLOATS] * 3, FLOATS, FLOATS, st.booleans(),
-        _SPREADS, _SPREADS, FLOATS, FLOATS, _CURVES, _CURVES, st.none() | FLOATS, st.none() | FLOATS,
+        _SPREADS, _SPREADS, FLOATS, FLOATS, _CURVES, _CURVES, st.none() | FLOATS, st.none() | FLOATS, st.none() | FLOATS,
+        _several(_ATOMS, 2), st.none(), st.none() | _SPREADS, st.none() | _SPREADS,
     )  # fmt: skip
     classes = st.builds(
         ClassesView, _several(_NAMES), COUNTS, COUNTS, FLOATS, COUNTS, COUNTS, bars_of_sizes(),
         _several(st.tuples(_NAMES, COUNTS)), _several(st.tuples(_NAMES, FLOATS)), FLOATS, FLOATS, FLOATS,
     )  # fmt: skip
     reasons = _several(st.tuples(_NAMES, COUNTS))
+    two = st.tuples(FLOATS, FLOATS)
+    measured = st.builds(SubgroupView, _NAMES, COUNTS, COUNTS, two, two, two)
+    measured |= st.builds(
+        SubgroupView,
+        _NAMES,
+        COUNTS,
+        COUNTS,
+        two,
+        two,
+        two,
+        st.tuples(two, two) | st.just(()),
+        two,
+        two,
+        two,
+        two | st.just(()),
+        two,
+    )
+    small = st.builds(SubgroupView, _NAMES, COUNTS, COUNTS)
+    subgroups = st.builds(SubgroupsView, _NAMES, st.tuples(_NAMES, _NAMES), _several(measured | small), two, COUNTS)
     ladders = st.builds(HierarchyView, _NAMES, _several(_NAMES), st.none() | st.integers(0, 3) | st.floats(0, 3))
     return st.builds(
         InternalView,
@@ -310,6 +384,10 @@ def internal_views() -> st.SearchStrategy[InternalView]:
             "classes": st.none() | classes,
             "discrimination": _several(st.builds(DiscriminationView, _NAMES, FLOATS, FLOATS, st.none() | FLOATS, COUNTS, COUNTS)),
             "predictions": _several(st.builds(PredictionView, _NAMES, _NAMES, FLOATS, FLOATS, FLOATS, COUNTS, COUNTS)),
+            "subgroups": _several(subgroups),
+            "ties": _several(st.builds(TieView, _NAMES, TEXTS, COUNTS, COUNTS), 12),
+            "recomputed": _several(st.builds(RecomputedView, _NAMES, TEXTS, *[st.none() | FLOATS] * 5)),
+            "rows_out": COUNTS,
             "suppression": st.none() | st.builds(SuppressionView, COUNTS, COUNTS, COUNTS, FLOATS, st.none() | FLOATS, reasons),
             "budget": st.none() | st.integers(1, 4).map(budget),
             "ladders": _several(ladders),

@@ -46,6 +46,7 @@ from tests.unit.report.views import HOSTILE, TEXTS
 
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u200b-\u200f\ud800-\udfff]")
 SECTIONS = ("map", "distributions", "errors", "correlations", "classes", "attacks", "models", "budget", "suppression", "levels")
+ASKED = (*SECTIONS[:3], "subgroups", *SECTIONS[3:5], "sample", "ties", *SECTIONS[5:])  # where a policy has groups, weights, ties
 
 
 def read(view: InternalView) -> str:
@@ -106,7 +107,9 @@ def test_it_is_one_page_that_needs_nothing_from_elsewhere(view: InternalView) ->
     ids = [str(attributes["id"]) for _, attributes in page.tags if attributes.get("id")]
     assert len(set(ids)) == len(ids)
     assert set(links) <= {f"#{name}" for name in ids}
-    assert [link for link in links if link != "#verdict"] == [f"#{name}" for name in SECTIONS]
+    assert [link for link in links if link != "#verdict"] == [
+        f"#{name}" for name in ASKED if name in SECTIONS or f"#{name}" in links
+    ]
     assert len(rendered) < 1_500_000
     for picture in re.findall(r"<svg.*?</svg>", rendered, re.DOTALL):
         ET.fromstring(picture)  # noqa: S314
@@ -138,7 +141,7 @@ def test_the_verdict_comes_first_and_then_the_sections_in_their_order() -> None:
     """Confidential on top, the gates with value, limit and basis, what to decide, warnings, claim, contents, sections."""
     page = Page(render_internal(sample_view()))
     ids = [str(attributes["id"]) for tag, attributes in page.tags if tag == "h2" and attributes.get("id")]
-    assert ids == ["verdict", "claim", *SECTIONS]
+    assert ids == ["verdict", "claim", *ASKED]
     order = (
         "CONFIDENTIAL: for reviewers, not for publication",
         "Under the policy rand-hie.",
@@ -267,7 +270,7 @@ def list_changes(value: Any, rebuild: Any, path: str = "") -> Iterator[tuple[str
     """The view once for each of its numbers and texts, with that one changed."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         for field in dataclasses.fields(value):
-            if field.name in ("original_curve", "released_curve", "state", "at", "error_of", "generalises"):
+            if field.name in ("original_curve", "released_curve", "state", "at", "error_of", "generalises", "has_weights"):
                 continue
             yield from list_changes(
                 getattr(value, field.name),
@@ -348,6 +351,37 @@ def test_words_follow_the_figures() -> None:
     assert "worse than the guess" not in read(sample_view())
     below = dataclasses.replace(sample_view().predictions[0], released=0.4)
     assert "Trained on released records, the model is worse than the guess." in read(sample_view(predictions=(below,)))
+
+
+def test_groups_are_judged_beside_random_ones() -> None:
+    """Only far above them one is said to be served worse than chance does; evidence of earlier versions has no such figure."""
+    [groups] = sample_view().subgroups
+    said = read(sample_view())
+    assert "by site 4 is served worst: in mdvis its error is 0.412, and that of random groups 0.124 with a standard" in said
+    # 12.5 standard deviations: at most one in 1 + 12.5^2 = 157.25
+    assert "It lies 12.5 of these above, as at most one random group in 157 does; it is the worst of 4 comparisons." in said
+    near = dataclasses.replace(groups, groups=tuple(dataclasses.replace(one, above=(2.9, -1.0)) for one in groups.groups[:2]))
+    assert "By site, no group's error lies 3 standard deviations or more above" in read(sample_view(subgroups=(near,)))
+    assert "6 7 0 151 0 not available" in " ".join(said.split())
+    bare = tuple(
+        dataclasses.replace(one, chances=(), above=(), absolutes=(), weighted_errors=(), weights=()) for one in groups.groups
+    )
+    earlier = sample_view(subgroups=(dataclasses.replace(groups, groups=bare),))
+    assert "random groups" not in read(earlier)
+    assert len(next(one for one in list_sections(earlier) if one.anchor == "subgroups").figures) == 2
+    unknown = dataclasses.replace(groups.groups[0], errors=(math.nan, 0.55), above=(math.nan, 9.65))
+    assert "4 is served worst: in outpdol the error" in read(
+        sample_view(subgroups=(dataclasses.replace(groups, groups=(unknown,)),))
+    )
+
+
+def test_a_table_with_many_columns_gets_a_row_of_its_own() -> None:
+    """Where pictures stand side by side it would lie over its neighbours; one with few columns stays where it is."""
+    rendered = render_internal(sample_view())
+    heads = [len(figure.table.head) for section in list_sections(sample_view()) if section.many for figure in section.figures]
+    assert min(heads) <= 5 < max(heads)
+    assert rendered.count('<div class="broad">') == sum(head > 5 for head in heads)
+    assert ".broad" not in render_internal(sample_view(columns=(column("a"),), subgroups=()))  # nor anything that styles it
 
 
 def test_whether_an_error_is_outside_is_what_the_view_says() -> None:

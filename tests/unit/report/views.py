@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.catalogue import METHODS, list_methods
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.view import ColumnView, MadeView, PublicView
 
 WORST = "the worst over all data; usually far less"
 
@@ -155,6 +155,8 @@ def column_views(draw: st.DrawFn) -> ColumnView:
     whole = st.integers(-(10**18), 10**18).map(str)
     bounds = st.tuples(_decimals(), _decimals()) if kind == "number" else st.tuples(whole, whole)
     listed = st.lists(TEXTS if kind == "string" else whole, max_size=3, unique=True).map(tuple)
+    values = draw(listed if kind != "number" else st.just(()))
+    labelled = values or draw(st.lists(TEXTS, max_size=2, unique=True))
     return ColumnView(
         name=draw(TEXTS),
         role=draw(TEXTS),
@@ -163,11 +165,14 @@ def column_views(draw: st.DrawFn) -> ColumnView:
         why=draw(TEXTS),
         domain=draw(st.none() | bounds) if kind != "string" else None,
         grid=draw(st.none() | _decimals()),
-        values=draw(listed if kind != "number" else st.just(())),
+        values=values,
+        label=draw(st.none() | TEXTS),
+        labels=tuple((value, draw(TEXTS)) for value in labelled) if draw(st.booleans()) else (),
         epsilon=draw(st.none() | _decimals()),
         noise=draw(st.none() | TEXTS),
         law=draw(st.none() | TEXTS),
         missing=draw(st.none() | TEXTS),
+        made=draw(st.none() | st.builds(MadeView, TEXTS, st.lists(TEXTS, min_size=1, max_size=3).map(tuple), TEXTS)),
     )
 
 
@@ -198,6 +203,7 @@ def _views() -> st.SearchStrategy[PublicView]:
             "columns": st.lists(column_views(), max_size=3).map(tuple),
             "formats": st.sampled_from([("csv",), ("parquet",), ("parquet", "csv")]),
             "supersedes": st.none() | TEXTS,
+            "household_size": st.sampled_from([None, "protected", "not protected"]),
         },
     )
 

@@ -1,0 +1,217 @@
+"""Hostile neighbours for tables beside the rows, and what an attacker sees who has all of their cells and knows both tables.
+
+A record that leaves a cell and comes into another, with the largest number and weight there is, changes most; within a group two
+cells of the finest level and none above; within a cell the sum alone. What may be wrong beyond the scale is noise that is drawn
+twice: for two levels, or for two tables.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.claims.counts import DECIMALS
+from release_pipeline.claims.tables import Pair, make_table
+from release_pipeline.claims.trials import Floats, Ints, derive_secret, read_records, say_nothing
+from release_pipeline.policy import Policy
+from release_pipeline.policy.kinds import CountedColumn
+from release_pipeline.policy.tables import Tabulation
+from release_pipeline.privacy.tables import CellNoise, sum_units
+from release_pipeline.stages.tables import Located, draw_tables, locate_tables
+
+OTHERS, MOST_LABELS = 3, 20  # records of each value, who stay; and of so many values at the most
+MOST_LISTS = 6  # of which each two are compared for the same noise
+Cells = Mapping[tuple[str, int], Ints]  # by table, and level
+NO_NOISE = 1e-9
+
+
+def make_answer_pairs(policy: Policy, names: Sequence[str]) -> list[Pair]:
+    """Pairs of tables that differ in one person's records, for the tables of these names."""
+    people = policy.records_per_person
+    columns = {column for name in names for column in policy.tables[name].columns}
+    most = max(len(column.values) for name, column in policy.counted_columns.items() if name in columns)
+    rows = people + OTHERS * min(most, MOST_LABELS)
+    ends = {name: _far_end(policy, name) for name in policy.noise_columns}
+    staying = np.concatenate([np.full(people, -1), np.arange(rows - people) % most])
+    made: list[Pair] = []
+    for words, before, after, same_end in (
+        ("one goes from the first labels to the last, with the largest number", 0, -1, True),
+        ("one goes to the labels beside", 0, 1, True),
+        ("one leaves the last labels for the first, from end to end", -1, 0, False),
+        ("one stays where they are, and goes from end to end", 0, 0, False),
+    ):
+        tables: list[pa.Table] = []
+        for place, is_other in ((before, False), (after, True)):
+            units = {name: np.full(rows, 0 if end else policy.noise_columns[name].exact_grid.width) for name, end in ends.items()}
+            for name, end in ends.items():
+                width = policy.noise_columns[name].exact_grid.width
+                units[name][:people] = end if same_end or not is_other else width - end
+            table = make_table(policy, {name: values.astype(np.int64) for name, values in units.items()})
+            for name in columns:
+                entries = policy.counted_columns[name].examples(0)
+                own = [entries[place] if other < 0 else entries[other % len(entries)] for other in staying]
+                table = _put(table, name, pa.array(own))
+            tables.append(_weigh(policy, columns, table, people, heavy=same_end or not is_other))
+        made.append(Pair(words, tables[0], tables[1], people))
+    return [*made, *_lose_values(policy, names, made[0], people), *_leave(policy, columns, made[0], people)]
+
+
+def _put(table: pa.Table, name: str, column: Any) -> pa.Table:
+    """The table with this column, in the place of the one that it may have had."""
+    if name not in table.column_names:
+        return table.append_column(name, column)
+    return table.set_column(table.column_names.index(name), name, column)
+
+
+def _put_first(table: pa.Table, name: str, entry: object, people: int) -> pa.Table:
+    """The table with this entry in the first records."""
+    return _put(table, name, pa.array([entry] * people + table.column(name).to_pylist()[people:]))
+
+
+def _leave(policy: Policy, columns: Collection[str], pair: Pair, people: int) -> Iterator[Pair]:
+    """One who leaves, where slots may be empty."""
+    if policy.slots is None:
+        return
+    other = pair.one
+    for name, column in policy.noise_columns.items():
+        other = _put_first(other, name, column.reason_points[-1], people)
+    for name in columns:
+        column = policy.columns[name]
+        if isinstance(column, CountedColumn):
+            other = _put_first(other, name, column.empty, people)
+    yield Pair("one leaves, whose slots are empty after that", pair.one, other, people)
+
+
+def _lose_values(policy: Policy, names: Sequence[str], pair: Pair, people: int) -> Iterator[Pair]:
+    """One who leaves the first labels, and has no value after that, where the tables are of those who have one."""
+    told = {policy.tables[name].sum or policy.tables[name].having for name in names if policy.tabulations[name].lacking}
+    other = pair.other
+    for name in sorted(name for name in told if name is not None):
+        other = _put_first(other, name, policy.noise_columns[name].reason_points[0], people)
+    if told:
+        yield Pair("one goes from the first labels to the last, and has no value there", pair.one, other, people)
+
+
+def show_answers(
+    policy: Policy, names: Sequence[str], pair: Pair, *, draws: int, purpose: str
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[Any]]]:
+    """What so many releases of each of two neighbouring tables show of the tables of these names, by the way of looking."""
+    policy = policy.model_copy(update={"tables": {name: policy.tables[name] for name in names}})
+    known = policy.tabulations
+    exact = [_count(known, policy, table) for table in (pair.one, pair.other)]
+    located = [list(locate_tables(policy, read_records(table), progress=say_nothing)) for table in (pair.one, pair.other)]
+    one, other = (
+        _look(known, [_draw(tables, purpose, side, number) for number in range(draws)], *exact)
+        for side, tables in enumerate(located)
+    )
+    return one, other
+
+
+def _weigh(policy: Policy, by: Collection[str], table: pa.Table, people: int, *, heavy: bool) -> pa.Table:
+    """The table with the largest weight for the first records, or the least one; those who stay have the least. A masked weight
+    is among the numbers, and one that makes cells is told by them."""
+    for name, column in policy.columns.items():
+        if column.role != "weight" or name not in policy.working_columns or name in policy.noise_columns or name in by:
+            continue
+        entries = sorted(column.examples(0), key=lambda entry: Fraction(str(entry)))
+        least, largest = entries[0], entries[-1]
+        own = pa.array([largest if heavy else least] * people + [least] * (table.num_rows - people))
+        table = _put(table, name, own)
+    return table
+
+
+def _far_end(policy: Policy, name: str) -> int:
+    """The end of a domain that is farther from 0, in units of the grid."""
+    grid = policy.noise_columns[name].exact_grid
+    return grid.width if abs(grid.hi) >= abs(grid.lo) else 0
+
+
+def _draw(tables: Sequence[Located], purpose: str, side: int, number: int) -> pa.Table:
+    """Where the records are is the same in every release of a table, and found once."""
+    return draw_tables(tables, secret=derive_secret(purpose, "tables", side, number), context=())
+
+
+def _look(known: Mapping[str, Tabulation], draws: Sequence[pa.Table], one: Cells, other: Cells) -> dict[str, npt.NDArray[Any]]:
+    figures: dict[str, Floats] = defaultdict(lambda: np.zeros(len(draws)))
+    values: list[Ints] = []
+    laws = {(name, level): noise for name, table in known.items() for level, noise in enumerate(table.noise)}
+    for draw, cells in enumerate(draws):
+        noisy = dict(_split(cells, laws, "noisy"))
+        for place, law in laws.items():
+            ratio = _log_ratio(noisy[place] - one[place], noisy[place] - other[place], law)
+            figures["likelihood ratio of all cells"][draw] += ratio
+            figures[f"likelihood ratio of {place[0]}, level {place[1]}"][draw] += ratio
+        for first, second in combinations(list(laws)[:MOST_LISTS], 2):
+            words = f"the same noise in {first[0]}, level {first[1]}, and {second[0]}, level {second[1]}"
+            apart = [_likeness(noisy, exact, first, second, laws) for exact in (one, other)]
+            figures[words][draw] += apart[0] - apart[1]
+        values.append(np.concatenate([part for _, part in _split(cells, laws, "value")]))
+    rounded = {words: figure.round(DECIMALS) for words, figure in figures.items()}
+    return {**rounded, "values that add up": np.array(values), "their sum": np.array([part.sum() for part in values])}
+
+
+def _split(cells: pa.Table, places: Mapping[tuple[str, int], CellNoise], column: str) -> Iterator[tuple[tuple[str, int], Ints]]:
+    """The numbers of each table and level."""
+    names, levels = np.array(cells.column("table_name").to_pylist()), cells.column("level").to_numpy()
+    numbers = cells.column(column).to_numpy().astype(np.int64)
+    for name, level in places:
+        yield (name, level), numbers[(names == name) & (levels == level)]
+
+
+def _log_ratio(one: Ints, other: Ints, law: CellNoise) -> float:
+    """How much likelier these cells are of the other table, in nats."""
+    if law.law == "Laplace":
+        return float((np.abs(one) - np.abs(other)).sum() / max(float(law.amount), NO_NOISE))
+    return float((one.astype(np.float64) ** 2 - other.astype(np.float64) ** 2).sum() / max(2 * float(law.amount), NO_NOISE))
+
+
+def _likeness(
+    noisy: Cells, exact: Cells, first: tuple[str, int], second: tuple[str, int], laws: Mapping[tuple[str, int], CellNoise]
+) -> float:
+    """How much the noise of two lists is apart, lane by lane, each as a share of its scale."""
+    lanes = min(len(noisy[first]), len(noisy[second]))
+    scaled = [(noisy[place] - exact[place])[:lanes] / max(laws[place].spread ** 0.5, NO_NOISE) for place in (first, second)]
+    return float(np.abs(scaled[0] - scaled[1]).sum())
+
+
+def _count(known: Mapping[str, Tabulation], policy: Policy, table: pa.Table) -> dict[tuple[str, int], Ints]:
+    """The exact cells, record by record: nothing of the code that is attacked."""
+    found: dict[tuple[str, int], Ints] = {}
+    for name, tabulation in known.items():
+        amounts = [1] * table.num_rows
+        if tabulation.table.sum is not None:
+            grid = policy.noise_columns[tabulation.table.sum].exact_grid
+            units = grid.quantise(table.column(tabulation.table.sum).to_numpy())
+            amounts = [int(unit) + sum_units(grid) for unit in units]
+        told = tabulation.table.sum or tabulation.table.having
+        if told is not None and tabulation.lacking:
+            lacks = policy.noise_columns[told].find_reasons(table.column(told).to_numpy()) >= 0
+            amounts = [0 if lacking else amount for lacking, amount in zip(lacks.tolist(), amounts, strict=True)]
+        if tabulation.weights is not None:
+            weights = table.column(tabulation.weights.column).to_pylist()
+            amounts = [
+                amount * round(Fraction(str(weight)) / tabulation.weights.step)
+                for amount, weight in zip(amounts, weights, strict=True)
+            ]
+        entries = {axis.column: [str(entry) for entry in table.column(axis.column).to_pylist()] for axis in tabulation.axes}
+        for level in range(len(tabulation.levels)):
+            place = {labels: number for number, labels in enumerate(tabulation.list_cells(level))}
+            cells = np.zeros(len(place), dtype=np.int64)
+            for row, amount in enumerate(amounts):
+                if any(entries[axis.column][row] == axis.empty for axis in tabulation.axes):
+                    continue  # nobody
+                labels = tuple(
+                    axis.labels[at][axis.places[at][axis.values.index(entries[axis.column][row])]]
+                    for axis in tabulation.axes
+                    for at in (level if axis.is_deep else 0,)
+                )
+                cells[place[labels]] += amount
+            found[name, level] = cells
+    return found

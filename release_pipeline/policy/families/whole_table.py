@@ -1,0 +1,285 @@
+"""The methods that count a whole table: dp-table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+from release_pipeline.errors import InvalidArgument, ReleasePipelineError
+from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
+from release_pipeline.policy.formats import ask_for_near, name_some
+from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import WholeTableOptions
+from release_pipeline.policy.parts import Parts
+from release_pipeline.policy.text import Problem
+from release_pipeline.privacy.budget import NANO, Epsilon, format_nano
+from release_pipeline.privacy.concentrated import epsilon_of
+from release_pipeline.privacy.figures import count_of, show_figure
+from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
+from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
+
+MOST_COLUMNS = 60
+_EVERYTHING = "everything that a reader of the release sees"
+
+
+class WholeTableFamily(Family[WholeTableOptions]):
+    """All columns are counted together, and rows are made of the noisy counts."""
+
+    publishes_counts = True
+
+    def find_contradictions(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
+        """Every released column is synthetic: one that is not would have no bound."""
+        what = f"{protect.method} makes every row anew, and generalises none."
+        yield from refuse_generalised(parts, what)
+        for name in parts.kept:
+            what = f"'{name}' would be released as it is, and {protect.method} has one claim for {_EVERYTHING}."
+            yield ("columns", name, "do"), what, "Say do: synthesise, or drop the column."
+        for name, column in parts.noise.items():
+            if column.do == "noise":
+                what = f"{protect.method} has no noise on values: its rows are made of noisy counts."
+                yield ("columns", name, "do"), what, "Say do: synthesise."
+            elif column.role == "weight":
+                what = "synthetic rows are no sample that a weight could belong to."
+                yield ("columns", name, "role"), what, "Drop the column, or give it the role confidential."
+        if protect.partitions is not None:
+            what = f"{protect.method} counts all records together: counts of parts would each have all of the noise."
+            yield ("protect", "partitions"), what, "Remove partitions."
+        if parts.tables:
+            what = f"tables count kept columns, and beside {protect.method} none is; its own noisy counts are in the package."
+            yield ("tables",), what, "Remove them, or publish them by a policy of their own."
+        if parts.gates is not None and parts.gates.group_mean:
+            what = "means of groups follow from rows of all columns together, which are not simulated before the charge."
+            yield ("gates", "group_mean"), what, "Use quantile, expected_error or ks; the page has the means of groups."
+        yield from _check_pairs(parts, protect)
+        count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
+        if count > MOST_COLUMNS:
+            what = f"{count} columns make {count * (count - 1) // 2:,} pairs, and all are counted: {MOST_COLUMNS} columns do."
+            yield ("columns",), what, "Drop some."
+
+    def describe_protected(self, protect: WholeTableOptions) -> tuple[str, str]:
+        """What protects single records alone, and why."""
+        return protect.method, "its definition does not cover groups."
+
+    def check_noise(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
+        """Too little for as many records as there are at least; as a release of them would be refused, too."""
+        rows = parts.gates.min_rows if parts.gates else None
+        if rows is None or not parts.complete:
+            return
+        try:
+            make = maker_of(parts.columns, protect)
+            lacking = "" if is_enough(make(rows, budget_for(protect))) else describe_lack(make, rows, protect)
+        except ReleasePipelineError as error:  # of a column, which says so; or of the budget
+            if error.where == "epsilon":
+                yield ("protect", "epsilon"), error.what, error.remedy
+            return
+        if lacking:
+            yield ("protect", "epsilon"), f"min_rows is {rows:,}, and that is too little for {protect.method}.", lacking
+
+    def check_suppression(self, parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
+        """There is nothing to suppress."""
+        if parts.suppress is not None:
+            what = f"the rows of {protect.method} are nobody's, so that no small group is one of people."
+            yield ("suppress",), what, "Remove suppress."
+
+    def declare(self, policy: Policy, rows: int) -> Design:
+        """What is measured of so many records."""
+        return maker_of(policy.columns, self.of(policy))(rows, budget_for(self.of(policy)))
+
+    def plan_columns(self, policy: Policy, clusters: int | None) -> Iterator[ColumnPlan]:
+        """Of counts: of released values nothing is known without the data."""
+        for name in policy.noise_columns:
+            yield ColumnPlan(name, None, None, None, False, of_counts="made of noisy counts", unit=policy.unit)
+
+    def check_rows(self, policy: Policy, rows: int) -> None:
+        """Rows of so little would be mostly noise."""
+        design = self.declare(policy, rows)
+        if not is_enough(design):
+            budget = amount_words(policy, policy.protect.charged.nano if policy.protect.charged else 0).rstrip(",")
+            of = f"{policy.protect.method} with {count_of(len(design.columns), 'column')} and {budget}"
+            raise InvalidArgument(
+                f"{count_of(rows, 'record')} are too few for {of}.",
+                where="protect",
+                remedy=describe_lack(maker_of(policy.columns, self.of(policy)), rows, self.of(policy)),
+            )
+
+    def list_warnings(self, policy: Policy, rows: int | None) -> Iterator[str]:
+        """How many records a release needs, where fewer could come; and what rows that are nobody's are not for."""
+        needed = find_enough_records(maker_of(policy.columns, self.of(policy)), budget_for(self.of(policy)))
+        if needed is None:
+            yield "no number of records would be enough: every release is refused before its charge"
+        elif rows is None or rows < needed:
+            yield f"a release of fewer than about {needed:,} records is refused before its charge: rows would be mostly noise"
+
+    def describe_claim(self, policy: Policy) -> str:
+        """One number for all."""
+        return f"{_amount(policy)}, {policy.claim.definition.short}, for {_EVERYTHING}, categories included"
+
+    def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
+        """It is the claim itself."""
+        return "whole table: covered with the same epsilon"
+
+    def after_claim(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """What is counted, and with how much noise; what is released."""
+        policy = plan.policy
+        names = list(declare_columns(policy.columns))
+        pairs = len(names) * (len(names) - 1) // 2
+        yield "counted", f"every column ({len(names)}), and every pair of columns ({pairs:,}): nothing is chosen by the data"
+        if plan.rows is not None:
+            yield from _describe_design(policy, self.declare(policy, plan.rows))
+        for warning in self.list_warnings(policy, plan.rows):
+            yield "warning", warning
+        yield (
+            "released",
+            "synthetic rows, nobody's record, as many as there are records; and the noisy counts that they were made of, which "
+            "answer with intervals",
+        )
+        yield "not kept", "how three columns or more go together beyond what their pairs say, and what only a few records have"
+
+    def list_uncovered(self, policy: Policy) -> Iterator[str]:
+        """Nothing of the release: the claim is for all of it."""
+        yield from super().list_uncovered(policy)
+
+
+def declare_columns(columns: Mapping[str, AnyColumn]) -> dict[str, Column]:
+    """What is public about every released column, by name: the order of the file decides nothing, for the hash ignores it."""
+    found: dict[str, Column] = {}
+    for name, column in sorted(pick_synthetic(columns).items()):
+        if isinstance(column, NoiseColumn):
+            grid = column.exact_grid
+            found[name] = Column(
+                grid.width,
+                atoms=column.exact_atoms,
+                centre=_find_centre(column),
+                labels=len(column.reasons),
+                in_slots=column.has_slots,
+            )
+        else:
+            found[name] = Column(len(column.values) - 1, nominal=True, labels=len(column.reasons), in_slots=column.has_slots)
+    return found
+
+
+def describe_instead(policy: Policy) -> Iterator[str]:
+    """What dp-table would give in the place of a method that masks some columns beside others that are kept: these, and rows that
+    join them all, are what no such method covers."""
+    protect, total = policy.protect, policy.protect.charged
+    columns = {name: column for name, column in policy.columns.items() if _could_be_counted(column)}
+    if (
+        protect.is_synthetic
+        or not policy.kept_columns
+        or not policy.noise_columns
+        or total is None
+        or len(columns) > MOST_COLUMNS
+    ):
+        return
+    try:
+        needed = find_enough_records(maker_of(columns), TableBudget(total.fraction, protect.by_rho))
+    except ReleasePipelineError:  # of a column, or of too little for any noise
+        return
+    kind = f"{policy.unit} {total} of {'zCDP' if protect.by_rho else 'eps-DP'}"
+    takes = "no number of records would be enough" if needed is None else f"it takes about {needed:,} records"
+    yield (
+        "dp-table would have one claim for all of it, kept columns included, and no row would be anybody's (do: synthesise); "
+        f"with {kind} for everything {takes}"
+    )
+
+
+def _could_be_counted(column: AnyColumn) -> bool:
+    return isinstance(column, NoiseColumn | KeepColumn) and column.role != "weight"
+
+
+def maker_of(columns: Mapping[str, AnyColumn], protect: WholeTableOptions | None = None) -> Make:
+    """What makes the design for a number of records and a budget."""
+    declared = declare_columns(columns)
+    places = {name: place for place, name in enumerate(declared)}
+    weights: dict[Pair, int] = {}
+    for (one, other), weight in protect.pair_weights if protect is not None else ():
+        if one in places and other in places:  # of others `_check_pairs` tells
+            low, high = sorted((places[one], places[other]))
+            weights[low, high] = weight
+    return lambda records, budget: make_design(tuple(declared.values()), records, budget, weights)
+
+
+def _check_pairs(parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:
+    """Each is named once, of two columns that are counted."""
+    counted, seen = pick_synthetic(parts.columns), set[frozenset[str]]()
+    for (one, other), _ in protect.pair_weights:
+        here = ("protect", "pairs", one)
+        unknown = [name for name in (one, other) if name not in counted]
+        if unknown and unknown[0] in parts.names and unknown[0] not in parts.columns:
+            continue  # a fault of the column, which says so
+        if unknown:
+            what = f"'{unknown[0]}' is no column that is counted."
+            yield here, what, ask_for_near(unknown[0], counted, "Name two columns with do: synthesise.")
+        elif one == other:
+            yield here, f"'{one}' is no pair with itself.", "Name another column: single ones are counted anyway."
+        elif (pair := frozenset((one, other))) in seen:
+            yield here, f"'{one}' and '{other}' are there twice.", "Name each pair once, in either order."
+        else:
+            seen.add(pair)
+
+
+def pick_synthetic(columns: Mapping[str, AnyColumn]) -> dict[str, NoiseColumn | ListedColumn]:
+    """The columns that are counted: of a policy that makes rows anew all that are released."""
+    return {name: column for name, column in columns.items() if isinstance(column, NoiseColumn | ListedColumn)}
+
+
+def _find_centre(column: NoiseColumn) -> int:
+    """0, or the end of the domain that is nearest to it."""
+    return min(max(column.exact_centre, 0), column.exact_grid.width)
+
+
+def budget_for(protect: WholeTableOptions) -> TableBudget:
+    """What the whole table may lose."""
+    return TableBudget(protect.charged.fraction, protect.by_rho)
+
+
+def describe_lack(make: Make, rows: int, protect: WholeTableOptions) -> str:
+    """What would be enough: of records, or of epsilon."""
+    budget, ways = budget_for(protect), list[str]()
+    if (records := find_enough_records(make, budget)) is not None:
+        ways.append(f"about {records:,} records")
+    if (amount := find_enough_budget(make, rows, budget)) is not None:
+        ways.append(f"about {_as_epsilon(amount, protect)}")
+    enough = f"Enough would be {' or '.join(ways)}" if ways else "Nothing that can be named would be enough"
+    return f"{enough}; or fewer columns, or narrower domains, coarser grids and fewer values."
+
+
+def _as_epsilon(amount: Fraction, protect: WholeTableOptions) -> str:
+    """A budget as the policy writes it."""
+    if protect.by_rho and protect.delta is not None:
+        return f"epsilon {show_figure(epsilon_of(int(amount * NANO), protect.delta) / NANO)} at the same delta"
+    return f"epsilon {Epsilon(int(amount * NANO))}"
+
+
+def _amount(policy: Policy) -> str:
+    words = amount_words(policy, policy.epsilon or 0)
+    records = policy.records_per_person
+    if records == 1:
+        return words.rstrip(",")
+    squared, whose = " squared" if policy.protect.by_rho else "", "household" if policy.of_households else "person"
+    each = format_nano((policy.rows_epsilon or 0) // (records**2 if policy.protect.by_rho else records))
+    return f"{words.rstrip(',')} in all ({policy.unit} {each}, times {records}{squared} records per {whose})"
+
+
+def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:
+    """How finely is counted, and how much noise there is."""
+    names = list(declare_columns(policy.columns))
+    margin = show_figure(design.margins.magnitude)
+    yield "counts", f"of a column's cells: noise {margin} on average, of {design.records:,} records"
+    if design.cuts:
+        deep = [f"{names[place]} {2**depth}" for place, (_, depth) in design.cuts.items()]
+        yield "cells", f"of wide columns, cut where noisy ranks say, about: {name_some(deep)}"
+    if design.pairs:
+        noise = max(design.pairs.values(), key=lambda noise: noise.magnitude)
+        named = sorted(
+            f"{names[one]} and {names[other]} {show_figure(known.magnitude)}"
+            for (one, other), known in design.pairs.items()
+            if known != noise
+        )
+        less = f"; where more is asked for {name_some(named)}" if named else ""
+        yield (
+            "pairs",
+            f"of at most {design.groups} groups by {design.groups}: noise {show_figure(noise.magnitude)} on average in each cell"
+            f"{less}",
+        )

@@ -1,0 +1,135 @@
+"""Columns of categories, one of those that are listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from release_pipeline.policy.declared import Option
+from release_pipeline.policy.kinds.base import MissingCategory, ReleasedAs, ReleasedRole
+from release_pipeline.policy.kinds.labels import LabelledEntries
+from release_pipeline.policy.kinds.missing import BLANK, EMPTY, CodedColumn, name_empty
+from release_pipeline.policy.readings import ListReading
+from release_pipeline.policy.scalars import Category, unique
+from release_pipeline.policy.text import Path, Problem
+
+_WHOLE = re.compile("-?[0-9]{1,19}")
+_LETTER = re.compile(r"\.[A-Za-z_]")  # of Stata and SAS: no value, of one of several kinds
+
+
+class ListedColumn(CodedColumn, LabelledEntries):
+    """Each record has one of the declared `values`, or none for a declared reason."""
+
+    role: ReleasedRole
+    values: Annotated[
+        tuple[Category, ...],
+        Field(min_length=1),
+        AfterValidator(unique),
+        Option(hint="List the categories that may occur."),
+    ]
+    missing: Literal["fail", "keep"] | MissingCategory = "fail"
+
+    @property
+    def integers(self) -> bool:
+        """Whether the released column is one of whole numbers."""
+        return all(isinstance(value, int) for value in self.values)
+
+    @property
+    def filled(self) -> str | None:
+        """The category that missing entries become, if one may be missing; of kept ones what stands for them here."""
+        if self.keeps_blanks:
+            return self.blank
+        return str(self.missing.category) if isinstance(self.missing, MissingCategory) else None
+
+    @property
+    def blank(self) -> str:
+        """What stands for a blank within the pipeline: no entry of the source is that."""
+        if not self.integers:
+            return ""
+        return str(min(int(entry) for entry in (*self.values, *self.codes) if _WHOLE.fullmatch(str(entry))) - 1)
+
+    @property
+    def stand_ins(self) -> dict[str, str]:
+        """What stands within the pipeline for codes that are no whole numbers, in a column of these: a letter of Stata, as `.a`.
+        Codes are taken in one order, whatever that of the file."""
+        letters = sorted(code for code in self.codes if not _WHOLE.fullmatch(code)) if self.integers else []
+        below = int(self.blank) if letters else 0
+        return {code: str(below - place) for place, code in enumerate(letters, start=1)}
+
+    @property
+    def empty(self) -> str:
+        """What stands for an empty slot within the pipeline: no entry that is declared."""
+        if self.integers:
+            return str(int(self.blank) - len(self.stand_ins) - 1)
+        return name_empty({*map(str, self.values), *self.codes})
+
+    @property
+    def reason_of(self) -> dict[str, str]:
+        """The reason of each entry that is no value, by what stands for it within the pipeline."""
+        known = self.stand_ins
+        return {
+            **{known.get(code, code): reason for code, reason in self.codes.items()},
+            **({self.blank: BLANK} if self.keeps_blanks else {}),
+            **({self.empty: EMPTY} if self.has_slots else {}),
+        }
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """What stands within the pipeline for each declared value, and behind these for each reason to have none: of several
+        codes with one reason the first."""
+        first = {reason: entry for entry, reason in reversed(self.reason_of.items())}
+        return (*map(str, self.values), *(first[reason] for reason in self.reasons))
+
+    @property
+    def reading(self) -> ListReading:
+        """How the source's column is read."""
+        values = tuple(dict.fromkeys([*(str(value) for value in self.values), *self.codes]))
+        return ListReading(
+            values=values,
+            filled=self.filled,
+            integers=self.integers,
+            stand_ins=tuple(self.stand_ins.items()),
+            empty=self.empty if self.has_slots else None,
+        )
+
+    @property
+    def released_as(self) -> ReleasedAs:
+        """The type of the released column."""
+        return "whole number" if self.integers else "text"
+
+    @property
+    def declared_texts(self) -> tuple[str, ...]:
+        """Its categories, and the reasons for none."""
+        return (*(() if self.integers else (str(value) for value in self.values)), *self.reasons)
+
+    @property
+    def listed_entries(self) -> frozenset[str]:
+        """Its values; a code is none."""
+        return frozenset(str(value) for value in self.values)
+
+    @property
+    def ordered_labels(self) -> Mapping[str, str]:
+        """The labels in the order of the values."""
+        return {entry: self.labels[entry] for entry in map(str, self.values) if entry in self.labels}
+
+    def find_faults(self, here: Path) -> Iterator[Problem]:
+        """What is wrong with the options of this column by themselves."""
+        yield from super().find_faults(here)
+        if set(self.codes) & {str(value) for value in self.values}:
+            yield (*here, "codes"), "a code is among the values too.", "Name it in one of them."
+        if self.integers and not all(_WHOLE.fullmatch(code) or _LETTER.fullmatch(code) for code in self.codes):
+            what = "the values are whole numbers, and a code is neither one nor a letter of Stata, as .a."
+            yield (*here, "codes"), what, "Put the values in quotes, so that they are texts."
+        elif self.integers and any(int(entry) < -(2**63) for entry in (*self.stand_ins.values(), *self.reason_of)):
+            what = "a value is so far below zero that nothing is left to stand for what is no value."
+            yield (*here, "codes"), what, "Put the values in quotes, so that they are texts."
+        if isinstance(self.missing, MissingCategory) and self.missing.category not in self.values:
+            yield (*here, "missing"), "the category for missing entries is not among the values.", "Add it to values."
+
+    def examples(self, most: int) -> list[Any]:
+        """Entries that may occur: all of them, and what stands for the reasons for none."""
+        entries = [*(str(value) for value in self.values), *self.reason_of]
+        return [int(entry) for entry in entries] if self.integers else entries

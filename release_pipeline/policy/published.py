@@ -1,0 +1,176 @@
+"""What published files say beside their cells: labels, and in files of Stata and SPSS the reasons why a record has no value.
+
+Of a number that may have none these two formats hold the reason in the cell itself (`.a` with a label in Stata, a user-missing
+code with one in SPSS), so that they need no second column for it; of a text they cannot, and the second column stays.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from release_pipeline.policy.derivations import Derived, list_leaves
+from release_pipeline.policy.formats import name_some
+from release_pipeline.policy.kinds import AnyColumn, CalibrateColumn, KeepColumn, ListedColumn, NoiseColumn, RecomputeColumn, pick
+from release_pipeline.policy.kinds.base import RECOGNISED, ColumnKind, ReleasedAs
+from release_pipeline.policy.kinds.labels import LabelledColumn, LabelledEntries
+from release_pipeline.policy.kinds.missing import BLANK, EMPTY, SUPPRESSED, CodedColumn, number_of_code, reason_column
+from release_pipeline.policy.suppression import Suppress, SuppressClasses
+
+SurveyFormat: TypeAlias = Literal["dta", "sav"]
+SURVEY_FORMATS: tuple[SurveyFormat, ...] = ("dta", "sav")
+DISCRETE = 3  # codes of SPSS that may lie anywhere; more are a range, in which no value may lie
+LEAST_OF_STATA, MOST_OF_STATA = -2_147_483_647, 2_147_483_620  # whole numbers of 32 bits; above are its reasons
+EXACT = 2**53  # up to here a double has every whole number
+_FIRST = {"dta": datetime(1960, 1, 1), "sav": datetime(1582, 10, 14)}  # moments are numbers from here on
+_LETTER = re.compile(r"\.([a-z])")  # a code of Stata for no value
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumn:
+    """A column of a file. `reasons`: of a number in a file of Stata or SPSS, what stands in the cell for each reason to have
+    none: a letter, or a code as a decimal. `decimals`: how many a number has. `is_narrow`: whether all of them are whole numbers
+    of 32 bits, as Stata has these. Dates and times are numbers there, of days or milliseconds in Stata and of seconds in SPSS."""
+
+    name: str
+    kind: ReleasedAs
+    label: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    reasons: Mapping[str, str] = field(default_factory=dict[str, str])
+    decimals: int = 0
+    is_narrow: bool = False
+
+
+def number_of_moment(moment: datetime, kind: ReleasedAs, form: SurveyFormat) -> int:
+    """What stands for a date or a time in such a file."""
+    return (moment - _FIRST[form]) // _unit_of(kind, form)
+
+
+def moment_of_number(number: float, kind: ReleasedAs, form: SurveyFormat) -> datetime:
+    """The date or time that a number stands for."""
+    return _FIRST[form] + int(number) * _unit_of(kind, form)
+
+
+def _unit_of(kind: ReleasedAs, form: SurveyFormat) -> timedelta:
+    if form == "sav":
+        return timedelta(seconds=1)
+    return timedelta(days=1) if kind == "date" else timedelta(milliseconds=1)
+
+
+def labels_of(column: ColumnKind) -> Mapping[str, str]:
+    """What the entries of a column mean, in one order."""
+    return column.ordered_labels if isinstance(column, LabelledEntries) else {}
+
+
+def may_be_blanked(column: ColumnKind, suppress: Suppress | SuppressClasses | None) -> bool:
+    """Whether cells of a column may be blank because their group was small."""
+    if not isinstance(column, KeepColumn) or column.role == "weight":  # a record without it would stand for nobody
+        return False
+    return isinstance(suppress, Suppress) and column.role in RECOGNISED
+
+
+def list_columns(
+    columns: Mapping[str, AnyColumn],
+    derive: Mapping[str, Derived],
+    suppress: Suppress | SuppressClasses | None,
+    form: SurveyFormat,
+) -> tuple[FileColumn, ...]:
+    """The columns of a file in this format, in their order."""
+    found: list[FileColumn] = []
+    released = {name: part for name, part in columns.items() if isinstance(part, LabelledColumn)}
+    for name, column in released.items():
+        kind = column.released_as
+        if isinstance(column, RecomputeColumn):
+            kind = "text" if derive[name].is_text else "number"
+        is_text = kind == "text"
+        told = isinstance(column, CodedColumn) and bool(column.reasons)
+        reasons = _place_reasons(column, suppress, form) if isinstance(column, CodedColumn) and told and not is_text else {}
+        sources = list_leaves(derive, pick(columns, RecomputeColumn), name) if isinstance(column, RecomputeColumn) else [name]
+        decimals = max(map(_count_decimals, [columns[source] for source in sources if source in columns]), default=0)
+        numbers = [int(value) for value in column.values] if isinstance(column, ListedColumn) and not is_text else []
+        narrow = bool(numbers) and all(LEAST_OF_STATA <= number <= MOST_OF_STATA for number in numbers)
+        found.append(FileColumn(name, kind, column.label or "", labels_of(column), reasons, decimals, narrow))
+        if told and is_text:
+            found.append(FileColumn(reason_column(name), "text"))
+    return tuple(found)
+
+
+def _count_decimals(column: AnyColumn) -> int:
+    """Of the numbers of a column: those of its grid."""
+    has_grid = isinstance(column, NoiseColumn | CalibrateColumn)
+    return max(0, -int(column.grid.normalize().as_tuple().exponent)) if has_grid else 0
+
+
+def _place_reasons(column: CodedColumn, suppress: Suppress | SuppressClasses | None, form: SurveyFormat) -> dict[str, str]:
+    """What stands for each reason: the code that the policy gives it where the format has it, else the next that is free. Codes
+    are taken in one order, for the canonical form of a policy has no other."""
+    codes: dict[str, list[str]] = {}
+    for code, reason in sorted(column.codes.items()):
+        codes.setdefault(reason, []).append(code)
+    reasons = [*codes, *([BLANK] if column.keeps_blanks and BLANK not in codes else [])]
+    reasons += [SUPPRESSED] if may_be_blanked(column, suppress) else []
+    reasons += [EMPTY] if column.has_slots else []
+    wished = {reason: codes.get(reason, []) for reason in reasons}
+    return _place_letters(wished) if form == "dta" else _place_numbers(wished, column)
+
+
+def _place_letters(wished: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Letters of Stata; an empty text where there are none left."""
+    placed: dict[str, str] = {}
+    for reason, codes in wished.items():
+        letters = [match[1] for code in codes if (match := _LETTER.fullmatch(code))]
+        placed |= {reason: letters[0]} if letters else {}
+    free = iter(sorted(set(string.ascii_lowercase) - set(placed.values())))
+    return {reason: placed.get(reason) or next(free, "") for reason in wished}
+
+
+def _place_numbers(wished: Mapping[str, Sequence[str]], column: CodedColumn) -> dict[str, str]:
+    """Codes of SPSS: at no value of the column, and where they are a range all below it."""
+    low, high, values = _values_of(column)
+    is_range = len(wished) > DISCRETE
+    placed: dict[str, Decimal] = {}
+    for reason, codes in wished.items():
+        for code in codes:
+            number = number_of_code(code)
+            if isinstance(number, Decimal) and _is_whole(number) and _is_free(number, low, high, values, is_range=is_range):
+                placed.setdefault(reason, number)
+    below = Decimal(int(min(low, *placed.values(), Decimal(0)))) - 1
+    for reason in wished:
+        if reason not in placed:
+            placed[reason], below = below, below - 1
+    return {reason: format(placed[reason].to_integral_value(), "f") for reason in wished}
+
+
+def _values_of(column: CodedColumn) -> tuple[Decimal, Decimal, frozenset[Decimal] | None]:
+    """The least and the largest value that a record may have, as SPSS has them; all of them where they are listed."""
+    if isinstance(column, NoiseColumn) and column.clock is not None:
+        low, high = (Decimal(number_of_moment(column.clock.moment(float(end)), "moment", "sav")) for end in column.domain)
+        return low, high, None
+    if isinstance(column, NoiseColumn):
+        return *column.domain, None
+    values = frozenset(Decimal(value) for value in column.values) if isinstance(column, ListedColumn) else frozenset({Decimal(0)})
+    return min(values), max(values), values
+
+
+def _is_whole(number: Decimal) -> bool:
+    return abs(number) < EXACT and number == number.to_integral_value()
+
+
+def _is_free(number: Decimal, low: Decimal, high: Decimal, values: frozenset[Decimal] | None, *, is_range: bool) -> bool:
+    if is_range:
+        return number < low
+    return number not in values if values is not None else not low <= number <= high
+
+
+def describe_labels(columns: Mapping[str, AnyColumn]) -> Iterator[str]:
+    """Each column with labels, in a line."""
+    for name, column in columns.items():
+        if isinstance(column, LabelledColumn):
+            entries = name_some(f"{entry} = {label}" for entry, label in labels_of(column).items())
+            if column.label is not None or entries:
+                yield ": ".join([name, ", with ".join(part for part in (column.label, entries) if part)])

@@ -1,0 +1,21 @@
+"""`dp-table`: noisy counts of a whole table, categories included, and rows that are made of these alone
+(methods.md section 9)."""
+
+from release_pipeline.privacy.whole_table.cells import Cells
+from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
+from release_pipeline.privacy.whole_table.expected import expect_column
+from release_pipeline.privacy.whole_table.measure import Measured, measure_table
+from release_pipeline.privacy.whole_table.rows import synthesise
+
+__all__ = [
+    "Cells",
+    "Column",
+    "Design",
+    "Measured",
+    "Pair",
+    "TableBudget",
+    "expect_column",
+    "make_design",
+    "measure_table",
+    "synthesise",
+]

@@ -1,0 +1,129 @@
+"""The cells of a column, what noisy counts say they hold, and which of them are put together for the tables of pairs.
+
+All but `Cells.find` reads noisy counts and declared facts alone: it is made of what was measured, and loses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.tables.consistency import level_off
+from release_pipeline.privacy.whole_table.design import MOST_GROUPS, Column
+
+_EMPTY = 2.0  # standard deviations: a run of cells at an end of a segment that noise explains is taken to be empty
+_LAST = 0.75  # of that, which the last cell of such a run must have for itself
+LEAST_MASS = 1.5  # standard deviations of a pair's count that a group must hold
+_SOME = 1e-9  # records
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells of a column: `edges` of those of its entries, in ascending order, and one for each reason to have none."""
+
+    column: Column
+    edges: IntArray
+
+    @classmethod
+    def narrow(cls, column: Column) -> Cells:
+        """A cell for every entry."""
+        return cls(column, np.arange(column.width + 2, dtype=np.int64))
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.edges) - 1 + self.column.labels
+
+    @property
+    def is_alone(self) -> npt.NDArray[np.bool_]:
+        """Which cells hold one entry, or reason, alone."""
+        return np.append(np.diff(self.edges) == 1, np.ones(self.column.labels, dtype=np.bool_))
+
+    def find(self, entries: IntArray) -> IntArray:
+        """The cell of each record."""
+        found = np.searchsorted(self.edges, entries, side="right") - 1
+        beyond = entries - self.column.width - 1
+        return np.where(beyond >= 0, len(self.edges) - 1 + beyond, found).astype(np.int64)
+
+    def hold(self, noisy: IntArray, deviation: float, records: int) -> FloatArray:
+        """How many records each cell seems to hold: none below 0, all together as many as there are."""
+        kept = np.ones(self.count, dtype=np.bool_)
+        if self.column.is_wide:
+            kept[: len(self.edges) - 1] = self._not_empty(noisy[: len(self.edges) - 1].astype(np.float64), deviation)
+            if not kept.any():
+                kept[:] = True
+        held = np.zeros(self.count)
+        held[kept] = np.maximum(noisy[kept] - level_off(noisy[kept].astype(np.float64), records), 0.0)
+        return held
+
+    def _not_empty(self, noisy: FloatArray, deviation: float) -> npt.NDArray[np.bool_]:
+        """From both ends, and from both sides of each atom: cells are taken to be empty until what they hold together is more
+        than noise. A domain that is declared far too wide would fill with noise else."""
+        kept = np.ones(len(noisy), dtype=np.bool_)
+        atom = np.isin(self.edges[:-1], self.column.own_cells)
+        for order in (range(len(noisy)), range(len(noisy) - 1, -1, -1)):
+            runs, total, passed = True, 0.0, 0
+            for cell in order:
+                if atom[cell]:
+                    runs, total, passed = True, 0.0, 0
+                    kept[cell] &= bool(noisy[cell] >= _EMPTY * deviation)
+                elif runs:
+                    total, passed = total + noisy[cell], passed + 1
+                    enough = _EMPTY * deviation
+                    runs = not (total >= enough * math.sqrt(passed) and noisy[cell] >= _LAST * enough)
+                    kept[cell] &= not runs
+        return kept
+
+
+def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -> IntArray:
+    """The group of each cell in the table of a pair: neighbours together until they hold about as many records as the others, or,
+    where entries have no order, the rare ones together; empty slots are a group of their own, the last. `deviation`: of the noise
+    of a cell of that table."""
+    if cells.column.in_slots:
+        column = replace(cells.column, labels=cells.column.labels - 1, in_slots=False)
+        filled = group_cells(replace(cells, column=column), held[:-1], groups, deviation)
+        return np.append(filled, filled.max() + 1)
+    least = max(LEAST_MASS * deviation, 1.0)
+    if cells.column.nominal:
+        return _rare_together(held, MOST_GROUPS, least)
+    own = len(cells.edges) - 1
+    found = np.zeros(cells.count, dtype=np.int64)
+    if own <= groups and bool((held[:own] >= least).all()):
+        found[:own] = np.arange(own)
+    else:
+        found[:own] = list(_runs(held[:own], groups, least))
+    labels = _rare_together(held[own:], max(groups - 1, 1), least) if cells.column.labels else found[:0]
+    found[own:] = found[:own].max() + 1 + labels
+    return found
+
+
+def _rare_together(held: FloatArray, groups: int, least: float) -> IntArray:
+    """A group for each of those that hold enough, the most first to be kept, and one for the others."""
+    order = np.argsort(-held, kind="stable")
+    room = groups if len(held) <= groups else max(groups - 1, 1)
+    kept = np.sort([place for place in order.tolist() if held[place] >= least][:room]).astype(np.int64)
+    found = np.full(len(held), len(kept), dtype=np.int64)
+    found[kept] = np.arange(len(kept))
+    return found
+
+
+def _runs(held: FloatArray, groups: int, least: float) -> Iterator[int]:
+    """The group of each cell in order, each as near to its share of what is left as whole cells can be."""
+    left, group, mass = float(held.sum()), 0, 0.0
+    target = max(left / groups, least)
+    ends = [0] * len(held)
+    for place, own in enumerate(held.tolist()):
+        if mass >= max(least, _SOME) and group < groups - 1 and (mass + own / 2 >= target or own >= target):
+            left -= mass
+            group, mass = group + 1, 0.0
+            target = max(left / (groups - group), least)
+        ends[place] = group
+        mass += own
+    if mass < least and group > 0:
+        ends = [min(end, group - 1) for end in ends]
+    yield from ends

@@ -1,0 +1,169 @@
+"""What is measured of a table, and with how much noise: from declared facts and the number of records alone.
+
+Three parts share the budget: cut points of the columns that are wide, counts of every cell of every column, and a table of
+counts for every pair of columns. Shares are constants: the figures hardly depend on them (methods.md section 9). Scales of
+Laplace noise are whole numbers, so that a part costs a little less than its share: what is left over goes to the pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise
+from release_pipeline.privacy.noise import MAX_SCALE, MAX_VARIANCE
+from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
+
+NARROW = 64  # grid steps: a domain that is no wider has a cell for each number
+CUTS, MARGINS = Fraction(12, 100), Fraction(28, 100)  # of the budget; pairs have the rest
+MOST_DEPTH = 5
+LEAST_GROUPS, MOST_GROUPS = 2, 12  # of a column, in the tables of its pairs
+_RANK_ERROR = 6.0  # a cut misses its rank by about so many records, over e
+_MARGIN_ERROR = 3.0  # standard deviations of a count that a cell must hold
+_OUTWEIGHED = 3.0  # e-foldings over the number of places of a cut
+_CELL_ERROR = 8.0  # standard deviations that a cell of a pair must hold
+_ROOT_BITS = 60
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The entries of a column are 0..width, and behind them a reason each for which a record has none: `labels` of these.
+    `nominal`: entries have no order; `atoms`: entries that many records may share, cells of their own; `centre`: 0, or an end.
+    `in_slots`: the last reason is that of slots which no record fills."""
+
+    width: int
+    nominal: bool = False
+    atoms: tuple[int, ...] = ()
+    centre: int = 0
+    labels: int = 0
+    in_slots: bool = False
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether cut points are measured, for there are too many entries to count each."""
+        return not self.nominal and self.width > NARROW
+
+    @property
+    def own_cells(self) -> tuple[int, ...]:
+        """The atoms of a wide column, its ends and its centre among them: values that are clamped pile up at the ends."""
+        return tuple(sorted({0, self.width, self.centre, *self.atoms}))
+
+
+@dataclass(frozen=True, slots=True)
+class TableBudget:
+    """What a whole table may lose: epsilon, or rho."""
+
+    amount: Fraction
+    by_rho: bool = False
+
+    def noise_of(self, share: Fraction) -> Noise:
+        """The noise of the counts of disjoint cells that may lose so much."""
+        if self.by_rho:
+            variance = 1 / share
+            if variance > MAX_VARIANCE:
+                raise _too_small()
+            return GaussianNoise(variance)
+        scale = max(math.ceil(2 / share), 1)
+        if scale > MAX_SCALE:
+            raise _too_small()
+        return LaplaceNoise(scale)
+
+    def cut_of(self, share: Fraction) -> Fraction:
+        """e of a level of cuts that may lose so much: 2e, or e^2/2, rounded down.
+
+        >>> float(TableBudget(Fraction(1), by_rho=True).cut_of(Fraction(2, 100)))
+        0.2
+        """
+        if not self.by_rho:
+            return share / 2
+        return Fraction(math.isqrt(math.floor(2 * share * (1 << 2 * _ROOT_BITS))), 1 << _ROOT_BITS)
+
+    def loss_of_cuts(self, e: Fraction) -> Fraction:
+        """What a level with this e loses."""
+        return e * e / 2 if self.by_rho else 2 * e
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The three parts, for a table of so many records."""
+
+    columns: tuple[Column, ...]
+    records: int
+    budget: TableBudget
+    cuts: Mapping[int, tuple[Fraction, int]]  # of each wide column: e of a level, and the depth
+    margins: Noise
+    pairs: Mapping[Pair, Noise] = field(default_factory=dict[Pair, Noise])
+
+    @property
+    def loss(self) -> Fraction:
+        """What all of it loses: at most the budget."""
+        levels = sum((self.budget.loss_of_cuts(e) * (depth + OUTER_LEVELS) for e, depth in self.cuts.values()), Fraction(0))
+        margins = self.margins.loss * len(self.columns)
+        return levels + margins + sum((noise.loss for noise in self.pairs.values()), Fraction(0))
+
+    @property
+    def pair_deviation(self) -> float:
+        """The standard deviation of the noise in the table of a pair that weighs no more than others."""
+        return max((deviation(noise) for noise in self.pairs.values()), default=0.0)
+
+    @property
+    def groups(self) -> int:
+        """Into how many groups a column with an order is put for the tables of pairs, at the most."""
+        if not self.pairs:
+            return MOST_GROUPS
+        cells = self.records / (_CELL_ERROR * self.pair_deviation)
+        return min(max(math.floor(math.sqrt(cells)), LEAST_GROUPS), MOST_GROUPS)
+
+
+def make_design(
+    columns: Sequence[Column], records: int, budget: TableBudget, weights: Mapping[Pair, int] | None = None
+) -> Design:
+    """The design for these columns. `weights`: how much more than 1 a pair counts whose table matters."""
+    if not columns:
+        raise InvalidArgument("there is no column to measure.", where="columns")
+    pairs = list(combinations(range(len(columns)), 2))
+    wide = [place for place, column in enumerate(columns) if column.is_wide]
+    margins = budget.noise_of(budget.amount * (MARGINS if pairs else 1 - (CUTS if wide else 0)) / len(columns))
+    cuts: dict[int, tuple[Fraction, int]] = {}
+    for place in wide:
+        cuts[place] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[place].width)
+    design = Design(tuple(columns), records, budget, cuts, margins)
+    if not pairs:
+        return design
+    left = budget.amount - design.loss
+    weigh = {pair: (weights or {}).get(pair, 1) for pair in pairs}
+    noise = {weight: budget.noise_of(left * weight / sum(weigh.values())) for weight in set(weigh.values())}
+    return Design(tuple(columns), records, budget, cuts, margins, {pair: noise[weigh[pair]] for pair in pairs})
+
+
+def deviation(noise: Noise) -> float:
+    """The standard deviation of noise: about sqrt(2) t of Laplace's."""
+    return math.sqrt(2) * noise.spread if isinstance(noise, LaplaceNoise) else noise.spread
+
+
+def outweighs(e: Fraction, width: int, records: int, depth: int) -> bool:
+    """Whether in nodes of this depth records decide where a cut is, rather than the number of places where it could be."""
+    return float(e) * records / 2**depth >= math.log(width + 1) + _OUTWEIGHED
+
+
+def _choose_depth(budget: TableBudget, share: Fraction, records: int, margins: Noise, width: int) -> tuple[Fraction, int]:
+    """The greatest depth at which the cells that come of it hold more records than their cuts are wrong by, and than the noise on
+    their counts."""
+    found = budget.cut_of(share / (1 + OUTER_LEVELS)), 1
+    for depth in range(1, MOST_DEPTH + 1):
+        e = budget.cut_of(share / (depth + OUTER_LEVELS))
+        needed = 2 ** (depth + 1) * max(_RANK_ERROR / float(e), _MARGIN_ERROR * deviation(margins))
+        if records < needed or not outweighs(e, width, records, depth):
+            break
+        found = e, depth
+    return found
+
+
+def _too_small() -> InvalidArgument:
+    return InvalidArgument("the budget is too small for noise of 64 bits.", where="epsilon", remedy="Use a larger one.")

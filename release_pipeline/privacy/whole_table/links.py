@@ -1,0 +1,124 @@
+"""What noisy tables of pairs say of how two columns go together, without most of their noise.
+
+Of two columns whose entries have an order: a Gaussian copula on the noisy margins, its correlation the mean of what the noisy
+table leaves likely; of others: independence. What the noisy table has beside that is noise as far as its singular values are
+what noise alone would have (GD17): those are shrunk, and the margins put right (IPF). It all reads noisy counts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from release_pipeline.privacy.grid import FloatArray
+
+_ANGLES = np.linspace(-1, 1, 121) * (math.pi / 2 * 0.985)
+_RHOS: FloatArray = np.sin(_ANGLES)
+_PRIOR = 0.5  # standard deviation of a correlation before anything is known
+_FINE = 241
+_FURTHEST = 6.0  # standard deviations
+_PASSES = 60
+_SOME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How two columns go together. `table` adds up to the records, with the margins of both; `correlation`: of their normal
+    scores, where both have an order; `strength`: how many records are in other cells than if nothing linked the columns."""
+
+    table: FloatArray
+    correlation: float | None
+    strength: float
+
+
+def link_columns(noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, *, ordered: bool) -> Link:
+    """The link of two columns whose groups hold `rows` and `columns` records each, by the noisy counts of both."""
+    records = float(rows.sum())
+    apart = np.outer(rows, columns) / records
+    base, correlation = apart, None
+    if ordered and min(noisy.shape) > 1:
+        tables = _copula_tables(rows / records, columns / records) * records
+        unlikely = ((tables - noisy) ** 2).sum(axis=(1, 2)) / (2 * deviation**2) + _RHOS**2 / (2 * _PRIOR**2)
+        likely = np.exp(unlikely.min() - unlikely) * np.gradient(_RHOS)
+        likely /= likely.sum()
+        correlation = float(likely @ _RHOS)
+        base = np.tensordot(likely, tables, axes=1)
+    beside = noisy - base
+    beside = beside - beside.mean(axis=1, keepdims=True) - beside.mean(axis=0, keepdims=True) + beside.mean()
+    table = _fit_margins(base + _shrink(beside, deviation), rows, columns)
+    return Link(table, correlation, find_strength(table))
+
+
+def find_strength(table: FloatArray) -> float:
+    """How many records are in other cells than if nothing linked the columns."""
+    apart = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(np.abs(table - apart).sum())
+
+
+def _shrink(noisy: FloatArray, deviation: float) -> FloatArray:
+    """The matrix whose expected squared error is least, given that each entry has noise of this deviation (GD17, Frobenius)."""
+    short, long = sorted(noisy.shape)
+    left, values, right = np.linalg.svd(noisy, full_matrices=False)
+    ratio, unit = short / long, deviation * math.sqrt(long)
+    scaled = values / unit
+    inside = np.maximum((scaled**2 - ratio - 1) ** 2 - 4 * ratio, 0.0)
+    kept = np.where(scaled > 1 + math.sqrt(ratio), np.sqrt(inside) / np.maximum(scaled, _SOME), 0.0)
+    shrunk: FloatArray = (left * (kept * unit)) @ right
+    return shrunk
+
+
+def _fit_margins(table: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """Scaled row by row and column by column until it has these margins."""
+    fitted = np.maximum(table, 0.0) + 1e-12 * rows.sum()
+    for _ in range(_PASSES):
+        fitted *= (rows / np.maximum(fitted.sum(axis=1), 1e-300))[:, None]
+        fitted *= (columns / np.maximum(fitted.sum(axis=0), 1e-300))[None, :]
+    return fitted
+
+
+def _copula_tables(rows: FloatArray, columns: FloatArray) -> FloatArray:
+    """The probability of each two groups under each correlation of a Gaussian copula with these margins."""
+    below = _normal_below(_scores(rows), _scores(columns))
+    padded = np.zeros((len(_RHOS), len(rows) + 1, len(columns) + 1))
+    padded[:, 1:, -1] = np.cumsum(rows)
+    padded[:, -1, 1:] = np.cumsum(columns)
+    padded[:, 1:-1, 1:-1] = below
+    return np.maximum(np.diff(np.diff(padded, axis=1), axis=2), 0.0)
+
+
+def _scores(shares: FloatArray) -> FloatArray:
+    """The normal scores between groups."""
+    laws = normal_laws()
+    scores: FloatArray = np.clip(laws.ndtri(np.clip(np.cumsum(shares)[:-1], _SOME, 1 - _SOME)), -_FURTHEST, _FURTHEST)
+    return scores
+
+
+def _normal_below(one: FloatArray, other: FloatArray) -> FloatArray:
+    """P[X < h, Y < k] of two normal numbers for each correlation: their derivative by its arc sine is a density."""
+    laws = normal_laws()
+    h, k = one[:, None, None], other[None, :, None]
+    angles: FloatArray = np.linspace(0, float(_ANGLES[-1]), _FINE)
+    step = float(angles[1] - angles[0])
+    sines, cosines = np.sin(angles), np.cos(angles) ** 2
+    sums: list[FloatArray] = []
+    for sign in (1, -1):
+        density = np.exp(-(h * h + k * k - 2 * sign * h * k * sines) / (2 * cosines)) / (2 * math.pi)
+        inside = np.cumsum((density[..., 1:] + density[..., :-1]) / 2 * step, axis=-1)
+        sums.append(sign * np.concatenate([np.zeros((len(one), len(other), 1)), inside], axis=-1))
+    place = np.abs(_ANGLES) / step
+    low = np.minimum(place.astype(np.int64), _FINE - 2)
+    part = place - low
+    moved = np.where(_ANGLES >= 0, *(total[..., low] * (1 - part) + total[..., low + 1] * part for total in sums))
+    return np.moveaxis(laws.ndtr(h) * laws.ndtr(k) + moved, -1, 0)
+
+
+@lru_cache(maxsize=1)
+def normal_laws() -> Any:
+    """The module with the normal law and its inverse."""
+    import scipy.special  # 0.1 s to import: only where it is used
+
+    return scipy.special

@@ -1,0 +1,191 @@
+"""Rows from noisy counts: groups of every column first, then cells in them, then entries in these.
+
+Rows of a group are put in an order by normal scores that go together as the columns do, so that correlations go on inside of
+groups; the records of a group's cells are handed out in that order, and within a cell entries rise with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.whole_table.cells import Cells
+from release_pipeline.privacy.whole_table.design import deviation
+from release_pipeline.privacy.whole_table.exchange import exchange_rows
+from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
+from release_pipeline.privacy.whole_table.measure import Measured
+from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs
+from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, spread_over, weigh_pool
+from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
+
+SWEEPS = 4
+_SURE = 1e-9
+_STEEPEST = 8.0  # e-foldings of density within a cell, between two neighbours
+_FLATTEST, _SHARPEST = 1e-3, 0.0004
+
+
+def synthesise(measured: Measured, random: Random, progress: Callable[[str], None] = lambda _: None) -> list[IntArray]:
+    """The entries of every column, row by row: as many rows as there are records, or slots."""
+    design = measured.design
+    if design.columns[0].in_slots:
+        empty = count_empty(measured)
+        filled = leave_empty(measured, empty)
+        rows = (
+            synthesise(filled, random, progress) if filled.design.records else [np.zeros(0, dtype=np.int64)] * len(design.columns)
+        )
+        return add_empty(measured, rows, empty, random)
+    linked = link_table(measured)
+    progress("fitting a model of the strongest pairs")
+    model = fit_model(measured, linked)
+    if model is not None:
+        linked = replace_tables(linked, model)
+    progress("making a pool of records")
+    pool = make_pool(linked, design.records, random, model)
+    progress("weighing the pool")
+    weights = weigh_pool(pool, linked, random)
+    chosen = pool[:, choose_records(weights, design.records, random)]
+    progress("exchanging rows")
+    chosen = exchange_rows(chosen, pool, weights, linked, random)
+    chosen = chosen[:, random.permutation(design.records)]
+    progress("placing entries")
+    scores = _score_rows(chosen, linked, random)
+    order = dict(zip(linked.ordered, scores, strict=True))
+    return [
+        place_entries(measured.cells[place], measured.held(place), measured.groups[place], groups, order.get(place), random)
+        for place, groups in enumerate(chosen)
+    ]
+
+
+def link_table(measured: Measured) -> Linked:
+    """How all columns go together, by their noisy tables."""
+    held = [
+        np.bincount(groups, measured.held(place)) + _SURE * measured.design.records
+        for place, groups in enumerate(measured.groups)
+    ]
+    held = [own * (measured.design.records / own.sum()) for own in held]
+    ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
+    links: dict[tuple[int, int], Link] = {}
+    for (one, other), noisy in measured.pairs.items():
+        both = one in ordered and other in ordered
+        spread = deviation(measured.design.pairs[one, other])
+        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, ordered=both)
+    return Linked(held, links, ordered)
+
+
+def fit_model(measured: Measured, linked: Linked) -> Model | None:
+    """The graphical model of the strongest pairs, by their noisy counts as they are; None where no pair is strong."""
+    records = float(measured.design.records)
+    sizes = [len(held) for held in linked.held]
+    pairs = choose_pairs(sizes, {pair: link.strength for pair, link in linked.links.items()}, records)
+    if not pairs:
+        return None
+    noisy: list[Noisy] = []
+    variance = deviation(measured.design.margins) ** 2
+    for place, groups in enumerate(measured.groups):
+        counts: FloatArray = np.bincount(groups, measured.margins[place].astype(np.float64)).astype(np.float64)
+        noisy.append(Noisy((place,), counts, 1 / (variance * np.bincount(groups))))
+    for pair in pairs:
+        counts = measured.pairs[pair].astype(np.float64)
+        noisy.append(Noisy(pair, counts, np.full(counts.shape, deviation(measured.design.pairs[pair]) ** -2)))
+    model = Model(sizes, noisy, records)
+    model.fit()
+    return model
+
+
+def replace_tables(linked: Linked, model: Model) -> Linked:
+    """The links, with the model's tables of the pairs that are in it."""
+    links = dict(linked.links)
+    for pair in (noisy.columns for noisy in model.measured if len(noisy.columns) > 1):
+        one, other = pair
+        table = model.table((one, other)) + _SURE
+        links[one, other] = replace(links[one, other], table=table, strength=find_strength(table))
+    return Linked(linked.held, links, linked.ordered)
+
+
+def _score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
+    """Normal scores of the ordered columns, each within its row's group, given those of the others: a few sweeps of Gibbs."""
+    laws = normal_laws()
+    rows: int = chosen.shape[1]
+    low, high = np.empty((len(linked.ordered), rows)), np.empty((len(linked.ordered), rows))
+    for number, place in enumerate(linked.ordered):
+        ends = np.clip(np.append(0.0, np.cumsum(linked.held[place]) / linked.held[place].sum()), _SURE, 1 - _SURE)
+        low[number], high[number] = ends[chosen[place]], ends[chosen[place] + 1]
+    scores: FloatArray = laws.ndtri(low + (high - low) * random.random(low.shape))
+    if len(linked.ordered) < 2:
+        return scores
+    least, most = laws.ndtri(low), laws.ndtri(high)
+    precision = np.linalg.inv(linked.correlations())
+    for _ in range(SWEEPS):
+        for number, own in enumerate(precision):
+            width = 1 / math.sqrt(own[number])
+            middle = -(own @ scores - own[number] * scores[number]) / own[number]
+            within: FloatArray = laws.ndtr((np.stack([least[number], most[number]]) - middle) / width)
+            drawn = np.clip(within[0] + (within[1] - within[0]) * random.random(rows), 1e-12, 1 - 1e-12)
+            scores[number] = np.clip(middle + width * laws.ndtri(drawn), least[number], most[number])
+    return scores
+
+
+def place_entries(
+    cells: Cells, held: FloatArray, groups: IntArray, chosen: IntArray, scores: FloatArray | None, random: Random
+) -> IntArray:
+    """An entry for each row, whose group is chosen: the cells of a group as they hold records, in the order of the scores."""
+    found = np.zeros(len(chosen), dtype=np.int64)
+    within = np.zeros(len(chosen))
+    for group in range(int(groups.max()) + 1):
+        rows, own = np.flatnonzero(chosen == group), np.flatnonzero(groups == group)
+        if not len(rows):
+            continue
+        rows = random.permutation(rows) if scores is None else rows[np.argsort(scores[rows], kind="stable")]
+        each = spread_over(held[own], len(rows), random)
+        found[rows] = np.repeat(own, each)
+        starts = np.repeat(np.cumsum(each) - each, each)
+        within[rows] = (np.arange(len(rows)) - starts + random.random(len(rows))) / np.repeat(np.maximum(each, 1), each)
+    return enter_cells(cells, held, found, within)
+
+
+def enter_cells(cells: Cells, held: FloatArray, found: IntArray, within: FloatArray) -> IntArray:
+    """An entry in the cell of each row, further up the later the row comes in its cell."""
+    own = len(cells.edges) - 1
+    beyond = found >= own
+    cell = np.minimum(found, own - 1)
+    low, width = cells.edges[cell], np.diff(cells.edges)[cell]
+    part = np.array(within)
+    for one in np.flatnonzero(np.diff(cells.edges) > 1).tolist():
+        rows = np.flatnonzero(found == one)
+        if len(rows):
+            part[rows] = _slope(_rise(cells, held, one), within[rows])
+    entries = low + np.minimum(np.floor(part * width).astype(np.int64), width - 1)
+    return np.where(beyond, cells.column.width + 1 + found - own, entries)
+
+
+def _rise(cells: Cells, held: FloatArray, cell: int) -> float:
+    """By how many e-foldings the density rises within a cell, as it seems from those beside it."""
+    width = np.diff(cells.edges)
+    density = [
+        held[place] / width[place] if 0 <= place < len(width) and width[place] > 1 else 0.0
+        for place in (cell - 1, cell, cell + 1)
+    ]
+    before, own, after = density
+    if own <= 0:
+        return 0.0
+    if before > 0 and after > 0:
+        return min(max(math.log(after / before) / 2, -_STEEPEST), _STEEPEST)
+    if before > 2 * own and after <= 0:
+        return -min(before / own, 1 / _SHARPEST)
+    if after > 2 * own and before <= 0:
+        return min(after / own, 1 / _SHARPEST)
+    return 0.0
+
+
+def _slope(rise: float, part: FloatArray) -> FloatArray:
+    """Where so much of a cell's records lies below, its density being exp(rise x)."""
+    if abs(rise) < _FLATTEST:
+        return part
+    if rise < 0:
+        return np.minimum(np.log1p(part * math.expm1(rise)) / rise, 1.0)
+    return np.maximum(1 + np.log1p((1 - part) * math.expm1(-rise)) / rise, 0.0)

@@ -1,0 +1,41 @@
+"""Slots of households that no record fills. Such a slot is empty in every column: that is declared and no fact of the data, so
+that rows are made as it says. All here is made of noisy counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.unclaimed import Random
+from release_pipeline.privacy.whole_table.measure import Measured
+
+
+def count_empty(measured: Measured) -> int:
+    """How many slots seem to be empty: the mean of what all columns say, whose noise is alike."""
+    said = float(np.mean([margin[-1] for margin in measured.margins]))
+    return int(min(max(round(said), 0), measured.design.records))
+
+
+def leave_empty(measured: Measured, empty: int) -> Measured:
+    """What was measured of the slots that are not empty, as if there were no others. The tables of pairs have the empty ones in a
+    group of their own, the last."""
+    columns = tuple(replace(column, labels=column.labels - 1, in_slots=False) for column in measured.design.columns)
+    return Measured(
+        replace(measured.design, columns=columns, records=measured.design.records - empty),
+        tuple(replace(cells, column=column) for cells, column in zip(measured.cells, columns, strict=True)),
+        tuple(margin[:-1] for margin in measured.margins),
+        tuple(groups[:-1] for groups in measured.groups),
+        {pair: counts[:-1, :-1] for pair, counts in measured.pairs.items()},
+    )
+
+
+def add_empty(measured: Measured, filled: list[IntArray], empty: int, random: Random) -> list[IntArray]:
+    """The rows and as many that are empty in every column, in random order."""
+    order = random.permutation(measured.design.records)
+    found: list[IntArray] = []
+    for column, own in zip(measured.design.columns, filled, strict=True):
+        nobody = np.full(empty, column.width + column.labels, dtype=np.int64)
+        found.append(np.concatenate([own, nobody])[order])
+    return found

@@ -1,0 +1,67 @@
+"""data.counts.csv: the noisy counts that masked values were made of, under the same claim. Of synthetic rows there are those of
+pairs of columns too, in data.pairs.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds.missing import cell_of_reason
+from release_pipeline.privacy.catalogue import Family
+from release_pipeline.report.lists import render_csv
+
+COUNTS_FILE = "data.counts.csv"
+PAIRS_FILE = "data.pairs.csv"
+_FILES: dict[Family, tuple[str, ...]] = {"by-value": (COUNTS_FILE,), "whole-table": (COUNTS_FILE, PAIRS_FILE)}
+CELLS_HEADER = ("column", "first", "last", "group", "count", "noise")
+PAIRS_HEADER = ("one", "group_of_one", "other", "group_of_other", "count", "noise")
+HEADER = ("column", "stage", "first", "last", "count", "noise")
+
+
+def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn]) -> str:
+    """A row for each cell that was counted: its first and its last value in the column's own units, or the reason to have none,
+    the noisy count, and the law of its noise. Of random parts the part's number comes first."""
+    parts = [name for name in (cells[0] if cells else ()) if name not in ("column_name", *HEADER)]
+
+    def spell(row: Mapping[str, Any]) -> list[object]:
+        ends = [_name_end(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        return [*(row[name] + 1 for name in parts), row["column_name"], row["stage"], *ends, row["count"], row["noise"]]
+
+    return render_csv([*("part" for _ in parts), *HEADER], map(spell, cells))
+
+
+def files_of(family: Family) -> tuple[str, ...]:
+    """The files with noisy counts that releases of a family of methods have."""
+    return _FILES.get(family, ())
+
+
+def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn | ListedColumn]) -> str:
+    """A row for each cell of every column: its first and its last value, or the reason to have none, the number of its group in
+    the tables of pairs, the noisy count, and the law of its noise."""
+
+    def spell(row: Mapping[str, Any]) -> list[object]:
+        ends = [_name_entry(columns[row["column_name"]], row[end]) for end in ("first", "last")]
+        return [row["column_name"], *ends, row["group"], row["count"], row["noise"]]
+
+    return render_csv(CELLS_HEADER, map(spell, cells))
+
+
+def render_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """A row for each two groups of cells of every pair of columns."""
+    names = ("one", "group_one", "other", "group_other", "count", "noise")
+    return render_csv(PAIRS_HEADER, ([row[name] for name in names] for row in pairs))
+
+
+def _name_entry(column: NoiseColumn | ListedColumn, entry: int) -> str:
+    if isinstance(column, NoiseColumn):
+        return _name_end(column, entry)
+    values = column.values
+    return str(values[entry]) if entry < len(values) else cell_of_reason(column.reasons[entry - len(values)])
+
+
+def _name_end(column: NoiseColumn, units: int) -> str:
+    grid = column.exact_grid
+    if units <= grid.width:
+        return column.say_units(units)
+    return cell_of_reason(column.reasons[units - grid.width - 1])

@@ -1,0 +1,67 @@
+"""Methods that count a whole table, and make rows that are nobody's."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import format_count
+from release_pipeline.report.escaping import Ready, html, markdown
+from release_pipeline.report.families.base import FamilyTexts, join_lines
+from release_pipeline.sentences import PUBLIC
+
+
+class WholeTableTexts(FamilyTexts):
+    """Noise on counts of all columns and pairs, and synthetic rows."""
+
+    shares_values = False
+
+    def describe_no_bound(self) -> None:
+        """There is one."""
+
+    def describe_k(self) -> str:
+        """There is none."""
+        return PUBLIC("k.synthetic")
+
+    def describe_anonymity(self) -> str:
+        """Groups of rows are not of people."""
+        return PUBLIC("anonymity.synthetic")
+
+    def describe_noise_inside(self) -> str:
+        """That of counts."""
+        return PUBLIC("noise.synthetic")
+
+    def describe_values(self) -> str:
+        """Inside, on the grid: no noise was on them."""
+        return f"{PUBLIC('values.inside')} {PUBLIC('values.of_grid')}"
+
+    def list_caveats(self) -> list[str]:
+        """The claim is as proved."""
+        return [PUBLIC("caveat.given"), PUBLIC("caveat.synthetic")]
+
+    def describe_table(self) -> Ready:
+        """Whose the rows are."""
+        rows_out, rows_in = format_count(self.view.rows_out), format_count(self.view.rows_in)
+        return html("page.what_synthetic", rows_out=rows_out, rows_in=rows_in, population=self.view.population)
+
+    def describe_making(self) -> Ready:
+        """By counts alone."""
+        return html("page.making.synthetic")
+
+    def describe_small_groups(self) -> None:
+        """Nothing was suppressed."""
+
+    def describe_columns(self) -> Ready:
+        """The heading of the columns."""
+        return html("page.columns_heading")
+
+    def describe_blanks(self) -> Ready:
+        """Blank cells are nobody's either."""
+        return markdown("note.blanks.synthetic")
+
+    def describe_equal_values(self) -> Ready:
+        """Nothing is shared."""
+        return join_lines(markdown("note.equal.heading"), "", markdown("note.equal.synthetic"))
+
+    def describe_accounting(self) -> Ready:
+        """By the counts themselves."""
+        return join_lines(
+            markdown("note.noise.heading"), "", markdown("note.noise.synthetic"), "", markdown("note.noise.synthetic_uses")
+        )

@@ -1,0 +1,92 @@
+"""The section on what synthetic rows kept of the tables of one, two and three columns, and how near they come to people."""
+
+from __future__ import annotations
+
+from release_pipeline.privacy.figures import count_of, format_number
+from release_pipeline.report.charts.bars import Bar, Group, draw_bars
+from release_pipeline.report.internal_view import InternalView, StructureView
+from release_pipeline.report.prose import Name, Sentence, format_interval, list_heads, review
+from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.sentences import REVIEWERS
+
+_MANY_COLUMNS = 12  # in one picture
+
+
+def describe_structure(view: InternalView) -> Section:
+    """Tables of columns beside those of records drawn anew, and the distance to the closest row."""
+    anchor, title = "structure", REVIEWERS("structure.title")
+    found = view.structure
+    if found is None:
+        return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
+    return Section(
+        anchor,
+        title,
+        shows=REVIEWERS("structure.shows"),
+        read=REVIEWERS("structure.read"),
+        sign=REVIEWERS("structure.sign"),
+        says=tuple(_judge(found)),
+        figures=(_draw_means(found), _draw_columns(found)),
+    )
+
+
+def _judge(found: StructureView) -> list[Sentence]:
+    said: list[Sentence] = []
+    for count, value, chance in found.means:
+        said.append(
+            REVIEWERS("structure.mean", columns=_name(count), distance=format_number(value), chance=format_number(chance))
+        )
+    if found.worst:
+        one, other, distance = found.worst[0]
+        said.append(review("structure.worst", one=Name(one), other=Name(other), distance=format_number(distance)))
+    if found.triples:
+        said.append(REVIEWERS("structure.lost", triples=count_of(found.triples, "set")))
+    if found.closest is not None:
+        median, control, equal, control_equal = found.closest
+        said.append(
+            REVIEWERS(
+                "structure.closest",
+                median=format_number(median),
+                control=format_number(control),
+                equal=format_interval(equal),
+                control_equal=format_interval(control_equal),
+            )
+        )
+    return said
+
+
+def _name(count: int) -> str:
+    if count == 1:
+        return REVIEWERS("structure.one")
+    return REVIEWERS("structure.two") if count == 2 else REVIEWERS("structure.three")
+
+
+def _draw_means(found: StructureView) -> Figure:
+    groups = [
+        Group(
+            _name(count),
+            (
+                Bar(REVIEWERS("structure.bar_rows"), value, "full", format_number(value)),
+                Bar(REVIEWERS("structure.bar_chance"), chance, "dashed", format_number(chance)),
+            ),
+        )
+        for count, value, chance in found.means
+    ]
+    rows = [(_name(count), format_number(value), format_number(chance)) for count, value, chance in found.means]
+    rows += [(f"{one}, {other}", format_number(distance), "-") for one, other, distance in found.worst]
+    table = Table(REVIEWERS("structure.table"), list_heads("structure.head"), tuple(rows))
+    return Figure(
+        draw_bars(REVIEWERS("structure.picture"), REVIEWERS("structure.picture_words"), groups),
+        REVIEWERS("structure.caption"),
+        table,
+    )
+
+
+def _draw_columns(found: StructureView) -> Figure:
+    columns = sorted(found.columns, key=lambda column: -column[1])
+    shown = columns[:_MANY_COLUMNS]
+    groups = [Group(name, (Bar("", distance, "full", format_number(distance)),)) for name, distance in shown]
+    rows = tuple((Name(name), format_number(distance)) for name, distance in columns)
+    table = Table(REVIEWERS("structure.table_columns"), list_heads("structure.head_columns"), rows)
+    words = REVIEWERS("structure.picture_words_columns")
+    caption = REVIEWERS("structure.caption_columns", shown=count_of(len(shown), "column"), columns=f"{len(columns):,}")
+    return Figure(draw_bars(REVIEWERS("structure.picture_columns"), words, groups), caption, table)

@@ -1,0 +1,37 @@
+"""A column as the numbers of its entries, and back: 0 and up for values, and behind them one for each reason to have none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.privacy.grid import IntArray
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+
+
+def find_entries(column: NoiseColumn | ListedColumn, cells: Any) -> IntArray:
+    """The entry of each record."""
+    if isinstance(column, NoiseColumn):
+        return column.coded_grid.quantise(cells.to_numpy())
+    places = {entry: place for place, entry in enumerate(column.entries)}
+    known = dict.fromkeys(column.entries) | dict.fromkeys(column.reason_of)  # codes that share a reason share its entry
+    at = {name: places.get(name, len(column.values) + _place_of(column, name)) for name in known}
+    found = _compute.index_in(cells.cast(pa.string()), value_set=pa.array(list(known), pa.string()))
+    return np.array(list(at.values()), dtype=np.int64)[np.asarray(found.to_numpy(), dtype=np.int64)]
+
+
+def _place_of(column: ListedColumn, entry: str) -> int:
+    return column.reasons.index(column.reason_of[entry]) if entry in column.reason_of else 0
+
+
+def spell_entries(column: NoiseColumn | ListedColumn, entries: IntArray) -> Any:
+    """The column of such entries, as the pipeline has it."""
+    if isinstance(column, NoiseColumn):
+        return pa.array(column.coded_grid.restore(entries.astype(np.float64)))
+    texts = pa.array(column.entries, pa.string()).take(pa.array(entries))
+    return texts.cast(pa.int64()) if column.integers else texts

@@ -1,0 +1,147 @@
+"""Counts by value: noisy counts of cells are all that is measured of a column, and every rank is given what explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.policy.families.by_value import ByValueFamily
+from release_pipeline.policy.options import ByValueOptions
+from release_pipeline.privacy.by_value import ByValue, Stage
+from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
+from release_pipeline.privacy.clusters import count_ordered, cut_ranks
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.records import ARRAYS
+from release_pipeline.stages.microaggregate import summarise_errors, summarise_values
+from release_pipeline.stages.served import expect_served, is_limited, read_served
+from release_pipeline.stages.shape import list_points, summarise_shapes
+from release_pipeline.stages.strategies.centroids import CentroidStrategy
+from release_pipeline.stages.strategies.merging import Numbers
+from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Progress, Read
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+
+COUNTS = "counts"
+ROUNDS = 9  # simulated releases of a column, for what is expected
+_FAMILY = ByValueFamily(ByValueOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class ByValueStrategy(CentroidStrategy):
+    """dp-cdf. `membership` has the group of k ranks of each record in each column; `counts` a row for each cell that was
+    counted, and nothing else of the data."""
+
+    makes: ClassVar[tuple[str, ...]] = ("membership",)
+    measures: ClassVar[tuple[str, ...]] = (COUNTS,)
+
+    def cluster_column(self, name: str) -> str:
+        """Each noise column has ranks of its own."""
+        return name
+
+    def expect_columns(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
+        expected: Figures = {}
+        served = read_served(self.policy, read)
+        for name in self.policy.noise_columns:
+            progress(f"expecting the error of {name}")
+            declared = self._declare(name)
+            units = self._units(name, read)
+            units.sort()
+            size = cut_ranks(len(units), declared.k)[1]
+            stream = noise_stream(secret, name, "simulated counts")
+            count = partial(count_ordered, units)
+            simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in range(ROUNDS)]
+            ascending = declared.coded.restore(units.astype(np.float64))
+            points = list_points(self.policy.noise_columns[name])
+            if declared.labels:
+                expected[name] = summarise_values(simulated, ascending, size, float(declared.grid.hi)).to_json()
+            else:
+                cluster = np.repeat(np.arange(len(size), dtype=np.intp), size)
+                expected[name] = summarise_errors(simulated, ascending, cluster, size).to_json()
+            expected[name] |= summarise_shapes(simulated, ascending, size, points).to_json()
+            if is_limited(name, self.policy):
+                ranks = np.argsort(self._units(name, read), kind="stable")
+                of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))
+                of_record[ranks], numbers[ranks] = np.repeat(np.arange(len(size)), size), ascending
+                high = float(declared.grid.hi)
+                valued = (np.where(one > high, np.nan, one) for one in simulated)
+                numbers = np.where(numbers > high, np.nan, numbers)
+                expected[name] |= expect_served(name, self.policy, valued, numbers, of_record, served)
+        return expected
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """Who is in which group of k ranks, ties in an order that only the secret knows."""
+        membership: dict[str, Any] = {}
+        evidence: Figures = {}
+        for name in self.policy.noise_columns:
+            progress(f"ranking {name}")
+            k = self._declare(name).k
+            ranked = ARRAYS.rank(self._units(name, read), k, ties=noise_stream(secret, *context, name, "ties"))
+            membership[name] = pa.array(ranked.cluster.astype(np.int32))
+            evidence[name] = {
+                "records": int(ranked.size.sum()),
+                "clusters": len(ranked.size),
+                "epsilon": str(self.policy.column_epsilon[name]),
+            }
+        return Grouped({"membership": pa.table(membership)}, evidence)
+
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """`counts`: the noisy counts of every column, stage by stage."""
+        tables: list[pa.Table] = []
+        for name in self.policy.noise_columns:
+            progress(f"counting {name}")
+            units = self._units(name, read)
+            units.sort()
+            stream = noise_stream(secret, *context, name, "counts")
+            tables.append(counts_table(name, self._declare(name).measure(partial(count_ordered, units), len(units), stream)))
+        return {COUNTS: pa.concat_tables(tables)}
+
+    def mask_column(self, name: str, stored: Mapping[str, pa.Table], *, secret: bytes, context: Contexts) -> Numbers:
+        """What its group of ranks is given by the noisy counts: no noise is drawn here."""
+        cluster = stored["membership"].column(name).to_numpy().astype(np.intp)
+        values = self._declare(name).release(read_stages(stored[COUNTS], name), len(cluster))
+        return ARRAYS.spread(values, cluster)
+
+    def _declare(self, name: str) -> ByValue:
+        return _FAMILY.declare(self.policy, name)
+
+    def _units(self, name: str, read: Read) -> IntArray:
+        return self.policy.noise_columns[name].coded_grid.quantise(read("records", [name]).column(name).to_numpy())
+
+
+def counts_table(name: str, stages: Sequence[Stage]) -> pa.Table:
+    """The noisy counts of one column, a row per cell: its first and its last grid unit."""
+
+    def rows(stage: int, one: Stage) -> dict[str, Any]:
+        count = len(one.counts)
+        return {
+            "column_name": pa.repeat(name, count),
+            "stage": pa.array(np.full(count, stage, dtype=np.int64)),
+            "first": pa.array(one.edges[:-1]),
+            "last": pa.array(one.edges[1:] - 1),
+            "count": pa.array(one.counts),
+            "noise": pa.repeat(name_noise(one.noise), count),
+        }
+
+    return pa.concat_tables([pa.table(rows(number, one)) for number, one in enumerate(stages, 1)])
+
+
+def read_stages(counts: pa.Table, name: str) -> list[Stage]:
+    """The stages of a column, as `counts_table` had them."""
+    mine = counts.filter(_compute.equal(counts.column("column_name"), name))
+    return list(_split(mine))
+
+
+def _split(mine: pa.Table) -> Iterator[Stage]:
+    number = mine.column("stage").to_numpy()
+    for stage in range(1, int(number.max(initial=0)) + 1):
+        rows = mine.filter(pa.array(number == stage))
+        edges = np.append(rows.column("first").to_numpy(), rows.column("last").to_numpy()[-1] + 1)
+        yield Stage(edges, rows.column("count").to_numpy(), read_noise(rows.column("noise")[0].as_py()))

@@ -1,0 +1,221 @@
+"""All columns together: noisy counts of every column and of every pair, and synthetic rows that are made of these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.policy import Policy
+from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.options import WholeTableOptions
+from release_pipeline.privacy.by_value.noise_laws import name_noise
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
+from release_pipeline.privacy.unclaimed import make_random
+from release_pipeline.privacy.utility import column_error, variance_of
+from release_pipeline.privacy.whole_table import Cells, Design, Measured, Pair, expect_column, measure_table, synthesise
+from release_pipeline.stages.audit import Streams, compare_values
+from release_pipeline.stages.audit_synthetic import audit_synthetic
+from release_pipeline.stages.entries import find_entries, spell_entries
+from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.measures.groups import Groups
+from release_pipeline.stages.microaggregate import summarise_found
+from release_pipeline.stages.served import Served, expect_served
+from release_pipeline.stages.shape import list_points, summarise_shapes
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+
+CELLS, PAIRS = "column_cells", "pair_cells"  # in the vault
+ROUNDS = 9  # simulated counts of a column, for what is expected
+_FAMILY = WholeTableFamily(WholeTableOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTableStrategy:
+    """dp-table. `cells` has a row for each cell of a column that was counted, `pairs` for each two groups of cells of a pair of
+    columns, and nothing else of the data. A row that is released is nobody's: its `RECORD` is its own number."""
+
+    policy: Policy
+    suppression_reads: ClassVar[tuple[str, ...]] = ()
+    makes: ClassVar[tuple[str, ...]] = ()
+
+    def expect(self, read: Read, *, secret: bytes, progress: Progress) -> Figures:
+        """Simulated column by column, with the same data and method always alike, so that nobody tries until a gate passes. The
+        error is that of ranks: of the distribution, as rows are nobody's."""
+        expected: Figures = {}
+        design = self._design(read)
+        for place, name in enumerate(self._names):
+            column = self.policy.columns[name]
+            if not isinstance(column, NoiseColumn):
+                continue
+            progress(f"expecting the error of {name}")
+            entries = self._entries(name, read)
+            streams = [_streams(secret, [name, "simulated counts", number]) for number in range(ROUNDS)]
+            random = make_random(secret, name, "simulated rows")
+            grid, size = column.coded_grid, np.ones(len(entries), dtype=np.int64)
+            simulated = [
+                grid.restore(expect_column(entries, design, place, stream, random).astype(np.float64)) for stream in streams
+            ]
+            ascending = grid.restore(np.sort(entries).astype(np.float64))
+            expected[name] = summarise_found([_compare(column, ascending, one) for one in simulated]).to_json()
+            expected[name] |= summarise_shapes(simulated, ascending, size, list_points(column)).to_json()
+            high = float(column.exact_grid.hi)
+            valued = (np.where(one > high, np.nan, one) for one in simulated)
+            numbers = np.where(ascending > high, np.nan, ascending)
+            expected[name] |= expect_served(name, self.policy, valued, numbers, np.arange(len(size)), Served())
+        return expected
+
+    def judge(self, expected: Figures) -> list[Gate]:
+        """Nothing else has a limit."""
+        return []
+
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+        """Nothing: all that sees the data has noise."""
+        records = self._count(read)
+        return Grouped({}, {name: {"records": records} for name in self.policy.noise_columns})
+
+    def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
+        """`cells` and `pairs`."""
+        names = self._names
+        measured = measure_table(
+            lambda place: self._entries(names[place], read), self._design(read), _streams(secret, context), progress
+        )
+        return {CELLS: _cells_table(names, measured), PAIRS: _pairs_table(names, measured)}
+
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+        """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at."""
+        names, design = self._names, self._design(read)
+        measured = read_measured(names, design, read(CELLS, None), read(PAIRS, None))
+        entries = synthesise(measured, make_random(secret, *context, "rows"), progress)
+        columns: dict[str, Any] = {RECORD: pa.array(np.arange(design.records, dtype=np.int64))}
+        for name, column in pick_synthetic(self.policy.columns).items():
+            columns[name] = spell_entries(column, entries[names.index(name)])
+        return pa.table(columns)
+
+    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+        """Nothing: no group of rows is one of people."""
+        return Suppressed(masked, 0, 0, 0.0, None)
+
+    def audit(
+        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+    ) -> dict[str, Any]:
+        """What `audit_synthetic` measures."""
+
+        def remake(read: Read) -> pa.Table:
+            """A table like the released one, of these records, with noise that is never released."""
+            secret = _take_secret(streams("a release without the control group"))
+            made = self.measure(read, secret=secret, context=(), progress=lambda _: None)
+
+            def read_made(table: str, columns: Any) -> pa.Table:
+                return made[table] if table in made else read(table, columns)
+
+            return self.mask(read_made, secret=secret, context=(), progress=lambda _: None)
+
+        return audit_synthetic(self.policy, read, released, remake=remake, streams=streams, progress=progress)
+
+    @property
+    def _names(self) -> list[str]:
+        return list(declare_columns(self.policy.columns))
+
+    def _design(self, read: Read) -> Design:
+        return _FAMILY.declare(self.policy, self._count(read))
+
+    def _count(self, read: Read) -> int:
+        return read("records", [self._names[0]]).num_rows
+
+    def _entries(self, name: str, read: Read) -> IntArray:
+        return find_entries(pick_synthetic(self.policy.columns)[name], read("records", [name]).column(name))
+
+
+def _compare(column: NoiseColumn, before: FloatArray, after: FloatArray) -> float:
+    """The error of a simulated release, as that of the rows is measured."""
+    values, released = compare_values(column, before, after, is_nobodys=True)
+    known = before[column.find_reasons(before) < 0]
+    return column_error(values, released, variance=variance_of(known) if len(known) else 0.0)
+
+
+def _streams(secret: bytes, context: Contexts) -> Any:
+    """A stream for each purpose and column."""
+
+    def stream(*purpose: Context) -> NoiseStream:
+        return noise_stream(secret, *context, "counts", *purpose)
+
+    return stream
+
+
+def _take_secret(stream: NoiseStream) -> bytes:
+    """32 bytes of a stream."""
+    words = stream.further_words(stream.take_lanes(1), 0, 0)
+    return b"".join(next(words).to_bytes(8, "big") for _ in range(4))
+
+
+def _cells_table(names: list[str], measured: Measured) -> pa.Table:
+    """A row per cell: its first and its last entry, its group in the tables of pairs, and its noisy count."""
+
+    def rows(place: int, name: str) -> pa.Table:
+        cells, count = measured.cells[place], len(measured.margins[place])
+        beyond = cells.column.width + 1 + np.arange(cells.column.labels)
+        return pa.table(
+            {
+                "column_name": pa.repeat(name, count),
+                "first": pa.array(np.append(cells.edges[:-1], beyond)),
+                "last": pa.array(np.append(cells.edges[1:] - 1, beyond)),
+                "group": pa.array(measured.groups[place]),
+                "count": pa.array(measured.margins[place]),
+                "noise": pa.repeat(name_noise(measured.design.margins), count),
+            }
+        )
+
+    return pa.concat_tables([rows(place, name) for place, name in enumerate(names)])
+
+
+def _pairs_table(names: list[str], measured: Measured) -> pa.Table:
+    """A row per two groups of a pair of columns, with their noisy count."""
+
+    def rows(pair: Pair, counts: IntArray) -> pa.Table:
+        one, other = np.indices(counts.shape).reshape(2, -1)
+        return pa.table(
+            {
+                "one": pa.repeat(names[pair[0]], counts.size),
+                "other": pa.repeat(names[pair[1]], counts.size),
+                "group_one": pa.array(one.astype(np.int64)),
+                "group_other": pa.array(other.astype(np.int64)),
+                "count": pa.array(counts.ravel()),
+                "noise": pa.repeat(name_noise(measured.design.pairs[pair]), counts.size),
+            }
+        )
+
+    empty = {name: pa.array([], pa.string()) for name in ("one", "other", "noise")}
+    numbers = {name: pa.array([], pa.int64()) for name in ("group_one", "group_other", "count")}
+    tables = [rows(pair, counts) for pair, counts in measured.pairs.items()]
+    return pa.concat_tables(tables) if tables else pa.table(empty | numbers)
+
+
+def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.Table) -> Measured:
+    """What was measured, as `cells` and `pairs` have it."""
+    found: list[Cells] = []
+    margins: list[IntArray] = []
+    groups: list[IntArray] = []
+    for place, name in enumerate(names):
+        mine = cells.filter(_compute.equal(cells.column("column_name"), name))
+        column = design.columns[place]
+        own = mine.num_rows - column.labels
+        last = mine.column("last").to_numpy()[:own]
+        found.append(Cells(column, np.append(mine.column("first").to_numpy()[:own], last[-1] + 1)))
+        margins.append(mine.column("count").to_numpy())
+        groups.append(mine.column("group").to_numpy())
+    counts = pairs.column("count").to_numpy()
+    tables: dict[Pair, IntArray] = {}
+    start = 0
+    for pair in design.pairs:
+        shape = int(groups[pair[0]].max()) + 1, int(groups[pair[1]].max()) + 1
+        tables[pair] = counts[start : start + shape[0] * shape[1]].reshape(shape)
+        start += shape[0] * shape[1]
+    return Measured(design, tuple(found), tuple(margins), tuple(groups), tables)

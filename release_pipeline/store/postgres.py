@@ -1,0 +1,80 @@
+"""Sources in Postgres, through ADBC: a table, or a query that a policy has."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from release_pipeline.errors import SourceError
+from release_pipeline.store.connections import source_errors
+from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, select_columns
+from release_pipeline.store.sql import Qualified, Subquery, statement
+
+_NOT_READ = {  # what is said of each where the server refuses
+    False: ("the server or the table cannot be read.", "Check address, rights and table."),
+    True: ("the server or the query cannot be read.", "Check address, rights and query: one SELECT, which changes nothing."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSource:
+    """A table or query in Postgres. The address may hold a password: it is in no message, and neither is the query."""
+
+    address: str
+    table: Qualified | Subquery
+    header: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The table."""
+        return _name(self.table)
+
+    @property
+    def stamp(self) -> str:
+        """See `SourceDoor`."""
+        return ""
+
+    def load(self, into: duckdb.DuckDBPyConnection, columns: Columns, release: ReleaseFilter | None) -> None:
+        """See `SourceDoor`. The records of a query come in whatever order the server's plan has, which may be another next time:
+        they are sorted."""
+        with source_errors(self.name), _open(self.address, self.table) as cursor:
+            cursor.execute(select_columns(self.table, columns, release))
+            relation = into.from_arrow(cursor.fetch_record_batch())
+            create_raw(relation, columns, release, in_any_order=isinstance(self.table, Subquery))
+
+
+def find_postgres(address: str, *, table: str | None, query: str | None) -> PostgresSource:
+    """The door to a table, or to a query."""
+    found = Qualified(table) if query is None else Subquery(query)
+    with _open(address, found) as cursor:
+        cursor.execute(statement("stages/select_no_records", table=found))
+        return PostgresSource(address, found, tuple(cursor.fetch_record_batch().schema.names))
+
+
+def _name(table: Qualified | Subquery) -> str:
+    return "Postgres query" if isinstance(table, Subquery) else f"Postgres table {table}"
+
+
+@contextmanager
+def _open(address: str, table: Qualified | Subquery) -> Generator[Any]:
+    """A cursor on the server, in a transaction that changes nothing. ADBC prepares what it executes, so that it is one statement,
+    and its exceptions may quote the address and cells: they end here."""
+    try:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise SourceError(
+            "Postgres sources need adbc-driver-postgresql.", remedy="pip install 'release-pipeline[postgres]'"
+        ) from None
+    what, remedy = _NOT_READ[isinstance(table, Subquery)]
+    try:
+        with dbapi.connect(address) as connection, connection.cursor() as cursor:
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+            cursor.execute(statement("stages/begin_reading"))
+            yield cursor
+    except (Error, OSError):
+        raise SourceError(what, where=_name(table), remedy=remedy) from None

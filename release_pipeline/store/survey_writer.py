@@ -1,0 +1,216 @@
+"""Tables as files of Stata and SPSS, with labels and reasons for no value; and these files read back, for one more look.
+
+The same table gives the same bytes: both formats note when a file was made, and that is set to one moment here, in place and
+without a change of length. What is read here was written here, and its hash was compared: files of others are for
+`survey_reader`, a process of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from release_pipeline.errors import SourceError, WrongUsage
+from release_pipeline.policy.kinds.base import ReleasedAs
+from release_pipeline.policy.kinds.missing import reason_column
+from release_pipeline.policy.published import DISCRETE, FileColumn, SurveyFormat, moment_of_number, number_of_moment
+
+_STATA = 14  # the version that calls its format 118; with 15 it writes 119, which the smaller editions of Stata refuse
+_STATA_TIME = re.compile(rb"<timestamp>\x11(.{17})</timestamp>")  # within the header, after the label of the file
+_STATA_MOMENT = b"01 Jan 1970 00:00"
+_SPSS_TIME = slice(92, 109)  # of the header: the day (dd mmm yy) and the time (hh:mm:ss)
+_SPSS_MOMENT = b"01 Jan 7000:00:00"
+_SPSS_SHAPE = re.compile(rb"[ 0-9]\d [A-Z][a-z]{2} \d\d\d\d:\d\d:\d\d")
+_HEADER = 512
+_MOMENTS = {"dta": {"date": "%td", "moment": "%tc"}, "sav": {"date": "DATE11", "moment": "DATETIME20"}}  # how they are shown
+_TYPES: dict[str, Any] = {  # of columns in a published table
+    "text": pa.string(),
+    "whole number": pa.int64(),
+    "number": pa.float64(),
+    "date": pa.date32(),
+    "moment": pa.timestamp("ms"),
+}
+
+
+def need_survey_formats() -> ModuleType:
+    """What writes these files; refused where it is not installed."""
+    try:
+        import pyreadstat
+    except ImportError:
+        raise WrongUsage(
+            "files of Stata and SPSS need pyreadstat.",
+            where="publish.formats",
+            remedy="pip install 'release-pipeline[surveys]', or release parquet and csv alone.",
+        ) from None
+    return pyreadstat
+
+
+def write_survey(path: Path, table: pa.Table, columns: Sequence[FileColumn], form: SurveyFormat) -> None:
+    """A published table in one of these formats, with what the policy says of its columns."""
+    import pandas as pd
+
+    writer = need_survey_formats()
+    frame = pd.DataFrame({column.name: _make_series(table, column, form) for column in columns})
+    labels = {column.name: _value_labels(column, form) for column in columns}
+    coded = [column for column in columns if column.reasons]
+    options: dict[str, Any] = {
+        "column_labels": {column.name: column.label for column in columns},
+        "variable_value_labels": {name: known for name, known in labels.items() if known},
+    }
+    options["variable_format"] = {one.name: _MOMENTS[form][one.kind] for one in columns if one.kind in _MOMENTS[form]}
+    if form == "dta":
+        options |= {"version": _STATA, "missing_user_values": {one.name: sorted(one.reasons.values()) for one in coded}}
+    else:
+        options |= {"row_compress": True, "missing_ranges": {one.name: _missing_ranges(one) for one in coded}}
+        options["variable_format"] |= {one.name: _spss_format(one) for one in columns if one.kind in ("number", "whole number")}
+    try:
+        (writer.write_dta if form == "dta" else writer.write_sav)(frame, str(path), **options)
+    except Exception:  # what the library says may quote cells
+        what = f"this table cannot be written as {form}."
+        raise WrongUsage(
+            what, where="publish.formats", remedy=f"Release it without {form}, and tell us: a rule is missing."
+        ) from None
+    _set_moment(path, form)
+
+
+def try_survey(columns: Sequence[FileColumn], form: SurveyFormat) -> None:
+    """Write a file of such columns with one empty record and read it back, so that what cannot be written, or would not be read
+    as it was meant, is refused before there is anything to lose."""
+    empty: dict[str, Any] = {}
+    for column in columns:
+        empty[column.name] = pa.array([None], _TYPES[column.kind])
+        empty |= {reason_column(column.name): pa.array([None], pa.string())} if column.reasons else {}
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / f"data.{form}"
+        write_survey(file, pa.table(empty), columns, form)
+        read_survey(file, columns, form)
+
+
+def read_survey(path: Path, columns: Sequence[FileColumn], form: SurveyFormat) -> pa.Table:
+    """What `write_survey` has written, as the table that it was: numbers without a value, and why in a column beside them.
+    Refused where the file says other things of its columns than were written."""
+    reader = need_survey_formats()
+    read = reader.read_dta if form == "dta" else reader.read_sav
+    try:
+        cells, known = read(str(path), user_missing=True, output_format="dict", disable_datetime_conversion=True)
+    except Exception:  # what the library says may quote cells
+        raise _changed(path, "it cannot be read") from None
+    if list(cells) != [column.name for column in columns]:
+        raise _changed(path, "it has other columns")
+    found: dict[str, Any] = {}
+    for column in columns:
+        _check_described(path, column, known, form)
+        found |= _read_column(cells[column.name], column, form)
+    return pa.table(found)
+
+
+def _changed(path: Path, why: str) -> SourceError:
+    return SourceError(f"this is not the file that was written: {why}.", where=str(path), remedy="Release it again.")
+
+
+def _make_series(table: pa.Table, column: FileColumn, form: SurveyFormat) -> Any:
+    """The cells as the library takes them. The type is the policy's choice, never that of the cells: a whole number of 32 bits
+    where all declared ones are, else a double; with letters of Stata among them, objects that become doubles."""
+    import pandas as pd
+
+    cells: list[Any] = table.column(column.name).to_pylist()
+    if column.kind == "text":
+        return pd.Series(["" if cell is None else str(cell) for cell in cells], dtype=object)
+    if column.kind in _MOMENTS[form]:
+        cells = [None if cell is None else number_of_moment(_moment_of(cell), column.kind, form) for cell in cells]
+    if column.reasons:
+        codes: dict[str | None, Any] = {why: code if form == "dta" else float(code) for why, code in column.reasons.items()}
+        reasons: list[str | None] = table.column(reason_column(column.name)).to_pylist()
+        both = zip(cells, reasons, strict=True)
+        cells = [codes.get(why) if cell is None else float(cell) for cell, why in both]
+        return pd.Series(cells, dtype=object if form == "dta" else "float64")
+    if form == "dta" and column.is_narrow:
+        return pd.Series(cells, dtype=pd.Int32Dtype())
+    return pd.Series([None if cell is None else float(cell) for cell in cells], dtype="float64")
+
+
+def _moment_of(cell: date | datetime) -> datetime:
+    return cell if isinstance(cell, datetime) else datetime.combine(cell, time())
+
+
+def _value_labels(column: FileColumn, form: SurveyFormat) -> dict[Any, str]:
+    """Of values and of reasons, by what stands in the cell."""
+    is_text = column.kind == "text"
+    reasons = {code if form == "dta" else int(code): why for why, code in column.reasons.items()}
+    return {entry if is_text else int(entry): label for entry, label in column.labels.items()} | reasons
+
+
+def _missing_ranges(column: FileColumn) -> list[dict[str, int]]:
+    """The codes for no value: each, or where SPSS takes no more of them the range that has them all."""
+    codes = sorted(map(int, column.reasons.values()))
+    return [{"lo": code, "hi": code} for code in codes] if len(codes) <= DISCRETE else [{"lo": codes[0], "hi": codes[-1]}]
+
+
+def _spss_format(column: FileColumn) -> str:
+    """How numbers are shown: with all their decimals, which SPSS would cut to two."""
+    return f"F{min(40, 16 + column.decimals)}.{min(16, column.decimals)}"
+
+
+def _set_moment(path: Path, form: SurveyFormat) -> None:
+    """Replace the moment at which the file was made; refused where it does not stand where the format has it."""
+    with path.open("r+b") as file:
+        head = file.read(_HEADER)
+        if form == "dta":
+            match = _STATA_TIME.search(head)
+            start, moment = (-1 if match is None else match.start(1)), _STATA_MOMENT
+        else:
+            match = _SPSS_SHAPE.fullmatch(head[_SPSS_TIME])
+            start, moment = (-1 if match is None else _SPSS_TIME.start), _SPSS_MOMENT
+        if start < 0:
+            what = "this version of pyreadstat writes another header, and the same table would not give the same bytes."
+            raise WrongUsage(what, where=path.name, remedy="Install the version that this release was tested with.")
+        file.seek(start)
+        file.write(moment)
+
+
+def _check_described(path: Path, column: FileColumn, known: Any, form: SurveyFormat) -> None:
+    """Label, labels and reasons of a column are those of the policy."""
+    if (known.column_names_to_labels.get(column.name) or "") != column.label:
+        raise _changed(path, f"{column.name} has another label")
+    if dict(known.variable_value_labels.get(column.name) or {}) != _value_labels(column, form):
+        raise _changed(path, f"{column.name} has other value labels")
+    shown = _MOMENTS[form].get(column.kind)
+    if shown is not None and known.original_variable_types.get(column.name) != shown:
+        raise _changed(path, f"{column.name} is shown as something else than dates or times")
+    if form == "sav" and column.reasons and list(known.missing_ranges.get(column.name) or ()) != _missing_ranges(column):
+        raise _changed(path, f"{column.name} has other codes for no value")
+
+
+def _read_column(cells: Sequence[Any], column: FileColumn, form: SurveyFormat) -> dict[str, Any]:
+    """A column, and behind it that of its reasons where these stand in its cells."""
+    if column.kind == "text":
+        return {column.name: pa.array([cell or None for cell in cells], pa.string())}
+    kind = _TYPES[column.kind]
+    if not column.reasons:
+        return {column.name: pa.array(_as_numbers(cells, column, form), kind)}
+    why: Mapping[Any, str] = {code if form == "dta" else float(code): reason for reason, code in column.reasons.items()}
+    reasons = [why.get(cell) for cell in cells]
+    values = [None if reason is not None else cell for cell, reason in zip(cells, reasons, strict=True)]
+    return {
+        column.name: pa.array(_as_numbers(values, column, form), kind),
+        reason_column(column.name): pa.array(reasons, pa.string()),
+    }
+
+
+def _as_numbers(cells: Sequence[Any], column: FileColumn, form: SurveyFormat) -> list[Any]:
+    """Numbers, dates or times; nothing where there is none."""
+    return [None if cell is None else _as_number(cell, column.kind, form) for cell in cells]
+
+
+def _as_number(cell: Any, kind: ReleasedAs, form: SurveyFormat) -> Any:
+    if kind in _MOMENTS[form]:
+        moment = moment_of_number(cell, kind, form)
+        return moment.date() if kind == "date" else moment
+    return int(cell) if kind == "whole number" else float(cell)

@@ -1,0 +1,7 @@
+-- How many units the second moment comes after the first, of the units that they lie in; nothing where one of them is missing.
+CREATE OR REPLACE TABLE raw AS
+SELECT
+    *,
+    CASE WHEN NOT list_contains($codes, {{entry}}) AND NOT list_contains($codes, {{other}})
+         THEN date_diff($unit, {{first}}, {{second}}) END AS {{derived}}
+FROM raw;

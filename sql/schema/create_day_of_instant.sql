@@ -1,0 +1,2 @@
+-- The whole days from the beginning of 1970 to the day that a moment lies in.
+CREATE OR REPLACE TEMP MACRO day_of_instant(instant) AS CAST(date_diff('day', TIMESTAMP '1970-01-01', instant) AS DOUBLE);

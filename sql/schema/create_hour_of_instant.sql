@@ -1,0 +1,2 @@
+-- The whole hours from the beginning of 1970 to the hour that a moment lies in.
+CREATE OR REPLACE TEMP MACRO hour_of_instant(instant) AS CAST(date_diff('hour', TIMESTAMP '1970-01-01', instant) AS DOUBLE);

@@ -1,0 +1,2 @@
+-- The whole minutes from the beginning of 1970 to the minute that a moment lies in.
+CREATE OR REPLACE TEMP MACRO minute_of_instant(instant) AS CAST(date_diff('minute', TIMESTAMP '1970-01-01', instant) AS DOUBLE);

@@ -1,0 +1,17 @@
+-- Every household with $slots records: those that it lacks have its key and nothing else, and stand behind all that were delivered, in
+-- the order of these.
+CREATE OR REPLACE TABLE raw AS
+SELECT * EXCLUDE ({{place}}) FROM (
+    SELECT *, false AS {{empty}}, rowid AS {{place}} FROM raw
+    UNION ALL BY NAME
+    SELECT {{column}}, true AS {{empty}}, {{place}}
+    FROM (
+        SELECT {{column}}, {{place}}, unnest(range($slots - records))
+        FROM (
+            SELECT arg_min({{column}}, rowid) AS {{column}}, min(rowid) AS {{place}}, count(*) AS records
+            FROM raw
+            GROUP BY person_of({{entry}}({{column}}))
+        )
+    )
+)
+ORDER BY {{empty}}, {{place}};

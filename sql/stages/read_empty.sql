@@ -1,0 +1,2 @@
+-- Which records are empty slots, in source order.
+SELECT {{empty}} AS value FROM raw;

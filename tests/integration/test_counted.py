@@ -1,0 +1,213 @@
+"""Tables by columns that are in no row; of households with slots these are all that tables can count by."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from release_pipeline.analyst import read_release
+from release_pipeline.errors import DataRefused, InvalidArgument, PolicyInvalid
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.policy import load_policy
+from release_pipeline.policy.kinds import CountedColumn
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.tables import CellNoise, sum_levels
+from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.stages.tables import locate_tables
+from tests.integration.publishing import failures_of, make_trusted_site, publish_release
+from tests.integration.sites import Row, TinySite, make_site
+from tests.integration.test_households import HOUSEHOLDS, SLOTS, SURE, find_number, make_households, of_first
+from tests.leaks import find_canaries, read_blobs
+
+TOWNS = ("north", "south", "zyxEASTzyx")
+PARTS = {
+    "protect": "{method: dp-cdf, epsilon: 1, k: 5}",
+    "drop": "[name]",
+    "suppress": "",
+    "publish": "{formats: [parquet, csv, dta, sav]}",
+    "gates": "{min_rows: 20, clamped_at_most: 10%}",
+    "columns": """
+  person: {role: identifier, do: drop}
+  remark: {role: confidential, do: drop}
+  town:   {role: quasi, do: drop, values: [north, south, zyxEASTzyx]}
+  sex:    {role: quasi, do: drop, values: [0, 1], missing: {category: 1}}
+  income: {role: confidential, do: noise, domain: [0, 200], grid: 1, outside: clamp, why: known,
+           missing: keep, codes: {-8: refused}}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, missing: {fill: 0}, why: known}""",
+    "tables": "{people: {by: [sex, {column: town, groups: {coast: [north, south], inland: [zyxEASTzyx]}}], epsilon: 2}, "
+    "rents: {by: town, sum: rent, epsilon: 2}, earners: {by: town, having: income, epsilon: 2}, "
+    "incomes: {by: town, sum: income, epsilon: 2}, tenants: {by: town, having: rent, epsilon: 2}}",
+}
+IN_SLOTS = f"{{column: person, unit: household, slots: {SLOTS}}}"
+CAP = "epsilon: 60, definition: dp, scope: column"
+
+
+def make_records() -> list[Row]:
+    """Of households in three towns; some of them do not say who they are."""
+    rows = make_households()
+    for place, row in enumerate(rows):
+        row |= {"town": TOWNS[int(row["person"][1:]) % 3], "sex": ("0", "1", "")[place % 3]}
+    return rows
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateKey]) -> tuple[TinySite, Path]:
+    """Of households with slots."""
+    home = tmp_path_factory.mktemp("counted") / "site"
+    tiny = make_trusted_site(home, keys, rows=make_records(), cap=CAP, person=IN_SLOTS, **PARTS)
+    return tiny, publish_release(tiny, keys)
+
+
+@pytest.mark.slow
+def test_rows_have_no_such_column_and_tables_have_its_labels(published: tuple[TinySite, Path]) -> None:
+    """Neither does card or note say a town but as a label of a table; cells add up over levels."""
+    tiny, package = published
+    assert not failures_of(verify(package, [str(tiny.site.officer)]))
+    data = pd.read_csv(package / "data.csv")
+    assert list(data.columns) == ["income", "income_missing", "rent", "rent_missing"]
+    for name in ("data.csv", "data.parquet", "data.counts.csv", "privacy-card.json", "RELEASE_NOTE.md"):
+        assert b"zyxEASTzyx" not in (package / name).read_bytes(), name
+    people = pd.read_csv(package / "data.table-people.csv")
+    assert set(people.loc[people["level"] == 0, "town"]) == set(TOWNS)
+    assert people.groupby("level")["value"].sum().nunique() == 1
+    card = json.loads((package / "privacy-card.json").read_text())
+    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
+    assert "town" not in {column["name"] for column in card["columns"]}
+
+
+@pytest.mark.slow
+def test_empty_slots_are_in_no_cell(published: tuple[TinySite, Path]) -> None:
+    """Counts are of people, within the noise; how many there are is not told. An earlier kit, which would take slots for people,
+    declines the card."""
+    package = published[1]
+    rows = of_first(make_records())
+    release = read_release(package)
+    found = release.table("people").count(level=SURE)
+    assert found.low <= len(rows) <= found.high < HOUSEHOLDS * SLOTS
+    towns = Counter(row["town"] for row in rows)
+    for town in TOWNS:
+        one = release.table("people").count({"town": town}, level=SURE)
+        assert one.low <= towns[town] <= one.high
+        assert one.high - one.low < 200
+        share = release.table("people").share({"town": town}, level=SURE)
+        assert share.low <= towns[town] / len(rows) <= share.high
+        rents = [float(row["rent"] or 0) for row in rows if row["town"] == town]
+        total = release.table("rents").sum({"town": town}, level=SURE)
+        assert total.low <= sum(rents) <= total.high
+        mean = release.table("rents").mean({"town": town}, level=SURE)
+        assert mean.low <= sum(rents) / len(rents) <= mean.high
+        incomes = [float(row["income"]) for row in rows if row["town"] == town and row["income"] not in ("-8", "")]
+        mean = release.table("incomes").mean({"town": town}, level=SURE)
+        assert mean.low <= sum(incomes) / len(incomes) <= mean.high
+    card = json.loads((package / "privacy-card.json").read_text())
+    tables = {table["name"]: table for table in card["tables"]}
+    assert tables["people"]["lacking"] == "nothing"
+    assert tables["people"]["levels"][0]["noise"].endswith(", of some")
+    with pytest.raises(InvalidArgument):
+        CellNoise.read(tables["people"]["levels"][0]["noise"])
+    assert not tables["rents"]["levels"][0]["noise"].endswith(", of some")
+    blobs = {file.name: file.read_bytes() for file in package.rglob("*") if file.is_file()}
+    blobs = {name: blob for name, blob in blobs.items() if not name.startswith("data.")}
+    assert not {name for name, blob in blobs.items() if find_number(len(rows), blob)}
+
+
+@pytest.mark.slow
+def test_without_households_every_record_is_counted(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """The total is public then; a record without an entry stops the release by a count alone, and one that is not declared."""
+    tables = "{people: {by: town, epsilon: 2}}"
+    columns = PARTS["columns"].replace("values: [0, 1], missing: {category: 1}", "").replace("do: drop, }", "do: drop}")
+    person = f"{{column: person, records_per_release: {SLOTS}}}"
+    parts = {**PARTS, "tables": tables, "columns": columns, "person": person}
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_records(), cap=CAP, **parts)
+    said = "\n".join(describe_plan(make_plan(tiny.site.policy("people"))))
+    assert "town quasi drop tables count by its 3 declared values; in no row" in " ".join(said.split())
+    package = publish_release(tiny, keys)
+    rows = of_first(make_records())
+    assert pd.read_csv(package / "data.table-people.csv")["value"].sum() == len(rows)
+    assert read_release(package).table("people").count().low == len(rows)
+    for entry in ("", "zyxOTHERzyx"):
+        other = make_site(tmp_path / f"other{entry}", rows=[{**row, "town": entry} for row in make_records()], cap=CAP, **parts)
+        with pytest.raises(DataRefused) as refused:
+            other.flow().run()
+        assert any("column town" in finding for finding in refused.value.findings)
+        assert not find_canaries({"said": repr(refused.value.findings).encode()}, ["zyxOTHERzyx"])
+        assert not other.charges()
+    assert find_canaries(read_blobs(package), ["zyxEASTzyx"])
+
+
+def test_what_a_household_changes_is_what_its_slots_are_charged_for(tmp_path: Path) -> None:
+    """All pairs of households of up to two people, whose records have all that they may: counts, counts of those with a value and
+    sums, on every level. The most that one changes is twice what one record is said to, and is reached."""
+    tables = "{people: {by: [{column: town, groups: {coast: [north, south], inland: [zyxEASTzyx]}}], epsilon: 2}, "
+    tables += "earners: {by: town, having: income, epsilon: 2}, incomes: {by: town, sum: income, epsilon: 2}}"
+    columns = PARTS["columns"].replace("domain: [0, 200]", "domain: [0, 2]")
+    parts = {
+        **PARTS,
+        "tables": tables,
+        "columns": columns.replace("do: drop, values: [0, 1], missing: {category: 1}", "do: drop"),
+    }
+    tiny = make_site(tmp_path / "site", cap=CAP, **{**parts, "person": "{column: person, unit: household, slots: 2}"})
+    policy = load_policy(tiny.home / "policies" / "people.yaml")
+    income, town = policy.noise_columns["income"], policy.columns["town"]
+    assert isinstance(town, CountedColumn)
+    empty = (str(town.empty), income.reason_points[-1])
+    records = [*itertools.product(TOWNS, (0.0, 2.0, income.reason_points[0])), empty]
+
+    def count(household: tuple[tuple[str, float], ...]) -> list[list[IntArray]]:
+        """The exact cells of every table, by level."""
+        table = pa.table({"town": [one for one, _ in household], "income": [number for _, number in household]})
+        found = locate_tables(policy, lambda _, names: table.select(names), progress=lambda _: None)
+        return [sum_levels(one.cell, one.amounts, one.tabulation.shape) for one in found]
+
+    counted = [count(household) for household in itertools.combinations_with_replacement(records, 2)]
+    for place, tabulation in enumerate(policy.tabulations.values()):
+        for level, sensitivity in enumerate(tabulation.sensitivities):
+            cells = np.array([tables[place][level] for tables in counted])
+            changed = np.abs(cells[:, None, :] - cells[None, :, :])
+            assert changed.sum(axis=2).max() == 2 * sensitivity.l1
+            assert (changed**2).sum(axis=2).max() <= 4 * sensitivity.l2_squared
+    assert not any(cells.any() for tables in [count((empty, empty))] for levels in tables for cells in levels)
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new", "words"),
+    [
+        ("tables", "rents: {by: town,", "rents: {by: remark,", "Declare its values with do: drop"),
+        ("columns", "role: quasi, do: drop, values: [0, 1]", "role: weight, do: drop, values: [0, 1]", "no table counts by it"),
+        ("columns", "missing: {category: 1}", "missing: {category: 7}", "is not among the values"),
+        ("columns", "values: [0, 1], missing", "values: [0, 1], domain: [0, 1], missing", "is for a weight"),
+        ("derive", "", "{town: {merge: remark, into: {north: [a], west: [b]}, other: south}}", "'west' may come of it"),
+        ("columns", "values: [0, 1], missing", 'values: ["=1+1", 1], missing', "formula"),
+        (
+            "columns",
+            "remark: {role: confidential, do: drop}",
+            "remark: {role: quasi, do: drop, values: [r]}",
+            "no table counts by it",
+        ),
+        ("columns", "values: [0, 1], missing", "label: Sex, values: [0, 1], missing", "'label' is not known here"),
+        ("tables", "epsilon: 2}, rents", "weight: rent, epsilon: 2}, rents", "is no weight"),
+        (
+            "columns",
+            "role: quasi, do: drop, values: [0, 1], missing: {category: 1}",
+            "role: quasi, do: keep, values: [0, 1], why: a",
+            "tables count by values of dropped columns, too",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told(tmp_path: Path, part: str, old: str, new: str, words: str) -> None:
+    """In the policy, with a way out."""
+    assert old in PARTS.get(part, "")
+    tiny = make_site(tmp_path / "site", cap=CAP, **{**PARTS, "person": IN_SLOTS, part: PARTS.get(part, "").replace(old, new)})
+    with pytest.raises(PolicyInvalid) as refused:
+        load_policy(tiny.home / "policies" / "people.yaml")
+    assert words in " ".join(map(str, refused.value.faults))

@@ -1,0 +1,196 @@
+"""Codes and blanks of generalised columns: a label of their own, in no interval and no group, until everything is one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.flow.mask import mask_table
+from release_pipeline.flow.publication.wording import describe_missing
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.policy.options import KEpsilonOptions
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.stages.package import check_released
+from release_pipeline.stages.strategies.grouping import make_classes
+from tests.integration.sites import HEADER, Row, TinySite, make_rows, make_site, policy_text
+from tests.leaks import find_canaries
+
+OLA = "{method: k-epsilon, grouping: ola, k: 4, epsilon: 2}"
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  name:   {role: quasi, do: generalise, hierarchy: {prefixes: [3, 1], of: digits}, codes: {999: refused}, missing: keep}
+  town:   {role: quasi, do: generalise, hierarchy: {groups: {coast: [north, south], inland: [east]}}, codes: {"-8": refused},
+           missing: keep}
+  income: {role: quasi, do: generalise, why: known, codes: {-8: refused, .a: left}, missing: {category: not told},
+           hierarchy: {intervals: [10, 50], domain: [0, 99], grid: 1, outside: clamp}}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+PARTS = {
+    "protect": OLA,
+    "columns": COLUMNS,
+    "drop": "[remark, sex]",
+    "suppress": "{grouping_at_most: 20%, at_most: 30%}",
+    "gates": "{min_rows: 20, clamped_at_most: 10%}",
+}
+INCOME = {"-8": "refused", "-8.0": "refused", ".a": "left", "": "not told"}
+
+
+def parse(**changes: str) -> Policy:
+    """The policy, each key replaced by its value in the columns."""
+    columns = COLUMNS
+    for old, new in changes.items():
+        assert old in columns
+        columns = columns.replace(old, new)
+    return parse_policy(policy_text(**{**PARTS, "columns": columns}), name="people.yaml")
+
+
+def make_records(count: int = 120) -> list[Row]:
+    """A third of the records lack something, in groups that are large enough to stay apart."""
+    rows = make_rows(count)
+    for place, row in enumerate(rows):
+        row["name"] = ("101", "102", "999", "")[place % 4]
+        row["town"] = ("north", "south", "east", "-8", "")[place % 5]
+        row["income"] = ("7", "12", "-8", ".a", "", "-8.0", "83", "120")[(place // 20) % 8]
+    return rows
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site of two releases."""
+    return make_site(tmp_path / "site", rows=make_records(), cap="releases: 2", **PARTS)
+
+
+def test_reasons_are_labels(tiny: TinySite) -> None:
+    """Each as often as in the source, where its level is below the last; what is released meets the policy."""
+    policy = parse()
+    table = mask_table(policy, tiny.home / "people.csv", release="1").table
+    assert list(check_released(table, policy, rows=table.num_rows)) == []
+    labels = Counter(table["income"].to_pylist())
+    rows = [row for row in make_records() if row["year"] == "1"]
+    expected = Counter(INCOME.get(row["income"], "a number") for row in rows)
+    if "*" not in labels:
+        for reason in ("refused", "left", "not told"):
+            assert labels[reason] == expected[reason]
+    assert set(table["town"].to_pylist()) <= {"north", "south", "east", "coast", "inland", "refused", "blank", "*"}
+    assert set(table["name"].to_pylist()) <= {"101", "102", "1**", "refused", "blank", "*"}
+
+
+_ENTRY = st.sampled_from(["5", "7", "12", "55", "83", "-8", ".a", ""])
+
+
+@settings(max_examples=25, deadline=None)
+@given(entries=st.lists(st.tuples(_ENTRY, st.sampled_from(["north", "south", "east", "-8", ""])), min_size=8, max_size=30))
+def test_a_class_has_k_records_and_no_reason_is_in_an_interval(entries: list[tuple[str, str]]) -> None:
+    """By brute force over the classes: what a label stands for is what records of it have, whatever the data."""
+    policy = parse()
+    assert isinstance(policy.protect, KEpsilonOptions)
+    typed, _ = _type(policy, entries)
+    try:
+        found = make_classes(
+            policy, policy.protect, lambda _, names: typed.select(list(names or typed.column_names)), lambda _: None
+        )
+    except DataRefused:
+        return
+    for number in range(int(found.group.max()) + 1):
+        members = np.flatnonzero(found.group == number)
+        assert len(members) >= 4
+        income, town = found.labels["income"][number], found.labels["town"][number]
+        for place in members:
+            raw_income, raw_town = entries[place]
+            if raw_income in INCOME:
+                assert income in (INCOME[raw_income], "*")
+            else:
+                ends = [int(end) for end in income.split("-")] if income != "*" else [0, 99]
+                assert ends[0] <= int(raw_income) <= ends[-1]
+            group = {"-8": "refused", "": "blank"}.get(raw_town)
+            coarser = {"north": "coast", "south": "coast", "east": "inland"}
+            assert town in ({group, "*"} if group else {raw_town, coarser[raw_town], "*"})
+
+
+def test_replacing_a_record_replaces_its_entry_alone() -> None:
+    """What a code becomes is a function of it."""
+    policy, entries = parse(), [("7", "north"), ("-8", "-8"), ("", ""), (".a", "east")]
+    before, numbers = _type(policy, entries)
+    for place in range(len(entries)):
+        changed = [*entries]
+        changed[place] = ("83", "south")
+        after, _ = _type(policy, changed)
+        for name in ("income", "town"):
+            differ = [a != b for a, b in zip(before[name].to_pylist(), after[name].to_pylist(), strict=True)]
+            assert sum(differ) == 1
+            assert differ[place]
+    assert numbers == [7.0, 100.0, 102.0, 101.0]
+
+
+def _type(policy: Policy, entries: list[tuple[str, str]]) -> tuple[pa.Table, list[float]]:
+    """The records as methods get them, and the numbers of the first column."""
+    import duckdb
+
+    from release_pipeline.flow.reading import typed_column
+    from release_pipeline.store.raw import RawTable, create_macros
+
+    with duckdb.connect() as connection:
+        create_macros(connection)
+        connection.execute("CREATE TABLE raw (income VARCHAR, town VARCHAR, name VARCHAR, rent VARCHAR)")
+        connection.executemany("INSERT INTO raw VALUES (?, ?, '101', '5')", [list(entry) for entry in entries])
+        raw = RawTable(connection, "test")
+        table = pa.table({name: typed_column(policy, name, raw) for name in policy.released_columns})
+    return table, table["income"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('codes: {"-8": refused}', "codes: {north: refused}", "a code is among the hierarchy's values too"),
+        ('codes: {"-8": refused}', 'codes: {"-8": coast}', "'coast' reads like one of the hierarchy's labels"),
+        ('codes: {"-8": refused}', 'codes: {"-8": "*"}', "'*' reads like one of the hierarchy's labels"),
+        ("codes: {999: refused}", 'codes: {999: "123"}', "'123' reads like one of the hierarchy's labels"),
+        ("codes: {-8: refused, .a", "codes: {-8: 10-19, .a", "'10-19' reads like one of the hierarchy's labels"),
+        ("codes: {-8: refused, .a", "codes: {-8: refused, -8.0: other, .a", "one code stands there twice"),
+        ("codes: {-8: refused, .a", "codes: {-8: suppressed, .a", "why a cell is empty that had a value"),
+    ],
+)
+def test_what_cannot_be_is_told(old: str, new: str, words: str) -> None:
+    """In the policy."""
+    with pytest.raises(PolicyInvalid) as refused:
+        parse(**{old: new})
+    assert any(words in str(problem) for problem in refused.value.problems), refused.value.problems
+
+
+def test_mondrian_has_no_place_for_them_among_numbers() -> None:
+    """It cuts where the data ask for it."""
+    parts = {**PARTS, "columns": COLUMNS.replace("intervals: [10, 50], ", ""), "protect": OLA.replace("ola", "mondrian")}
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(policy_text(**{**parts, "suppress": ""}), name="people.yaml")
+    assert any("a missing one has no place among them" in str(problem) for problem in refused.value.problems)
+
+
+def test_the_words_of_them() -> None:
+    """In the plan and for readers."""
+    policy = parse()
+    said = " ".join("\n".join(describe_plan(make_plan(policy))).split())
+    assert "without a value: refused, left, not told" in said
+    words = describe_missing(policy, "income", policy.generalised_columns["income"])
+    assert (
+        words
+        == "records without a value have a label that says why (refused, left, not told), unless they are in the class of all"
+    )
+
+
+def test_what_is_no_code_stops_a_release_unquoted(tiny: TinySite) -> None:
+    """By counts alone."""
+    rows = make_records()
+    rows[0]["town"], rows[1]["name"], rows[2]["income"] = "Kanarienvogel", "Papageientaucher", "Zaunkoenige"
+    tiny.write_rows(rows, header=HEADER)
+    with pytest.raises(DataRefused) as refused:
+        mask_table(parse(), tiny.home / "people.csv", release="1")
+    said = " ".join(refused.value.findings)
+    assert "column town: 1 record with 1 different entry that the hierarchy does not cover" in said
+    assert "column income: 1 record where something else than a number stands" in said
+    assert not find_canaries({"said": said.encode()}, ["Kanarienvogel", "Papageientaucher", "Zaunkoenige"])

@@ -1,0 +1,288 @@
+"""Records without a value, each for a reason: part of what is protected, from the source to the analyst."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import frictionless
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+from release_pipeline.analyst import NoHonestAnswer, read_release, simulate
+from release_pipeline.cli import main
+from release_pipeline.errors import DataRefused, GateFailed, InvalidArgument, PolicyInvalid
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.secret_files import Probe
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.policy import load_policy
+from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.report.counts import COUNTS_FILE
+from tests.integration.publishing import failures_of, make_trusted_site, publish_release
+from tests.integration.sites import Row, TinySite, make_rows, make_site
+
+SECRET = b"m" * SECRET_BYTES
+ROWS = 400
+SURE = 1 - 1e-9  # of intervals around noise that no test knows
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  remark: {role: confidential, do: drop}
+  town:   {role: quasi, do: keep, values: [north, south, east], codes: {"-8": refused}, missing: keep, why: needed}
+  sex:    {role: quasi, do: keep, values: [0, 1], codes: {-9: not asked}, missing: keep, why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known,
+           codes: {-8: refused, -9: not asked, .a: left}, missing: keep}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, codes: {99: refused}, why: known}"""
+PARTS = {
+    "protect": "{method: dp-cdf, epsilon: 8, k: 5}",
+    "columns": COLUMNS,
+    "suppress": "{quasi_groups_below: 3, at_most: 10%}",
+    "gates": "{min_rows: 20, clamped_at_most: 10%}",
+}
+CAP = "epsilon: 40, definition: dp, scope: column"
+
+
+def make_records(count: int = ROWS) -> list[Row]:
+    """Many of the records lack something, written in all the ways that a source may have."""
+    rows, numbers = make_rows(count), random.Random(4)  # noqa: S311
+    for row in rows:
+        row["income"] = numbers.choices([row["income"], "-8", "-9.0", ".a", "", "1500"], [50, 20, 10, 10, 8, 2])[0]
+        row["rent"] = numbers.choices([row["rent"], "99"], [80, 20])[0]
+        row["town"] = numbers.choices([row["town"], "-8", " "], [80, 10, 10])[0]
+        row["sex"] = numbers.choices([row["sex"], "-9", ""], [80, 10, 10])[0]
+    return rows
+
+
+def site_of(home: Path, **parts: str) -> TinySite:
+    """A site whose records lack values."""
+    return make_site(home, rows=make_records(), **{**PARTS, "cap": CAP, **parts})
+
+
+def run(tiny: TinySite) -> dict[str, Any]:
+    """The candidate of the first release, its noise drawn with a secret that the test knows."""
+    return open_release(tiny.site, "people", "1", probe=Probe(new_secret=lambda: SECRET)).run().facts
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """With its candidate."""
+    tiny = site_of(tmp_path_factory.mktemp("missing") / "site")
+    run(tiny)
+    return tiny
+
+
+def lacking(rows: list[Row], name: str, codes: dict[str, str]) -> Counter[str | None]:
+    """How many records of the first release lack a value, by the reason; None: they have one."""
+    return Counter(codes.get(row[name].strip()) for row in rows if row["year"] == "1")
+
+
+INCOME = {"-8": "refused", "-9.0": "not asked", ".a": "left", "": "blank"}
+
+
+def test_every_cell_has_a_value_or_a_reason(ran: TinySite) -> None:
+    """In both formats, and about as many for each reason as in the source: of kept columns exactly as many, but for what was
+    suppressed."""
+    table = pyarrow.parquet.read_table(ran.folder() / "data.parquet").to_pandas()
+    text = pd.read_csv(ran.folder() / "data.csv", dtype=str, keep_default_na=False)
+    names = ["town", "town_missing", "sex", "sex_missing", "income", "income_missing", "rent", "rent_missing"]
+    assert table.columns.tolist() == text.columns.tolist() == names
+    for name in ("town", "sex", "income", "rent"):
+        assert (table[name].isna() ^ table[f"{name}_missing"].isna()).all()
+        assert ((text[name] == "") == (text[f"{name}_missing"] != "")).all()
+    rows = make_records()
+    expected = lacking(rows, "income", INCOME)
+    for reason in INCOME.values():
+        assert abs((table["income_missing"] == reason).sum() - expected[reason]) <= 8, reason
+    assert abs((table["rent_missing"] == "refused").sum() - lacking(rows, "rent", {"99": "refused"})["refused"]) <= 8
+    towns = Counter(table["town_missing"].dropna())
+    assert towns["refused"] + towns["blank"] + towns["suppressed"] >= 60
+    assert set(towns) <= {"refused", "blank", "suppressed"}
+    assert set(table["sex_missing"].dropna()) <= {"not asked", "blank", "suppressed"}
+    values = table["income"].dropna()
+    assert values.between(0, 1000).all()
+    assert -8 not in set(values)
+
+
+def test_figures_are_of_those_that_have_a_value(ran: TinySite) -> None:
+    """The expected error is about the actual one, of the records with a value before and after; the shares without one stand
+    beside the atoms."""
+    evidence = json.loads((ran.folder() / "evidence.json").read_text())
+    expected, audit = evidence["columns"]["income"], evidence["audit"]
+    assert 0 < expected["error"] < 0.2
+    assert audit["error"]["income"] < 1
+    assert all(quantile is None or 0 <= quantile <= 1000 for quantile in audit["spread"]["income"]["released"]["quantiles"])
+    rows = make_records()
+    counted = lacking(rows, "income", INCOME)
+    before = [counted[reason] / ROWS for reason in ("refused", "not asked", "left", "blank")]
+    assert audit["atoms"]["income"]["original"] == pytest.approx(before, abs=1e-6)
+    assert audit["atoms"]["income"]["released"] == pytest.approx(before, abs=0.03)
+    assert expected["at_atoms"] == pytest.approx(before, abs=0.03)
+    beyond = sum(row["income"] == "1500" for row in rows if row["year"] == "1")
+    with_value = ROWS - sum(count for reason, count in counted.items() if reason)
+    assert evidence["clamping"]["income"]["share"] == pytest.approx(beyond / with_value)
+    page = (ran.folder() / "report.html").read_text()
+    assert "missing: not asked" in page
+
+
+def test_counts_have_a_cell_for_every_reason(ran: TinySite) -> None:
+    """In every stage, behind the cells of values."""
+    counts = pd.read_csv(ran.folder() / COUNTS_FILE, dtype=str)
+    income = counts[counts["column"] == "income"]
+    reasons = ["missing: refused", "missing: not asked", "missing: left", "missing: blank"]
+    for _, stage in income.groupby("stage"):
+        assert stage["first"].tolist()[-4:] == stage["last"].tolist()[-4:] == reasons
+        assert stage["last"].tolist()[-5] == "1000"
+
+
+@pytest.mark.slow
+def test_a_package_says_it_and_an_analyst_reads_it(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """Verified, described to programs and to people; means and quantiles are of those that have a value."""
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_records(2000), cap=CAP, **PARTS)
+    package = publish_release(tiny, keys)
+    assert not failures_of(verify(package, [str(tiny.site.officer)]))
+    assert frictionless.validate(str(package / "datapackage.json")).valid
+    card = json.loads((package / "privacy-card.json").read_text())
+    columns = {column["name"]: column for column in card["columns"]}
+    assert columns["income_missing"]["done"] == "missing"
+    assert columns["income_missing"]["values"] == ["refused", "not asked", "left", "blank"]
+    assert columns["town_missing"]["values"] == ["refused", "blank", "suppressed"]
+    assert "income_missing says why" in columns["income"]["missing"]
+    release = read_release(package)
+    rows = [row for row in make_records(2000) if row["year"] == "1"]
+    values = np.clip(np.array([float(row["income"]) for row in rows if row["income"] not in INCOME]), 0, 1000)
+    mean, median = release.mean("income", level=SURE), release.quantile("income", 0.5, level=SURE)
+    assert mean.low <= values.mean() <= mean.high
+    assert mean.high - mean.low < 100
+    assert median.low <= np.quantile(values, 0.5, method="inverted_cdf") <= median.high
+    refused = release.missing("income", "refused", level=SURE)
+    assert refused.low <= lacking(rows, "income", INCOME)["refused"] / len(rows) <= refused.high
+    assert refused.high - refused.low < 0.05
+    anything = release.missing("income", level=SURE)
+    assert anything.low <= 1 - len(values) / len(rows) <= anything.high
+    with pytest.raises(InvalidArgument, match="declares no such reason"):
+        release.missing("income", "bored")
+    with pytest.raises(NoHonestAnswer, match="which of its records have no value"):
+        simulate({name: release.data[name] for name in release.facts.masked}, release)
+
+
+def test_a_retry_gives_the_same_bytes(tmp_path: Path, ran: TinySite) -> None:
+    """From the same source and secret."""
+    again = site_of(tmp_path / "again")
+    run(again)
+    for file in ("data.csv", COUNTS_FILE):
+        assert (again.folder() / file).read_bytes() == (ran.folder() / file).read_bytes()
+
+
+def test_random_parts_have_their_reasons(tmp_path: Path) -> None:
+    """Each part counts its own."""
+    tiny = site_of(
+        tmp_path / "site",
+        protect="{method: dp-cdf, epsilon: 8, k: 5, partitions: 2}",
+        gates="{min_rows: 100, clamped_at_most: 10%}",
+    )
+    run(tiny)
+    table = pd.read_csv(tiny.folder() / "data.csv")
+    expected = lacking(make_records(), "income", INCOME)
+    assert abs((table["income_missing"] == "refused").sum() - expected["refused"]) <= 15
+
+
+def test_a_gate_on_shares_is_about_reasons_too(tmp_path: Path) -> None:
+    """What share has no value is expected to stay, or the release stops before its charge."""
+    gates = "{min_rows: 20, clamped_at_most: 10%, atom_share: {rent: 0.0001}}"
+    tiny = site_of(tmp_path / "site", protect="{method: dp-cdf, epsilon: 1, k: 5}", gates=gates)
+    with pytest.raises(GateFailed, match="rent"):
+        run(tiny)
+    assert not tiny.charges()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("codes: {99: refused}", "codes: {}"), ""),
+        (("codes: {99: refused}", "missing: keep, codes: {99: refused, 99.0: other}"), "one code stands there twice"),
+        (("codes: {99: refused}", "codes: {99: suppressed}"), "why a cell is empty that had a value"),
+        (("codes: {-9: not asked}", "codes: {1: not asked}"), "a code is among the values too"),
+        (("codes: {-9: not asked}", "codes: {x: not asked}"), "the values are whole numbers, and a code is neither one nor"),
+        (("rent: ", "income_missing: {role: confidential, do: drop}\n  rent: "), "there is a column of that name"),
+        (("-8: refused, -9", "-8: '', -9"), "-8 is empty"),
+        (("codes: {-8: refused", "atoms: [40], codes: {40.0: refused"), "40: an atom is a value, and a code stands for none"),
+        (("1000], grid: 1", "1000], grid: 7"), "income.grid: the domain is not a whole number of grid steps"),
+    ],
+)
+def test_what_cannot_be_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    """In the policy, by line."""
+    tiny = site_of(tmp_path / "site")
+    tiny.write_policy(**{**PARTS, "columns": COLUMNS.replace(*change)})
+    file = tiny.home / "policies" / "people.yaml"
+    if not words:
+        load_policy(file)
+        return
+    with pytest.raises(PolicyInvalid) as refused:
+        load_policy(file)
+    assert words in " ".join(map(str, refused.value.faults))
+
+
+@pytest.mark.parametrize("method", ["dp-um", "idp-cbls", "laplace", "mdav", "dp-mdav"])
+def test_other_methods_say_the_way_out(tmp_path: Path, method: str) -> None:
+    """Rank methods give every record a number."""
+    tiny = site_of(tmp_path / "site")
+    epsilon = "" if method == "mdav" else ", epsilon: 2"
+    k = {"laplace": "", "dp-mdav": ", k: 5, order: corner"}.get(method, ", k: 5")
+    tiny.write_policy(**{**PARTS, "protect": f"{{method: {method}{epsilon}{k}}}"})
+    with pytest.raises(PolicyInvalid) as refused:
+        load_policy(tiny.home / "policies" / "people.yaml")
+    said = [str(fault) for fault in refused.value.faults]
+    for name in ("income", "rent"):
+        assert any(f"columns.{name}.codes" in line and "Use dp-cdf, which counts records without" in line for line in said), said
+
+
+def test_kept_columns_may_lack_values_under_every_method(tmp_path: Path) -> None:
+    """They are released as they are."""
+    columns = COLUMNS.replace("codes: {-8: refused, -9: not asked, .a: left}, missing: keep", "missing: {fill: 0}").replace(
+        "outside: clamp, codes: {99: refused}", "outside: clamp"
+    )
+    rows = [{**row, "income": "5" if row["income"] == ".a" else row["income"]} for row in make_records()]
+    parts = {**PARTS, "protect": "{method: idp-cbls, epsilon: 2, k: 5}", "columns": columns}
+    tiny = make_site(tmp_path / "site", rows=rows, **{**parts, "gates": "{min_rows: 20, clamped_at_most: 60%}"})
+    run(tiny)
+    table = pd.read_csv(tiny.folder() / "data.csv")
+    assert table.columns.tolist() == ["town", "town_missing", "sex", "sex_missing", "income", "rent"]
+
+
+def test_what_is_no_code_still_stops_everything(tmp_path: Path) -> None:
+    """Other texts and blanks where they are not kept, by column and count, and no cell."""
+    tiny = site_of(tmp_path / "site", columns=COLUMNS.replace(".a: left}, missing: keep", ".b: left}"))
+    with pytest.raises(DataRefused) as refused:
+        run(tiny)
+    said = " ".join(refused.value.findings)
+    assert "column income" in said
+    assert "something else than a number" in said
+    assert "missing is fail" in said
+    assert ".a" not in said
+    assert not tiny.charges()
+
+
+def test_a_column_that_nobody_answered_is_refused(tmp_path: Path) -> None:
+    """There is nothing to protect, and its error would mean nothing."""
+    tiny = site_of(tmp_path / "site")
+    tiny.write_rows([{**row, "rent": "99"} for row in make_records()])
+    with pytest.raises(DataRefused) as refused:
+        run(tiny)
+    assert "no record has a number" in " ".join(refused.value.findings)
+
+
+def test_mask_alone_does_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The tool for scripts."""
+    tiny = site_of(tmp_path / "site")
+    out = tmp_path / "masked.csv"
+    source, policy = tiny.home / "people.csv", tiny.home / "policies" / "people.yaml"
+    assert main(["mask", str(source), "--policy", str(policy), "--release", "1", "-o", str(out), "--unaccounted"]) == 0
+    table = pd.read_csv(out)
+    assert abs((table["income_missing"] == "refused").sum() - lacking(make_records(), "income", INCOME)["refused"]) <= 8
+    assert main(["check", str(policy)]) == 0
+    assert "one for each reason to have no value (refused, not asked, left, blank)" in " ".join(capsys.readouterr().out.split())

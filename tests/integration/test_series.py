@@ -1,0 +1,337 @@
+"""A series that is held and goes on, what was missed meanwhile, and what its next ticks will charge."""
+
+from __future__ import annotations
+
+import zipfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline import verify
+from release_pipeline.cli.program import main
+from release_pipeline.errors import Held, OverCap, WrongUsage
+from release_pipeline.flow.backfill import list_missed
+from release_pipeline.flow.holds import find_hold, hold_series, resume_series
+from release_pipeline.flow.opening import revise_release
+from release_pipeline.flow.status.check import check_policy, describe_check, view_check
+from release_pipeline.flow.status.overview import describe_status, list_releases, view_status
+from release_pipeline.flow.status.prospects import describe_prospects, read_prospects
+from release_pipeline.flow.timetable import ARRIVAL, TIMETABLE, Tick, arrival, describe_late, record_policies, tick
+from release_pipeline.policy.documents import to_json
+from release_pipeline.store.registry import ReleaseId
+from tests.integration.people import copy_site
+from tests.integration.sites import GX_WARNINGS, TinySite, make_rows, make_site
+
+MONTHS = ["2025-03", "2025-04", "2025-05"]
+EVERY = '{every: month, first: 2025-03, cron: "0 6 1 * *"}'
+SEEN = datetime(2025, 3, 10, 12, tzinfo=UTC)
+JUNE = datetime(2025, 6, 1, 6, tzinfo=UTC)
+HELD = Tick(reason="the series is held since 2025-03-10 by ana: the source moves")
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The clock by which the registry dates its events."""
+
+    class Clock(datetime):
+        moment = SEEN
+
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return cls.moment
+
+    monkeypatch.setattr("release_pipeline.store.registry.datetime", Clock)
+    return Clock
+
+
+@pytest.fixture
+def tiny(clock: Any, tmp_path: Path) -> TinySite:
+    """A monthly series from March on, whose source has three months."""
+    tiny = make_site(tmp_path / "site", rows=make_rows(releases=MONTHS), releases=EVERY)
+    record_policies(tiny.site)
+    return tiny
+
+
+def at(tiny: TinySite, clock: Any, now: datetime, *, why: str = TIMETABLE) -> Tick:
+    """A tick at that moment, every earlier release being run."""
+    clock.moment = now
+    return tick(tiny.site, "people", why=why, has_run=lambda _: True, now=now)
+
+
+def hold(tiny: TinySite) -> None:
+    """As somebody holds it."""
+    hold_series(tiny.site, "people", why="the source moves", by="ana")
+
+
+def charge(tiny: TinySite, release: str) -> None:
+    """As `run` does, up to its charge."""
+    flow = tiny.flow(release)
+    flow.ingest()
+    flow.validate()
+    flow.microaggregate()
+
+
+def kinds(tiny: TinySite) -> list[str]:
+    """What happened, in order."""
+    return [event.kind for event in tiny.events()]
+
+
+# hold and resume
+
+
+def test_a_held_series_opens_and_charges_nothing_whoever_asks(tiny: TinySite, clock: Any) -> None:
+    """Neither a tick, nor the arrival, nor a person; nothing is noted of the releases, so that they come after it."""
+    hold(tiny)
+    before = kinds(tiny)
+    for why in (TIMETABLE, ARRIVAL):
+        assert at(tiny, clock, JUNE, why=why) == HELD
+    assert arrival(tiny.site, "people", cursor="seen", has_run=lambda _: True) == (HELD, "")
+    with pytest.raises(Held, match="held since 2025-03-10 by ana: the source moves"):
+        tiny.flow("2025-03").run()
+    assert kinds(tiny) == before
+    assert not tiny.charges()
+    resume_series(tiny.site, "people", why="it has moved", by="bea")
+    assert at(tiny, clock, JUNE) == Tick(ReleaseId("people", "2025-03"), TIMETABLE)
+
+
+def test_what_was_opened_waits_and_is_not_blocked(tiny: TinySite, clock: Any) -> None:
+    """Held between its opening and its charge: in the transaction that would charge it."""
+    at(tiny, clock, JUNE)
+    flow = tiny.flow("2025-03")
+    flow.ingest()
+    flow.validate()
+    hold(tiny)
+    with pytest.raises(Held):
+        flow.microaggregate()
+    assert (tiny.status("2025-03").state, tiny.charges()) == ("open", [])
+    resume_series(tiny.site, "people", why="it has moved", by="ana")
+    flow.microaggregate()
+    assert tiny.status("2025-03").state == "reserved"
+
+
+@pytest.mark.slow
+def test_what_was_charged_goes_on_and_is_not_revised(tiny: TinySite) -> None:
+    """Its candidate costs nothing more; a revision would be charged."""
+    charge(tiny, "2025-03")
+    hold(tiny)
+    tiny.flow("2025-03").run()
+    assert tiny.status("2025-03").state == "candidate"
+    with pytest.raises(Held):
+        revise_release(tiny.site, "people", "2025-03", why="a mistake")
+    assert len(tiny.charges()) == 1
+
+
+def test_holds_are_events_with_who_and_why(tiny: TinySite) -> None:
+    """One after the other; another policy is not held; wrong ones are refused in words, and note nothing."""
+    assert find_hold(tiny.events(), "people") is None
+    hold(tiny)
+    with pytest.raises(WrongUsage, match="by ana: the source moves"):
+        hold(tiny)
+    for policy, why, by, words in (
+        ("nobody", "so", "ana", "no policy 'nobody'"),
+        ("people", " ", "ana", "needs its reason"),
+        ("people", "so", "", "a name is one line"),
+        ("people", "a\nb", "ana", "one line"),
+    ):
+        for order in (hold_series, resume_series):
+            with pytest.raises(WrongUsage, match=words):
+                order(tiny.site, policy, why=why, by=by)
+    resume_series(tiny.site, "people", why="it has moved", by="bea")
+    with pytest.raises(WrongUsage, match="not held"):
+        resume_series(tiny.site, "people", why="again", by="bea")
+    found = [(event.kind, dict(event.content)) for event in tiny.events() if event.kind in ("held", "resumed")]
+    assert found == [
+        ("held", {"policy": "people", "why": "the source moves", "by": "ana"}),
+        ("resumed", {"policy": "people", "why": "it has moved", "by": "bea"}),
+    ]
+    assert tiny.events()[-1].format == 4
+
+
+def test_a_broken_policy_can_be_held(tiny: TinySite) -> None:
+    """That is a reason to."""
+    (tiny.home / "policies" / "people.yaml").write_text("policy: [")
+    hold(tiny)
+    assert any("held people: the series is held" in line for line in describe_status(tiny.site))
+
+
+def test_status_and_check_tell_of_a_hold(tiny: TinySite, clock: Any) -> None:
+    """And call nothing late: somebody wanted it."""
+    assert describe_late(tiny.site, tiny.site.policy("people"), now=JUNE)
+    hold(tiny)
+    assert describe_late(tiny.site, tiny.site.policy("people"), now=JUNE) == ""
+    line = list_releases(tiny.site, now=JUNE)[0][0]
+    assert (line.state, line.late) == ("waiting", False)
+    assert HELD.reason in line.reason
+    words = f"{HELD.reason}; nothing is opened or charged until `release-pipeline resume people`"
+    assert f"held people: {words}" in list(describe_status(tiny.site, now=JUNE))
+    check = check_policy(tiny.home / "policies" / "people.yaml", rows=None, home=None)
+    assert f"{'held':<12}{words}" in list(describe_check(check))
+    held = {"policy": "people", "held": {"since": SEEN.isoformat(), "by": "ana", "why": "the source moves"}}
+    assert to_json(view_check(check))["series"] == {**held, "ticks": [], "refused": None}
+    assert to_json(view_status(tiny.site, now=JUNE))["series"] == [{**held, "ticks": [], "refused": None}]
+
+
+# backfill
+
+
+def test_what_was_missed_is_opened_oldest_first(tiny: TinySite, clock: Any) -> None:
+    """One a tick, in order, once the series goes on."""
+    hold(tiny)
+    resume_series(tiny.site, "people", why="so", by="ana")
+    assert list_missed(tiny.site.policy("people"), tiny.events(), JUNE) == MONTHS
+    for hour, month in enumerate(MONTHS):
+        assert at(tiny, clock, JUNE + timedelta(hours=hour)).release == ReleaseId("people", month)
+        charge(tiny, month)
+    assert "2025-06 has not ended" in at(tiny, clock, JUNE + timedelta(hours=4)).reason
+
+
+def test_the_timetable_stops_at_a_missed_release_that_is_blocked(tiny: TinySite, clock: Any) -> None:
+    """April is not opened before March, which was missed, too; in a series that is on time May does not wait for April."""
+    at(tiny, clock, JUNE)
+    tiny.flow("2025-03").record_blocked("it is too small.")
+    found = at(tiny, clock, JUNE + timedelta(hours=1))
+    assert found.release is None
+    assert found.reason.startswith("release 2025-03 was missed, too, comes before 2025-04, and is blocked: it is too small.")
+    charge(tiny, "2025-04")  # by hand, which leaves March out
+    assert at(tiny, clock, JUNE + timedelta(hours=2)).release == ReleaseId("people", "2025-05")
+
+
+def test_a_blocked_release_of_a_series_on_time_stops_nothing(tiny: TinySite, clock: Any) -> None:
+    """March was opened before April was due."""
+    at(tiny, clock, datetime(2025, 4, 1, 6, tzinfo=UTC))
+    tiny.flow("2025-03").record_blocked("it is too small.")
+    assert at(tiny, clock, datetime(2025, 5, 1, 6, tzinfo=UTC)).release == ReleaseId("people", "2025-04")
+
+
+def test_what_is_missed(clock: Any, tmp_path: Path) -> None:
+    """Of a list with a timetable as many as it has fired for, of one without all; from the last charged release on."""
+    tiny = make_site(tmp_path / "site", releases='{list: ["1", "2"], cron: "0 6 1 * *"}')
+    record_policies(tiny.site)
+    for month, missed in ((3, []), (4, ["1"]), (5, ["1", "2"]), (9, ["1", "2"])):
+        now = datetime(2025, month, 11, tzinfo=UTC)
+        assert list_missed(tiny.site.policy("people"), tiny.events(), now) == missed
+    tiny.write_policy()
+    assert list_missed(tiny.site.policy("people"), tiny.events()) == ["1", "2"]
+    tiny.flow("1").record_blocked("it is too small.")
+    assert list_missed(tiny.site.policy("people"), tiny.events()) == ["1", "2"]
+    charge(tiny, "2")
+    assert list_missed(tiny.site.policy("people"), tiny.events()) == ["2"]
+
+
+@GX_WARNINGS
+@pytest.mark.slow
+def test_backfill_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In order up to the first that the cap refuses, which is told with what comes after; held, it does nothing."""
+    tiny = make_site(
+        tmp_path / "site",
+        rows=make_rows(releases=["1", "2", "3"]),
+        releases='["1", "2", "3"]',
+        cap="epsilon: 3, definition: idp, scope: column",
+    )
+    home = ["--home", str(tiny.home)]
+    assert main(["hold", "people", "--why", "the source moves", "--by", "ana", *home]) == 0
+    assert main(["run", "people", "--backfill", *home]) == 1
+    assert "resume people --why REASON" in capsys.readouterr().err
+    assert main(["resume", "people", "--why", "it has moved", *home]) == 0
+    assert "missed: 1, 2, 3;" in capsys.readouterr().out
+    for wrong in (["--release", "1"], ["--revise", "so"], ["--json"]):
+        assert main(["run", "people", "--backfill", *wrong, *home]) == 2
+    capsys.readouterr()
+    assert main(["run", "people", "--backfill", *home]) == 1
+    told = capsys.readouterr()
+    assert "people/1/r1: candidate" in told.out
+    assert "the backfill stops at people/2; not opened, for they come after it: 3" in told.err
+    assert "the ledger refuses" in told.err
+    assert tiny.states("3") == []
+    assert [str(known.id) for known in tiny.charges()] == ["people/1/r1"]
+
+
+# what comes
+
+
+def test_the_next_five_ticks(tiny: TinySite, clock: Any) -> None:
+    """One release a tick, in order; what is left after each, and the first that is refused; then none is opened."""
+    tiny.write_cap("epsilon: 7, definition: idp, scope: column")
+    now = datetime(2025, 5, 10, tzinfo=UTC)
+    lines = list(describe_prospects(read_prospects(tiny.site, tiny.site.policy("people"), now=now)))
+    unit = "(epsilon, iDP, column)"
+    assert [line.removesuffix(unit) for line in lines] == [
+        "2025-06-01 06:00 UTC: 2025-03 charges 2, and leaves 5 of 7 ",
+        "2025-07-01 06:00 UTC: 2025-04 charges 2, and leaves 3 of 7 ",
+        "2025-08-01 06:00 UTC: 2025-05 charges 2, and leaves 1 of 7 ",
+        "2025-09-01 06:00 UTC: 2025-06 is refused: it would charge 2, and 1 of 7 is left ",
+        "2025-10-01 06:00 UTC: 2025-07 waits for 2025-06",
+    ]
+
+
+def test_what_is_foreseen_is_what_is_charged(tiny: TinySite, clock: Any) -> None:
+    """Tick by tick: the ledger after each is the one that was foreseen, and refuses what was foreseen to be."""
+    tiny.write_cap("epsilon: 5, definition: idp, scope: column")
+    now = datetime(2025, 5, 10, tzinfo=UTC)
+    clock.moment = now
+    foreseen = read_prospects(tiny.site, tiny.site.policy("people"), now=now)
+    assert (foreseen.refused, [one.fits for one in foreseen.ticks]) == ("2025-05", [True, True, False, False, False])
+    for one in foreseen.ticks[:2]:
+        assert at(tiny, clock, one.moment).release == ReleaseId("people", one.release)
+        charge(tiny, one.release)
+        after = read_prospects(tiny.site, tiny.site.policy("people"), now=one.moment)
+        assert one.left == {"2025-03": "3", "2025-04": "1"}[one.release]
+        assert after.refused == foreseen.refused
+    assert "the ledger refuses" in at(tiny, clock, foreseen.ticks[2].moment).reason
+    with pytest.raises(OverCap):
+        tiny.flow("2025-05").run()
+
+
+def test_other_timetables_of_the_population_come_between(tiny: TinySite, clock: Any) -> None:
+    """What they charge before a tick is not left after it; of a held one nothing is charged."""
+    tiny.write_cap("epsilon: 9, definition: idp, scope: column")
+    tiny.write_policy(policy="others", releases='{every: month, first: 2025-05, cron: "0 5 1 * *"}')
+    record_policies(tiny.site)
+    now = datetime(2025, 5, 10, tzinfo=UTC)
+    policy = tiny.site.policy("people")
+    assert [one.left for one in read_prospects(tiny.site, policy, now=now).ticks] == ["5", "1", "1", "1", "1"]
+    hold_series(tiny.site, "others", why="so", by="ana")
+    assert [one.left for one in read_prospects(tiny.site, policy, now=now).ticks] == ["7", "5", "3", "1", "1"]
+
+
+# verify
+
+
+def faults(*happened: tuple[str, str]) -> list[str]:
+    """What `verify` says of a chain of these kinds of events, each of a policy or a release."""
+    report = verify._Report(None)
+    events = [
+        verify.Event(number, kind, about if "/" in about else "", {"policy": about, "policy_hash": "0" * 64}, "hash")
+        for number, (kind, about) in enumerate(happened, start=1)
+    ]
+    verify._History(report, events)
+    return [finding.words for finding in report.findings if finding.level == "FAIL"]
+
+
+def test_verify_fails_for_a_charge_of_a_held_series() -> None:
+    """Of that policy alone, from its hold until it is resumed; holds and ends of holds follow each other."""
+    hold, resume, charged = ("held", "people"), ("resumed", "people"), ("reserved", "people/1/r1")
+    for fine in ([charged, hold], [hold, resume, charged], [hold, ("reserved", "others/1/r1")], [hold, resume, hold]):
+        assert faults(*fine) == []
+    assert faults(hold, charged) == [
+        "events.jsonl: event 2 (reserved): it charges people/1/r1 while its series was held (event 1)"
+    ]
+    assert faults(hold, resume, hold, charged)[0].endswith("(event 3)")
+    assert "held already" in faults(hold, hold)[0]
+    assert "not held" in faults(resume)[0]
+
+
+def test_a_site_and_a_dossier_of_a_series_that_was_held_verify(published: Path, tmp_path: Path) -> None:
+    """With its events in the chain, where they are looked at."""
+    tiny = copy_site(published, tmp_path / "site")
+    hold(tiny)
+    resume_series(tiny.site, "people", why="it has moved", by="ana")
+    hold(tiny)
+    file = tmp_path / "dossier.zip"
+    assert main(["dossier", "people/1", "-o", str(file), "--home", str(tiny.home)]) == 0
+    found = verify.verify_path(file)
+    assert [finding.words for finding in found if finding.level == "FAIL"] == []
+    with zipfile.ZipFile(file) as dossier:
+        assert b'\\"kind\\":\\"held\\"' in dossier.read("events.jsonl")

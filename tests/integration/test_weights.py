@@ -1,0 +1,248 @@
+"""A sample with weights: what a weight may be, what reviewers are told of it, and what an analyst gets."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+from release_pipeline.analyst import read_release
+from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.policy import load_policy
+from release_pipeline.privacy.samples import weighted_mean
+from release_pipeline.report.public import CARD_SCHEMA
+from tests.integration.people import RELEASE, appoint, review
+from tests.integration.sites import TinySite, make_rows, make_site
+
+ROWS = 300
+WEIGHTS = ("1.5", "10", "40")
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  w:      {role: weight, do: keep, values: [1.5, 10, 40], why: design weights}
+  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
+  sex:    {role: quasi, do: keep, values: [0, 1], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: fail, why: known}"""
+NOISED = COLUMNS.replace(
+    "do: keep, values: [1.5, 10, 40], why: d", "do: noise, domain: [0, 50], grid: 0.5, outside: clamp, why: d"
+)
+PARTS = {
+    "protect": "{method: dp-cdf, epsilon: 8, k: 3}",
+    "drop": "[name, remark, rent]",
+    "suppress": "",
+    "gates": "{min_rows: 20}",
+}
+HEADER = ("person", "year", "town", "sex", "income", "rent", "name", "remark", "w")
+
+
+def make_sample(home: Path, columns: str = COLUMNS, **parts: str) -> TinySite:
+    """Who has more stands for fewer."""
+    numbers = random.Random(2)  # noqa: S311
+    rows = [
+        {**row, "w": numbers.choice(WEIGHTS[: 1 + (int(row["income"]) < 600) + (int(row["income"]) < 300)])}
+        for row in make_rows(ROWS)
+    ]
+    tiny = make_site(home, cap="epsilon: 40, definition: dp, scope: column", **{**PARTS, "columns": columns, **parts})
+    tiny.write_rows(rows, header=HEADER)
+    return tiny
+
+
+def of_release(tiny: TinySite) -> pd.DataFrame:
+    """The records of the first release."""
+    table = pd.read_csv(tiny.home / "people.csv")
+    return table[table["year"] == 1]
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, NOISED], ids=["kept", "noised"])
+def test_reviewers_see_weighted_figures_beside_plain_ones(tmp_path: Path, columns: str) -> None:
+    """By the weights of the records, and of the released table by its own; nothing of it gets to the public facts."""
+    columns = columns.replace("outside: fail, why: known", "outside: fail, why: known, atoms: [600]")
+    tiny = make_sample(tmp_path / "site", columns, audit="{groups: [town]}")
+    facts = tiny.flow().run().facts
+    audit = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]
+    records, released = of_release(tiny), pd.read_csv(tiny.folder() / "data.csv")
+    found = audit["sample"]["weighted"]["income"]
+    assert list(audit["sample"]["weighted"]) == ["income"]
+    for side, table in (("original", records), ("released", released)):
+        weights, values = (table[name].to_numpy(dtype=np.float64) for name in ("w", "income"))
+        assert found[side]["mean"] == pytest.approx(weighted_mean(values, weights), rel=1e-5)
+        assert found[side]["plain"] == pytest.approx(values.mean(), rel=1e-5)
+        stands = np.average(values, weights=weights)
+        spread = audit["spread"]["income"][f"weighted_{side}"]
+        assert spread["mean"] == pytest.approx(stands, rel=1e-5)
+        assert spread["deviation"] == pytest.approx(np.average((values - stands) ** 2, weights=weights) ** 0.5, rel=1e-5)
+        ordered = table.sort_values("income", kind="stable")
+        below = ordered["w"].cumsum() / weights.sum()
+        tenths = [ordered["income"][below >= q * (1 - 1e-9)].iloc[0] for q in (0.1, 0.9)]
+        counts = [min((values <= value).sum(), (values >= value).sum()) for value in tenths]
+        assert spread["deciles"] == [value if count >= 10 else None for value, count in zip(tenths, counts, strict=True)]
+        assert audit["spread"]["income"][side]["deciles"] == pytest.approx(np.quantile(values, (0.1, 0.9)), rel=1e-5)
+        if side == "released":
+            share = [weights[values == 600].sum() / weights.sum()]
+            assert audit["atoms"]["income"]["weighted_released"] == pytest.approx(share, rel=1e-5)
+    for group in audit["subgroups"]["town"]:
+        mine, said = (table[table["town"] == group["label"]] for table in (records, released))
+        sums = group["weight"], group["released_weight"]
+        assert sums == (pytest.approx(mine["w"].sum(), rel=1e-5), pytest.approx(said["w"].sum(), rel=1e-5))
+        assert set(group["columns"].get("income", {})) >= {"error", "chance", "above", "absolute", "weighted_error"}
+    assert found["original"]["mean"] < found["original"]["plain"] - 50
+    page = (tiny.folder() / "report.html").read_text()
+    assert "A sample with weights" in page
+    assert "alone in the population too" in page
+    for words in ("Weighted difference", "Sum of weights, released", "Weighted error"):
+        assert words in page
+    assert not {"sample", "subgroups", "spread", "atoms"} & set(re.findall(r"\w+", json.dumps(facts)))
+
+
+def test_population_uniques_count_every_quasi_identifier(tmp_path: Path) -> None:
+    """A kept weight is one of them: it tells of the stratum."""
+    tiny = make_sample(tmp_path / "site")
+    tiny.flow().run()
+    assert tiny.site.policy("people").released_quasi == ["w", "town", "sex"]
+    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
+    released = pd.read_csv(tiny.folder() / "data.csv")
+    sizes = released.groupby(["w", "town", "sex"]).size()
+    assert found["records"] == ROWS
+    assert found["sample_uniques"] == int((sizes == 1).sum())
+    assert 0 < found["identified"] < ROWS
+    assert found["population_uniques"] <= found["sample_uniques"]
+
+
+def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:
+    """Another cell is blanked, or the record goes: one without its weight would stand for nobody."""
+    tiny = make_sample(tmp_path / "site", suppress="{quasi_groups_below: 30, at_most: 100%}")
+    tiny.flow().run()
+    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]
+    assert found["weighted"]["income"]["released"]["mean"] is not None
+    released = pd.read_csv(tiny.folder() / "data.csv")
+    assert not released["w"].isna().any()
+    assert released[["town", "sex"]].isna().any().any() or len(released) < ROWS
+    sizes = released.astype(str).groupby(["w", "town", "sex"]).size()
+    assert sizes.min() >= 30
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("role: confidential, do: noise", "role: weight, do: noise"), "'w' is the weight already"),
+        (("values: [1.5, 10, 40]", "values: [0, 10]"), "a weight is a number above 0"),
+        (("values: [1.5, 10, 40]", "values: [a, b]"), "a weight is a number above 0"),
+        (("values: [1.5, 10, 40]", "values: [1, 10, 40], missing: keep"), "may lack one"),
+        (
+            ("do: keep, values: [1.5, 10, 40], why: d", "do: noise, domain: [-1, 50], grid: 0.5, outside: clamp, why: d"),
+            "no number below 0",
+        ),
+    ],
+)
+def test_what_is_no_weight_is_told(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    """In the policy."""
+    tiny = make_sample(tmp_path / "site")
+    tiny.write_policy(**{**PARTS, "columns": COLUMNS.replace(*change)})
+    with pytest.raises(PolicyInvalid) as refused:
+        load_policy(tiny.home / "policies" / "people.yaml")
+    assert words in " ".join(map(str, refused.value.faults))
+
+
+DROPPED = COLUMNS.replace(
+    "do: keep, values: [1.5, 10, 40], why: design weights", "do: drop, domain: [1, 40], grid: 0.25, outside: clamp"
+)
+TABLES = "{people: {by: [town, sex], weight: w, epsilon: 2}, wages: {by: town, sum: income, weight: w, epsilon: 1}}"
+CANARY = "31.4159265"  # a weight, which is 31.5 on the grid
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, PrivateKey]) -> TinySite:
+    """A published release whose weight is in its tables alone."""
+    tiny = make_sample(
+        tmp_path_factory.mktemp("weighted") / "site", DROPPED, tables=TABLES, gates="{min_rows: 20, clamped_at_most: 50%}"
+    )
+    rows = pd.read_csv(tiny.home / "people.csv", dtype=str, keep_default_na=False).to_dict("records")
+    for row in rows[::7]:
+        row["w"] = CANARY
+    for row in rows[3::50]:
+        row["w"] = "90"
+    tiny.write_rows(rows, header=HEADER)
+    appoint(tiny, keys)
+    tiny.flow().run()
+    review(tiny, keys, "ben", "cleo")
+    publish(tiny.site, RELEASE, key=keys["robot"])
+    return tiny
+
+
+@pytest.mark.slow
+def test_a_dropped_weight_is_in_the_totals_and_nowhere_else(weighted: TinySite) -> None:
+    """Weighted cells are near the source's own, clamped weights included; no file of candidate or package has one weight."""
+    table = of_release(weighted)
+    weights = (table["w"].clip(1, 40) * 4).round() / 4
+    package = weighted.site.package(str(RELEASE))
+    cells = pd.read_csv(package / "data.table-wages.csv").set_index("town")["noisy"]
+    true = (weights * table["income"]).groupby(table["town"]).sum()
+    assert 0 < (cells - true).abs().max() < 80_000 * 40  # e^-40
+    people = pd.read_csv(package / "data.table-people.csv")
+    assert 0 < abs(people["noisy"].sum() - weights.sum()) < 6 * 40 * 40
+    assert people["value"].min() >= 0
+    assert list(pd.read_csv(package / "data.csv").columns) == ["town", "sex", "income"]
+    for folder in (package, weighted.folder()):
+        for file in folder.rglob("*"):
+            assert not file.is_file() or CANARY.encode() not in file.read_bytes(), file.name
+    evidence = json.loads((weighted.folder() / "evidence.json").read_text())
+    assert 0 < evidence["clamping"]["w"]["share"] < 0.05
+    assert "sample" not in evidence["audit"]
+    assert "column w:" in " ".join(evidence["warnings"])
+
+
+@pytest.mark.slow
+def test_the_card_tells_of_the_weight_and_an_analyst_gets_weighted_answers(weighted: TinySite) -> None:
+    """From the package alone, with words that sampling is not in them; and everything verifies."""
+    package = weighted.site.package(str(RELEASE))
+    card = json.loads((package / "privacy-card.json").read_text())
+    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
+    assert [table["weight"] for table in card["tables"]] == [{"column": "w", "least": "1", "largest": "40"}] * 2
+    assert [table["levels"][0]["noise"] for table in card["tables"]] == ["Laplace 160", "Laplace 320000"]
+    assert "stand for by their weights w" in card["tables"][0]["words"]
+    assert card["claim"]["epsilon"]["total"] == "11"
+    assert not [finding for finding in verify(weighted.home, deep=True) if finding.level == "FAIL"]
+    release, table = read_release(package), of_release(weighted)
+    weights = (table["w"].clip(1, 40) * 4).round() / 4
+    for town in ("north", "south"):
+        mine = table["town"] == town
+        found = release.table("wages").mean({"town": town}, level=0.999999)
+        assert found.low <= weighted_mean(table["income"][mine].to_numpy(float), weights[mine].to_numpy()) <= found.high
+        share = release.table("people").share({"town": town}, level=0.999999)
+        assert share.low <= weights[mine].sum() / weights.sum() <= share.high
+        assert "sample is from the population" in share.words
+
+
+@pytest.mark.slow
+def test_an_analyst_makes_weights_of_the_published_tables(weighted: TinySite) -> None:
+    """Of the package alone, the same each time: rows add up to `value`, and a weighted share is near the survey's own."""
+    package = weighted.site.package(str(RELEASE))
+    first, again = (read_release(package).with_weights("made", ["people"]) for _ in range(2))
+    assert first.data["made"].tobytes() == again.data["made"].tobytes()
+    people = pd.read_csv(package / "data.table-people.csv").set_index(["town", "sex"])["value"]
+    rows = pd.DataFrame({name: first.data[name] for name in ("town", "sex", "made")}).groupby(["town", "sex"])["made"].sum()
+    assert (rows - people).abs().max() <= ROWS * 0.125
+    table = of_release(weighted)
+    weights = (table["w"].clip(1, 40) * 4).round() / 4
+    found = first.mean("sex", weights="made")
+    assert found.estimate == pytest.approx(weighted_mean(table["sex"].to_numpy(float), weights.to_numpy()), abs=0.1)
+    assert "not those of the survey" in found.words
+
+
+def test_weights_outside_the_domain_are_refused_as_numbers_are(tmp_path: Path) -> None:
+    """By count, before anything is charged, and without the weight."""
+    tiny = make_sample(tmp_path / "site", DROPPED.replace("[1, 40]", "[1, 20]"), tables=TABLES)
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    [finding] = refused.value.findings
+    assert finding.startswith("column w: ")
+    assert "outside" in finding
+    assert not tiny.charges()

@@ -1,0 +1,404 @@
+"""dp-table through the whole pipeline: policy, noisy counts, synthetic rows, package, and what an analyst gets from it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+
+import frictionless
+import numpy as np
+import pandas as pd
+import pytest
+
+from release_pipeline.analyst import NoHonestAnswer, read_release
+from release_pipeline.errors import GateFailed, InvalidArgument, OverCap, PolicyInvalid
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.withdrawal import retract
+from release_pipeline.flow.secret_files import Probe
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.policy import load_policy
+from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
+from release_pipeline.policy.options import WholeTableOptions
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
+from release_pipeline.stages.entries import find_entries, spell_entries
+from release_pipeline.stages.strategies import RECORD
+from release_pipeline.stages.strategies.whole_table import CELLS, PAIRS, read_measured
+from tests.integration.people import RELEASE, copy_site
+from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
+from tests.integration.sites import Row, TinySite, make_site
+from tests.leaks import find_canaries, read_blobs
+
+SECRET = b"w" * SECRET_BYTES
+ROWS = 600
+SURE = 1 - 1e-9
+COLUMNS = """
+  person: {role: identifier, do: drop}
+  remark: {role: confidential, do: drop}
+  town:   {role: quasi, do: synthesise, values: [north, south, east]}
+  sex:    {role: quasi, do: synthesise, values: [0, 1], codes: {8: refused, 9: refused}}
+  income: {role: confidential, do: synthesise, domain: [0, 1000], grid: 1, outside: fail, missing: keep, why: known}
+  rent:   {role: confidential, do: synthesise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}"""
+PARTS = {
+    "columns": COLUMNS,
+    "protect": "{method: dp-table, epsilon: 10}",
+    "gates": "{min_rows: 500}",
+    "audit": "{groups: [town], predict: {sex: {equals: 1}}}",
+}
+CAP = "epsilon: 25, definition: dp, scope: table"
+
+
+def make_people(count: int = ROWS) -> list[Row]:
+    """Incomes go with towns and rents with incomes; some people say nothing."""
+    numbers = random.Random(4)  # noqa: S311
+    rows: list[Row] = []
+    for release in ("1", "2"):
+        for number in range(count):
+            town = numbers.choice(["north", "north", "south", "east"])
+            income = min(max(round(numbers.gauss(700 if town == "north" else 300, 120)), 0), 1000)
+            rows.append(
+                {
+                    "person": f"p{number:04}",
+                    "year": release,
+                    "town": town,
+                    "sex": numbers.choice(["0", "1", "1", "8" if number % 9 == 0 else "1"]),
+                    "income": "" if number % 11 == 0 else str(income),
+                    "rent": str(round(income / 12) + 0.5 * (number % 2)),
+                    "name": f"name{number}",
+                    "remark": f"remark{number}",
+                }
+            )
+    return rows
+
+
+def site_of(home: Path, **parts: str) -> TinySite:
+    """A site with a policy that makes every row anew."""
+    return make_site(home, rows=make_people(), **{"cap": CAP, **PARTS, **parts})
+
+
+def run(tiny: TinySite, release: str = "1") -> dict[str, object]:
+    """The facts of the candidate, its noise drawn with a secret that the test knows."""
+    return open_release(tiny.site, "people", release, probe=Probe(new_secret=lambda: SECRET)).run().facts
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> TinySite:
+    """A site after one release."""
+    tiny = site_of(tmp_path_factory.mktemp("whole") / "site")
+    run(tiny)
+    return tiny
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory, keys: Mapping[str, PrivateKey]) -> tuple[TinySite, Path]:
+    """A site and the package of its first release."""
+    rows = make_people()
+    rows[7] |= {"income": "987", "remark": "canary-remark", "name": "name0007"}
+    tiny = make_trusted_site(tmp_path_factory.mktemp("public") / "site", keys, rows=rows, cap=CAP, **PARTS)
+    return tiny, publish_release(tiny, keys)
+
+
+def test_rows_follow_from_the_published_counts(made: TinySite) -> None:
+    """The counts are those of the records, with noise that loses at most what is charged; rows are made of them and of nothing
+    else: the same counts and secret give the same rows, whatever became of the records."""
+    [charge] = made.charges()
+    assert (charge.loss.dp_table, charge.loss.dp_column, charge.loss.zcdp_table) == (10 * 10**9, 10 * 10**9, 50 * 10**9)
+    tables, policy = made.tables(), made.site.policy("people")
+    family = WholeTableFamily(WholeTableOptions)
+    design = family.declare(policy, ROWS)
+    assert design.loss <= 10
+    names = ["income", "rent", "sex", "town"]
+    measured = read_measured(names, design, tables[CELLS], tables[PAIRS])
+    counts, pairs = pd.read_csv(made.folder() / COUNTS_FILE), pd.read_csv(made.folder() / PAIRS_FILE)
+    entries = {name: find_entries(policy.columns[name], tables["records"].column(name)) for name in names}  # type: ignore[arg-type]
+    for place, name in enumerate(names):
+        true = np.bincount(measured.cells[place].find(entries[name]), minlength=measured.cells[place].count)
+        published = counts[counts["column"] == name]["count"].to_numpy()
+        assert (published == measured.margins[place]).all()
+        assert 0 < np.abs(published - true).max() < 12 * design.margins.spread
+    for (one, other), noisy in measured.pairs.items():
+        group = [measured.groups[place][measured.cells[place].find(entries[names[place]])] for place in (one, other)]
+        true = np.bincount(group[0] * noisy.shape[1] + group[1], minlength=noisy.size)
+        mine = pairs[(pairs["one"] == names[one]) & (pairs["other"] == names[other])]["count"].to_numpy()
+        assert (mine == noisy.ravel()).all()
+        assert 0 < np.abs(mine - true).max() < 12 * design.pairs[one, other].spread
+
+
+def test_rows_are_like_the_records_and_nobodys(made: TinySite) -> None:
+    """Columns, pairs and reasons are about what they were; no stage keeps whose row one is."""
+    released = pd.read_csv(made.folder() / "data.csv")
+    records = pd.DataFrame([row for row in make_people() if row["year"] == "1"])
+    assert released.columns.tolist() == ["town", "sex", "sex_missing", "income", "income_missing", "rent"]
+    assert len(released) == ROWS
+    for town in ("north", "south", "east"):
+        assert abs((released["town"] == town).mean() - (records["town"] == town).mean()) < 0.05
+    assert abs((released["income_missing"] == "blank").sum() - (records["income"] == "").sum()) < 25
+    assert set(released["sex_missing"].dropna()) <= {"refused"}
+    north = released[released["town"] == "north"]["income"].mean()
+    others = released[released["town"] != "north"]["income"].mean()
+    assert north - others > 200
+    both = released.dropna(subset=["income"])
+    assert np.corrcoef(both["income"], both["rent"])[0, 1] > 0.6
+    assert made.tables()["masked"].column(RECORD).to_pylist() == list(range(ROWS))
+
+
+def test_the_same_secret_gives_the_same_rows_and_another_does_not(tmp_path: Path, made: TinySite) -> None:
+    again = site_of(tmp_path / "again")
+    run(again)
+    assert (again.folder() / "data.csv").read_bytes() == (made.folder() / "data.csv").read_bytes()
+    other = site_of(tmp_path / "other")
+    other.flow().run()
+    assert (other.folder() / "data.csv").read_bytes() != (made.folder() / "data.csv").read_bytes()
+
+
+def test_a_retry_serves_what_was_counted(tmp_path: Path) -> None:
+    """Noise that is drawn stays, and so do the rows that were made of it."""
+    tiny = site_of(tmp_path)
+
+    def stop(place: str) -> None:
+        if place == "the masked table is committed":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_release(tiny.site, "people", "1", probe=Probe(reached=stop)).run()
+    before = tiny.tables()
+    tiny.flow().run()
+    after = tiny.tables()
+    for name in (CELLS, PAIRS, "masked"):
+        assert before[name].equals(after[name])
+
+
+def test_too_little_is_refused_before_the_charge(tmp_path: Path) -> None:
+    """By public facts, with what would be enough; the plan says it before."""
+    tiny = site_of(tmp_path, gates="{min_rows: 300}")
+    plan = " ".join(" ".join(describe_plan(make_plan(tiny.site.policy("people"), rows=600))).split())
+    assert "for everything that a reader of the release sees, categories included" in plan
+    assert "every pair of columns (6)" in plan
+    tiny.write_policy(**{**PARTS, "gates": ""})
+    tiny.write_rows(make_people(60))
+    with pytest.raises(InvalidArgument, match=r"60 records are too few for dp-table.*about \d+ records or about epsilon \d+"):
+        tiny.flow().run()
+    assert not tiny.charges()
+    tiny.write_policy(**{**PARTS, "gates": "{min_rows: 50}"})
+    with pytest.raises(PolicyInvalid) as refused:
+        load_policy(tiny.home / "policies" / "people.yaml")
+    assert "min_rows is 50, and that is too little" in str(refused.value.problems)
+
+
+def test_gates_are_judged_on_simulated_counts_before_the_charge(tmp_path: Path, made: TinySite) -> None:
+    """Errors are of ranks; about those that the release then has."""
+    evidence = json.loads((made.folder() / "evidence.json").read_text())
+    expected, actual = evidence["columns"]["rent"], evidence["audit"]["error"]["rent"]
+    assert expected["error_low"] <= expected["error"] <= expected["error_high"]
+    assert 0 < actual < 10 * expected["error"]
+    strict = site_of(tmp_path, gates="{min_rows: 500, expected_error: {income: 0.00001}}")
+    with pytest.raises(GateFailed, match="expected error of income"):
+        strict.flow().run()
+    assert not strict.charges()
+
+
+KEEP = "{role: quasi, do: keep, values: [north, south, east], why: needed}"
+
+
+def test_what_is_expected_has_noise_of_its_own_each_time(made: TinySite) -> None:
+    """Simulated releases differ as releases do, so that the range that is told has room, and what came lies in it."""
+    evidence = json.loads((made.folder() / "evidence.json").read_text())
+    for name, expected in evidence["columns"].items():
+        assert 2 * expected["error_low"] < expected["error_high"]
+        assert expected["error_low"] < evidence["audit"]["error"][name] < expected["error_high"]
+
+
+@pytest.mark.slow
+def test_dates_are_made_up_as_dates(tmp_path: Path) -> None:
+    """Within their domain, on their grid, in the files with counts too; about as many before a day as there were."""
+    columns = COLUMNS.replace(
+        "domain: [0, 100], grid: 0.5, outside: clamp", "domain: [2020-01-01, 2020-12-31], grid: 1 day, outside: fail"
+    )
+    rows = make_people()
+    for place, row in enumerate(rows):
+        row["rent"] = (date(2020, 1, 1) + timedelta(days=(place * 7) % 200)).isoformat()
+    tiny = make_site(tmp_path / "site", rows=rows, **{"cap": CAP, **PARTS, "columns": columns})
+    run(tiny)
+    days = pd.read_csv(tiny.folder() / "data.csv")["rent"]
+    assert days.str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
+    assert 0.4 < (days < "2020-04-10").mean() < 0.6
+    assert (days > "2020-08-01").mean() < 0.05
+    counts = pd.read_csv(tiny.folder() / COUNTS_FILE)
+    assert counts.loc[counts["column"] == "rent", "first"].str.fullmatch("2020-[0-9]{2}-[0-9]{2}").all()
+
+
+@pytest.mark.slow
+def test_a_pair_that_matters_has_less_noise(tmp_path: Path) -> None:
+    """A quarter of that of others, about, under the same claim; the plan says so, and the order of the two names is nothing."""
+    pairs = ("{town: {income: 4}}", "{income: {town: 4}}")
+    plans = []
+    for place, named in enumerate(pairs):
+        tiny = site_of(tmp_path / str(place), protect=f"{{method: dp-table, epsilon: 10, pairs: {named}}}")
+        policy = tiny.site.policy("people")
+        design = WholeTableFamily(WholeTableOptions).declare(policy, ROWS)
+        names = list(declare_columns(policy.columns))
+        noise = {(names[one], names[other]): law.spread for (one, other), law in design.pairs.items()}
+        assert 9 < design.loss <= 10
+        others = {spread for pair, spread in noise.items() if pair != ("income", "town")}
+        assert len(others) == 1
+        assert others.pop() / noise["income", "town"] == pytest.approx(4, rel=0.3)
+        plans.append(" ".join(" ".join(describe_plan(make_plan(policy, rows=ROWS), width=1_000)).split("counts")[1:]))
+    assert plans[0] == plans[1]
+    assert "where more is asked for income and town" in plans[0]
+    run(tiny)
+    laws = tiny.tables()[PAIRS].to_pandas().groupby(["one", "other"])["noise"].first()
+    assert laws["income", "town"] != laws["rent", "town"] == laws["income", "rent"]
+
+
+ASKED = [
+    ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {incme: 3}}}"}, "Did you mean 'income'?"),
+    ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {person: 3}}}"}, "'person' is no column that is counted"),
+    ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {town: 3}}}"}, "no pair with itself"),
+    ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {income: 3}, income: {town: 2}}}"}, "are there twice"),
+    ({"protect": "{method: dp-table, epsilon: 10, pairs: {town: {income: 1}}}"}, "protect.pairs.town.income"),
+    ({"protect": "{method: dp-cdf, epsilon: 10, pairs: {town: {income: 3}}}"}, "protect.pairs"),
+    ({"protect": "{method: dp-table, epsilon: 10, k: 5}"}, "makes no clusters"),
+    ({"protect": "{method: dp-table, epsilon: 10, scope: column}"}, "claims the whole table, and there is no other scope"),
+    ({"protect": "{method: dp-table, epsilon: 10, weights: {rent: 2}}"}, "one epsilon for all columns together"),
+    ({"protect": "{method: dp-table, epsilon: 10, consistency: none}"}, "no order to restore"),
+    ({"protect": "{method: dp-table, epsilon: 10, partitions: 2}"}, "counts all records together"),
+    ({"protect": "{method: dp-table, epsilon: 10, delta: 0.001}"}, "only definition: zcdp has a delta"),
+    ({"protect": "{method: dp-cdf, epsilon: 10}"}, "makes none up. Say do: noise, or use dp-table"),
+    ({"suppress": "{quasi_groups_below: 5, at_most: 5%}"}, "no small group is one of people"),
+    ({"tables": "{heads: {by: town, epsilon: 1}}"}, "its own noisy counts are in the package"),
+    (
+        {"columns": COLUMNS.replace("{role: quasi, do: synthesise, values: [north, south, east]}", KEEP)},
+        "'town' would be released as it is",
+    ),
+    ({"columns": COLUMNS.replace("do: synthesise, domain: [0, 1000]", "do: noise, domain: [0, 1000]")}, "Say do: synthesise."),
+    ({"columns": COLUMNS.replace("grid: 0.5", "grid: 0.5, tail: trust")}, "methods that count by value"),
+    (
+        {
+            "columns": COLUMNS.replace(
+                "role: confidential, do: synthesise, domain: [0, 100]", "role: weight, do: synthesise, domain: [0, 100]"
+            )
+        },
+        "no sample that a weight could belong to",
+    ),
+]
+
+
+@pytest.mark.parametrize(("parts", "words"), ASKED)
+def test_what_a_policy_may_not_ask_for_is_told_in_words(tmp_path: Path, parts: Mapping[str, str], words: str) -> None:
+    tiny = site_of(tmp_path, **parts)
+    with pytest.raises(PolicyInvalid) as refused:
+        load_policy(tiny.home / "policies" / "people.yaml")
+    assert words in str(refused.value.problems)
+
+
+def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinySite, Path]) -> None:
+    """Described to programs, verified; answers hold for the confidential table; links are declined."""
+    tiny, folder = package
+    assert not failures_of(verify(folder, [str(tiny.site.officer)]))
+    described = frictionless.Package(str(folder / "datapackage.json"))
+    assert {"data.counts", "data.pairs"} <= set(described.resource_names)
+    assert frictionless.validate(str(folder / "datapackage.json")).valid
+    card = json.loads((folder / "privacy-card.json").read_text())
+    assert card["claim"]["words"].startswith("epsilon 10, DP, for everything that a reader of the release sees")
+    assert card["claim"]["scope"]["name"] == "table"
+    assert {column["done"] for column in card["columns"]} == {"synthesise", "missing"}
+    assert not any("table as a whole" in words for words in card["claim"]["not_protected"])
+    release = read_release(folder)
+    records = tiny.tables()["records"].to_pandas()
+    rent, valued = records["rent"].to_numpy(), records[records["income"] <= 1000]
+    for interval, truth in (
+        (release.share("rent", 0, 25, level=SURE), (rent <= 25).mean()),
+        (release.quantile("rent", 0.5, level=SURE), np.median(rent)),
+        (release.mean("rent", level=SURE), rent.mean()),
+        (release.mean("income", level=SURE), valued["income"].mean()),
+        (release.missing("income", level=SURE), (records["income"] > 1000).mean()),
+        (release.share_of("town", "north", level=SURE), (records["town"] == "north").mean()),
+        (release.share_of("sex", 1, level=SURE), (records["sex"] == 1).mean()),
+    ):
+        assert interval.low <= truth <= interval.high
+        assert interval.low < interval.high
+    for cell in release.pair("town", "sex").cells(level=SURE):
+        if cell.one in ("north", "south", "east") and cell.other in ("0", "1"):
+            truth = ((records["town"] == cell.one) & (records["sex"] == int(cell.other))).sum()
+            assert cell.count.low <= truth <= cell.count.high
+    for town, mean in release.pair("town", "income").means(level=SURE).items():
+        truth = valued[valued["town"] == town]["income"].mean()
+        assert mean.low <= truth <= mean.high
+    assert release.noise_of("rent").kind == "counts"
+    assert "(share, share_of, quantile, mean)" in " ".join(release.explain())
+    with pytest.raises(NoHonestAnswer, match="synthetic"):
+        release.slope("rent", ["income"])
+    with pytest.raises(NoHonestAnswer, match="no mean"):
+        release.pair("income", "town").means()
+    with pytest.raises(InvalidArgument, match="no record can have this value"):
+        release.share_of("town", "west")
+    assert not find_canaries(read_blobs(folder), ["canary-remark", "name0007"])
+
+
+def test_dossier_and_retraction(package: tuple[TinySite, Path], tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:
+    """The dossier has no counts, and a retraction takes them away."""
+    tiny, folder = package
+    dossier = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
+    assert not failures_of(verify(dossier, [str(tiny.site.officer)]))
+    assert not any("counts" in name or "pairs" in name for name in read_zip(dossier))
+    other = copy_site(tiny.home, tmp_path / "site")
+    retract(other.site, RELEASE, key=keys["olga"], why="a test")
+    for file in (COUNTS_FILE, PAIRS_FILE):
+        assert (folder / file).exists()
+        assert not (other.site.package(str(RELEASE)) / file).exists()
+
+
+def test_a_cap_by_rho_counts_it_and_a_third_release_is_refused(tmp_path: Path) -> None:
+    tiny = site_of(
+        tmp_path,
+        protect="{method: dp-table, definition: zcdp, epsilon: 8, delta: 0.000001}",
+        cap="epsilon: 11.5, delta: 0.000001, definition: zcdp, scope: table",
+        person="{column: person, records_per_release: 1}",
+    )
+    facts = run(tiny)
+    assert facts["definition"] == "zcdp"
+    [charge] = tiny.charges()
+    assert charge.loss.dp_table is None
+    assert charge.loss.zcdp_table is not None
+    with pytest.raises(OverCap):
+        run(tiny, "2")
+
+
+def test_two_records_of_a_person_cost_twice(tmp_path: Path) -> None:
+    tiny = site_of(tmp_path, person="{column: person, records_per_release: 2}")
+    run(tiny)
+    assert [charge.loss.dp_table for charge in tiny.charges()] == [20 * 10**9]
+
+
+def test_the_audit_compares_with_people_who_were_left_out(made: TinySite) -> None:
+    """Structure beside chance, attacks beside a control group, and no error of records that nobody has."""
+    audit = json.loads((made.folder() / "evidence.json").read_text())["audit"]
+    structure = audit["structure"]
+    assert structure["pairs_by_chance"] < structure["pairs"] < 0.3
+    assert structure["triples_tried"] == 4
+    assert len(structure["worst_pairs"]) == 5
+    assert {attack["name"] for attack in audit["attacks"]} == {
+        "singling out by one column",
+        "singling out by several columns",
+        "inferring",
+    }
+    assert "record_linkage" not in audit
+    assert 0 <= audit["closest"]["median"] <= 1
+    assert {group["label"] for group in audit["subgroups"]["town"]} == {"north", "south", "east"}
+
+
+def test_entries_are_spelt_as_they_were(made: TinySite) -> None:
+    """Of every column of the policy, reasons that share an entry included."""
+    policy, records = made.site.policy("people"), made.tables()["records"]
+    for name in ("town", "sex", "income", "rent"):
+        column = policy.columns[name]
+        entries = find_entries(column, records.column(name))  # type: ignore[arg-type]
+        again = find_entries(column, spell_entries(column, entries))  # type: ignore[arg-type]
+        assert (entries == again).all()
+        assert entries.max() < {"town": 3, "sex": 3, "income": 1002, "rent": 201}[name]

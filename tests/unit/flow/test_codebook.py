@@ -1,0 +1,183 @@
+"""What codebooks say of columns, and what `init` proposes of it: comments, never a role, and nothing from a record."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.cli import main
+from release_pipeline.errors import SourceError
+from release_pipeline.flow.codebook import read_codebook
+from release_pipeline.flow.init import draft_policy
+from release_pipeline.flow.proposals import propose
+from release_pipeline.policy.kinds import KeepColumn
+from release_pipeline.policy.text import read_yaml
+from release_pipeline.store.survey_files import SurveyColumn
+
+CANARY = "zyxCANARYzyx"
+CSV = """\
+column,label,value,value_label
+sex,Sex of the person,1,male
+sex,,2,female
+income,"Income, in euro",,
+town,Where they live,north,
+gone,Nothing,1,x
+"""
+DDI = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<codeBook xmlns="ddi:codebook:2_5"><docDscr><citation><titlStmt><titl>var</titl></titlStmt></citation></docDscr>
+<dataDscr>
+  <varGrp><labl>no variable</labl></varGrp>
+  <var ID="V1" name="sex"><labl>Sex of the
+    person</labl><qstn><qstnLit>Which?</qstnLit></qstn>
+    <catgry><catValu>1</catValu><labl>male</labl><catStat type="freq">5</catStat></catgry>
+    <catgry><catValu>2</catValu><labl>female</labl></catgry>
+    <catgry missing="Y"><catValu>-9</catValu><labl>refused &amp; left</labl></catgry></var>
+  <var name="income"><labl>Income, in euro</labl><sumStat type="mean">51234</sumStat></var>
+</dataDscr></codeBook>
+"""
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    """A file."""
+    file = folder / name
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return file
+
+
+def test_a_csv_says_what_columns_and_codes_mean(tmp_path: Path) -> None:
+    """A line for each value, the label on any of them; a byte-order mark and semicolons do not matter."""
+    for text in (CSV, "\ufeff" + CSV, CSV.replace('"Income, in euro"', "Income‚ in euro").replace(",", ";")):
+        found = read_codebook(write(tmp_path, "codes.csv", text))
+        assert found["sex"] == SurveyColumn("sex", "Sex of the person", (("1", "male"), ("2", "female")))
+        assert found["income"].label.startswith("Income")
+        assert found["town"].labels == (("north", ""),)
+        assert list(found) == ["sex", "income", "town", "gone"]
+
+
+def test_ddi_says_what_columns_and_codes_mean(tmp_path: Path) -> None:
+    """Labels of variables and categories, and which stand for no answer; counts and means that archives add are not read."""
+    found = read_codebook(write(tmp_path, "codes.xml", DDI))
+    assert found["sex"] == SurveyColumn(
+        "sex", "Sex of the person", (("1", "male"), ("2", "female"), ("-9", "refused & left")), (("-9", "-9"),)
+    )
+    assert found["income"] == SurveyColumn("income", "Income, in euro")
+    assert list(found) == ["sex", "income"]
+    plain = DDI.replace(' xmlns="ddi:codebook:2_5"', "").replace("UTF-8", "ISO-8859-1")
+    assert read_codebook(write(tmp_path, "old.xml", plain)) == found
+
+
+BOMB = '<!DOCTYPE codeBook [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><codeBook><dataDscr><var name="&b;"/></dataDscr></codeBook>'
+FILE = f'<!DOCTYPE codeBook [<!ENTITY x SYSTEM "file:///etc/passwd">]><codeBook><var name="a"><labl>&x;{CANARY}</labl></var>'
+BAD: dict[str, tuple[str, str | bytes, str]] = {
+    "bomb": ("c.xml", BOMB, "declares a document type"),
+    "file": ("c.xml", FILE, "declares a document type"),
+    "deep": ("c.xml", f"<codeBook>{'<a>' * 100}{CANARY}{'</a>' * 100}</codeBook>", "64 elements within each other"),
+    "no ddi": ("c.xml", f"<html>{CANARY}</html>", "another element than codeBook"),
+    "empty": ("c.xml", f"<codeBook>{CANARY}</codeBook>", "describes no variable"),
+    "cut": ("c.xml", DDI[:-30], "line 10 of the codebook is no readable XML"),
+    "undeclared": ("c.xml", f"<codeBook>&{CANARY};</codeBook>", "no readable XML"),
+    "nothing": ("c.xml", b"", "no readable XML"),
+    "encoding": ("c.xml", f'<?xml version="1.0" encoding="{CANARY}"?><codeBook/>', "in no encoding that is read"),
+    "bytes": ("c.xml", b"\xff\xfe\xff" * 9, "no readable XML"),
+    "data": ("c.csv", f"id,town\n1,{CANARY}\n", "has not the columns column, label, value, value_label"),
+    "latin": ("c.csv", CSV.encode() + b"a,\xe4,,\n", "not UTF-8"),
+    "fields": ("c.csv", f"{CSV}a,{CANARY}\n", "line 7 of the codebook names no column, or has another number of fields"),
+    "unnamed": ("c.csv", f"{CSV},{CANARY},,\n", "line 7 of the codebook names no column"),
+    "quote": ("c.csv", f'{CSV}"{CANARY}', "line 7 of the codebook cannot be read"),
+    "long": ("c.csv", f'{CSV}a,"{"x" * 200_000}",,\n', "cannot be read: it does not follow the CSV format"),
+    "ending": ("c.txt", CSV, "a codebook is .csv or"),
+}
+
+
+@pytest.mark.parametrize("way", BAD)
+def test_a_bad_codebook_is_one_sentence_that_quotes_nothing(tmp_path: Path, way: str) -> None:
+    """Whoever sends it: no file is read through it, nothing grows, and what stands in it is not told."""
+    name, content, words = BAD[way]
+    file = write(tmp_path, name, content)
+    of_others = csv.field_size_limit(131_072)  # Python's own, which a library of another test may have raised
+    try:
+        with pytest.raises(SourceError, match=words) as refused:
+            read_codebook(file)
+    finally:
+        csv.field_size_limit(of_others)
+    assert str(refused.value).startswith(f"{file}: ")
+    assert CANARY not in f"{refused.value} {refused.value.__cause__!r}"
+
+
+def test_init_proposes_what_the_codebook_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside its column, as comments: what a policy says of columns is as empty as before."""
+    file = write(tmp_path, "people.csv", "sex,income,born\n1,10,1980-01-31\n2,20,1981-02-28\n")
+    plain = draft_policy("people", file)
+    drafted = draft_policy("people", file, codebook=write(tmp_path, "codes.xml", DDI))
+    assert drafted.split("columns:\n")[1] == (
+        "  # label: Sex of the person\n"
+        "  # values: [1, 2]\n"
+        "  # labels: {1: male, 2: female}\n"
+        '  # codes: {-9: "refused & left"}\n'
+        "  sex: {role: , do: }    # generalise? hierarchy: {groups: [VALUE, VALUE]}\n"
+        '  # label: "Income, in euro"\n'
+        "  income: {role: , do: }\n"
+        "  born: {role: , do: }"
+        "    # generalise? hierarchy: {dates: [day, month, year, decade], first: 1900-01-01, last: 2030-12-31}\n"
+        "drop: []\n"
+        "gates: {min_rows: }\n"
+    )
+    assert [line for line in drafted.splitlines() if not line.startswith("  # ")] == plain.splitlines()
+    assert main(["init", "people", "--from", str(file), "--codebook", str(write(tmp_path, "codes.csv", CSV))]) == 0
+    told = capsys.readouterr().out
+    assert "# The codebook describes 2 columns that the file does not have.\ncolumns:\n  # label: Sex of the person\n" in told
+    assert "gone" not in told
+    assert main(["init", "people", "--from", str(file), "--codebook", str(tmp_path / "none.csv")]) == 1
+    assert "the codebook cannot be read" in capsys.readouterr().err
+
+
+def test_init_and_mask_refuse_a_workbook_with_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At the command line, where a steward meets it first."""
+    book = write(tmp_path, "people.xlsx", b"PK")
+    assert main(["init", "people", "--from", str(book)]) == 1
+    assert "Save the sheet as CSV" in capsys.readouterr().err
+
+
+def test_what_is_proposed_can_be_taken_as_it_stands() -> None:
+    """The lists are YAML: codes as the file has them, letters of Stata among them, and labels whatever they say."""
+    entries = (("1", "yes"), ("02", " "), ("no", ": #"), (".a", 'a "b"'), ("-8", "refused"), ("-50", "r" * 70))
+    column = SurveyColumn("x", "What x is, briefly", entries, (("-99", "-8"),))
+    *pasted, last = propose(column)
+    assert last == "no answer, says the file: -99 to -8"
+    text = f"{{role: confidential, do: keep, why: needed, {', '.join(pasted)}}}"
+    read = KeepColumn.model_validate(read_yaml(text).value)
+    assert read.label == "What x is, briefly"
+    assert read.values == (1, "02", "no")
+    assert read.labels == {"1": "yes", "no": ": #"}
+    assert read.codes == {".a": 'a "b"', "-8": "refused", "-50": f"{'r' * 57}..."}
+
+
+@given(st.text(), st.lists(st.tuples(st.text(min_size=1), st.text()), max_size=5), st.booleans())
+def test_whatever_labels_say_stays_in_its_comment(label: str, labels: list[Any], is_text: bool) -> None:
+    """One line each, whatever breaks lines in YAML, no control, and a policy that is the same without them."""
+    lines = list(propose(SurveyColumn("x", label, tuple(labels), tuple((code, code) for code, _ in labels[::2]), is_text)))
+    assert all(line.isprintable() for line in lines)
+    text = "".join(f"  # {line}\n" for line in lines) + "x: 1\n"
+    assert yaml.safe_load(text) == {"x": 1}
+
+
+def test_long_lists_are_counted_and_not_listed() -> None:
+    """Hundreds of labelled values are places, or people."""
+    column = SurveyColumn("x", "", tuple((str(i), f"{CANARY} {i}") for i in range(2000)))
+    assert list(propose(column)) == ["2,000 values have a label, which are too many to list here"]
+
+
+def test_labels_that_say_that_there_is_no_answer_are_codes() -> None:
+    """In a codebook nothing else says it: copied as values they would be answers. A sentence that has such a word is none."""
+    entries = (("1", "yes"), ("3", "no opinion"), ("4", "they refused to let us see their rooms"))
+    missing = (("97", "Refused"), ("98", "DK"), ("99", "no answer"), ("-1", "Not applicable"))
+    [values, _, codes] = propose(SurveyColumn("x", "", (*entries, *missing)))
+    assert values == "values: [1, 3, 4]"
+    assert codes == "codes: {97: Refused, 98: DK, 99: no answer, -1: Not applicable}"

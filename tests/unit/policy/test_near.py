@@ -1,0 +1,48 @@
+"""Who names a column that is not there is asked whether another one was meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from release_pipeline.errors import PolicyInvalid
+from release_pipeline.policy.load import parse_policy
+from release_pipeline.stages.checks import match_header
+from tests.integration.sites import PARTS, policy_text
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"gates": "{expected_error: {incom: 0.2}}"}, "'incom' is not a column with do: noise. Did you mean 'income'?"),
+        ({"gates": "{expected_error: {town: 0.2}}"}, "'town' is not a column with do: noise. Remove it."),
+        ({"gates": "{clamped_at_most: {rents: 2%}}"}, "'rents' is not a column with outside: clamp. Did you mean 'rent'?"),
+        ({"audit": "{groups: [twon]}"}, "Did you mean 'town'?"),
+        ({"audit": "{predict: {incme: {above: 5}}}"}, "Did you mean 'income'?"),
+        ({"protect": "{method: idp-cbls, epsilon: 2, k: 5, weights: {incom: 2}}"}, "Did you mean 'income'?"),
+        ({"person": "{column: persn}"}, "'persn' is not declared under columns. Did you mean 'person'?"),
+        ({"tables": "{heads: {by: twn, epsilon: 1}}"}, "'twn' is not declared under columns. Did you mean 'town'?"),
+        (
+            {"tables": "{sums: {by: town, sum: incom, epsilon: 1}}"},
+            "'incom' is not declared under columns. Did you mean 'income'?",
+        ),
+        ({"derive": "{sex: {bands: incom, at: [5], labels: [a, b]}}"}, "Did you mean 'income'?"),
+        ({"gates": "{expected_error: {wages: 0.2}}"}, "'wages' is not a column with do: noise. Remove it."),
+    ],
+)
+def test_a_name_that_is_nearly_one_is_asked_for(parts: dict[str, str], words: str) -> None:
+    """Where something like it could stand; else what to do."""
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(policy_text(**parts), name="people")
+    assert any(words in str(fault) for fault in refused.value.faults), refused.value.faults
+
+
+def test_a_column_that_the_source_calls_nearly_so_is_told() -> None:
+    """And no other name of the header: without one it would be a record."""
+    policy = parse_policy(policy_text(), name="people")
+    header = ["person", "year", "town", "sex", "incomes", "rent", "remark", "secret"]
+    _, checks = match_header(header, policy)
+    told = [check.message for check in checks if check.failed]
+    assert "column income: declared, but not in the file, which has 'incomes'." in told
+    assert "column name: declared, but not in the file." in told
+    assert not any("secret" in words for words in told)
+    assert PARTS["drop"] == "[name]"

@@ -1,0 +1,181 @@
+"""Tables that count by weight: what a weight may be, what it bounds, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.errors import InvalidArgument, PolicyInvalid
+from release_pipeline.policy import Policy
+from release_pipeline.policy.canonical import read_canonical
+from release_pipeline.policy.load import parse_policy
+from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
+from release_pipeline.policy.views import plan_to_json
+from release_pipeline.privacy.tables import sum_levels
+from release_pipeline.report.tables import render_table
+from release_pipeline.stages import tables as stages
+
+HEAD = """policy: people
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-cdf, epsilon: 2}
+columns:
+  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
+  note:   {role: confidential, do: drop}
+  income: {role: confidential, do: noise, domain: [-500, 1000], grid: 0.5, outside: fail, why: known}
+  w:      WEIGHT
+tables:
+"""
+DROPPED = "{role: weight, do: drop, domain: [1, 400], grid: 0.25, outside: clamp}"
+KEPT = "{role: weight, do: keep, values: [1.5, 10, 40], why: design weights}"
+WHOLE = "{role: weight, do: keep, values: [10, 40, 25], why: design weights}"
+MASKED = "{role: weight, do: noise, domain: [0, 400], grid: 0.25, outside: clamp, why: design weights}"
+TWO = "  people: {by: town, weight: w, epsilon: 0.25}\n  wages: {by: town, sum: income, weight: w, epsilon: 0.5}\n"
+
+
+def make(tables: str = TWO, *, weight: str = DROPPED) -> Policy:
+    """The policy with these tables, and this weight."""
+    return parse_policy(HEAD.replace("WEIGHT", weight) + tables, name="p")
+
+
+@pytest.mark.parametrize(
+    ("weight", "step", "ends"),
+    [
+        (DROPPED, Fraction(1, 4), (4, 1600)),
+        (KEPT, Fraction(1, 2), (3, 80)),
+        (WHOLE, Fraction(5), (2, 8)),
+        (MASKED, Fraction(1, 4), (0, 1600)),
+    ],
+    ids=["dropped", "kept", "whole", "masked"],
+)
+def test_weights_are_whole_units_of_the_largest_step_that_does(weight: str, step: Fraction, ends: tuple[int, int]) -> None:
+    """Of a list its common measure; a sum has the product of both steps, and the corners of both domains."""
+    people, wages = make(weight=weight).tabulations.values()
+    assert (people.step, people.ends) == (step, ends)
+    assert (wages.step, wages.ends) == (step / 2, (-1000 * ends[1], 2000 * ends[1]))
+    most = 2000 * ends[1]
+    assert [(level.l1, level.l2_squared) for level in people.sensitivities] == [(2 * ends[1], 2 * ends[1] ** 2)]
+    assert [(level.l1, level.l2_squared) for level in wages.sensitivities] == [
+        (2 * most, max(2 * most**2, (3000 * ends[1]) ** 2))
+    ]
+
+
+@pytest.mark.parametrize("weight", [DROPPED, KEPT, WHOLE, MASKED], ids=["dropped", "kept", "whole", "masked"])
+def test_cells_are_exact_sums(weight: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As exact fractions add up, record by record; what is outside of the domain is at its end."""
+    policy = make(weight=weight)
+    numbers = np.random.default_rng(3)
+    given = [1.5, 10, 40] if weight == KEPT else [10, 25, 40] if weight == WHOLE else [0.25, 17.5, 399.75, 5000]
+    weights = numbers.choice(given, 200)
+    towns, incomes = numbers.choice(["north", "south", "east"], 200), numbers.integers(-1000, 2001, 200) / 2
+    entries = pa.array([f"{each:g}" for each in weights]) if weight == KEPT else pa.array(weights)
+    entries = entries.cast(pa.int64()) if weight == WHOLE else entries
+    records = pa.table({"town": towns.tolist(), "income": incomes, "w": entries})
+    monkeypatch.setattr(stages, "measure_levels", lambda cell, amounts, shape, _noise, _stream: sum_levels(cell, amounts, shape))
+    cells = stages.measure_tables(
+        policy, lambda _, names: records.select(names), secret=bytes(32), context=(), progress=lambda _: None
+    )
+    low, high = policy.tabulations["people"].weights.bounds  # pyright: ignore[reportOptionalMemberAccess]
+    for name, tabulation in policy.tabulations.items():
+        lines = render_table(tabulation, cells).splitlines()[1:]
+        for town, line in zip(["north", "south", "east"], lines, strict=True):
+            chosen = towns == town
+            exact = sum(
+                min(max(Fraction(mine), low), high) * (Fraction(income) if name == "wages" else 1)
+                for mine, income in zip(weights[chosen].tolist(), incomes[chosen].tolist(), strict=True)
+            )
+            assert line.split(",")[0] == town
+            assert {Fraction(cell) for cell in line.split(",")[1:]} == {exact}
+
+
+WRONG = {
+    "no weight": ("  t: {by: town, weight: income, epsilon: 1}", DROPPED, "'income' is no weight: its role is confidential"),
+    "nothing": ("  t: {by: town, weight: v, epsilon: 1}", DROPPED, "'v' is not declared under columns"),
+    "itself": ("  t: {by: town, sum: w, weight: w, epsilon: 1}", MASKED, "would be multiplied by itself"),
+    "no domain": ("  t: {by: town, weight: w, epsilon: 1}", "{role: weight, do: drop}", "dropped without a domain and grid"),
+    "half a domain": (TWO, DROPPED.replace(", outside: clamp", ""), "outside is missing"),
+    "below 0": (TWO, DROPPED.replace("[1,", "[-1,"), "a weight is no number below 0"),
+    "no grid of it": (TWO, DROPPED.replace("0.25", "0.9"), "not a whole number of grid steps"),
+    "off 0": (TWO.splitlines()[0], DROPPED.replace("[1, 400]", "[1.1, 400.1]"), "does not begin at a multiple of its grid"),
+    "a domain of nothing": ("  t: {by: town, epsilon: 1}", DROPPED, "no table counts by it: its domain says nothing"),
+    "a domain of another": (
+        TWO,
+        DROPPED + "\n  v: {role: confidential, do: drop, domain: [0, 1], grid: 1, outside: fail}",
+        "domain is for a weight",
+    ),
+    "too large": (
+        "  t: {by: town, weight: w, epsilon: 0.00000001}",
+        DROPPED.replace("0.25", "0.0000001"),
+        "does not fit into 64 bits",
+    ),
+    "all alike": (
+        "  t: {by: {column: town, groups: {all: [north, south, east]}, levels: [1]}, weight: w, epsilon: 1}".replace(
+            "{column", "[{column"
+        ).replace("[1]}", "[1]}]"),
+        KEPT.replace("1.5, 10, 40", "10"),
+        "to which every record adds the same",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tables", "weight", "words"), WRONG.values(), ids=WRONG)
+def test_what_is_no_weight_of_a_table_is_told(tables: str, weight: str, words: str) -> None:
+    """One error each, with a way out."""
+    with pytest.raises(PolicyInvalid) as caught:
+        make(tables, weight=weight)
+    [problem] = caught.value.problems
+    assert words in problem
+
+
+def test_a_weighted_total_is_not_public_and_one_cell_has_noise() -> None:
+    """Unlike the number of records."""
+    one = "  t: {by: [{column: town, groups: {all: [north, south, east]}, levels: [1]}], weight: w, epsilon: 1}"
+    [table] = make(one).tabulations.values()
+    assert [noise.words for noise in table.noise] == ["Laplace 1596"]
+
+
+def test_check_says_what_noise_is_in_people_of_the_population() -> None:
+    """And that a dropped weight is read for its totals alone."""
+    policy = make()
+    words = "\n".join(describe_plan(make_plan(policy)))
+    assert "people: counts weighted by w, by town, epsilon 0.25" in " ".join(words.split())
+    assert "mean absolute noise of a weighted count 3,200 of the population" in " ".join(words.split())
+    assert "added up in tables with noise, never released; domain 1 to 400 by 0.25, clamp outside" in words
+    assert "whoever knows how the sample was drawn" not in words
+    assert "whoever knows how the sample was drawn" in "\n".join(describe_plan(make_plan(make(weight=KEPT))))
+    plan = plan_to_json(make_plan(policy))
+    assert [table["weight"] for table in plan["tables"]] == ["w", "w"]
+    assert plan["tables"][0]["step"] == "0.25"
+
+
+def test_canonical_forms_have_the_weight_and_without_one_are_as_they_were() -> None:
+    """Options that were added later change no hash where they are not said."""
+    policy = make()
+    assert read_canonical(json.loads(policy.canonical_json()), list(policy.columns)).canonical_hash() == policy.canonical_hash()
+    assert '"weight":"w"' in policy.canonical_json()
+    plain = make("  t: {by: town, epsilon: 1}", weight="{role: weight, do: drop}").canonical_json()
+    assert '"w":{"do":"drop","role":"weight"}' in plain
+    assert '"weight":"w"' not in plain
+
+
+def test_sums_by_weight_that_may_not_fit_are_refused_before_the_charge() -> None:
+    """By the number of records, and the largest weight times the largest number."""
+    check_rows(make(), 10**9)
+    with pytest.raises(InvalidArgument, match="might not fit into 64 bits"):
+        check_rows(make(), 2**41)
+
+
+def test_a_dropped_weight_goes_on_and_is_never_released() -> None:
+    """It is no released column, of no kind."""
+    policy = make()
+    assert policy.working_columns == ("town", "income", "w")
+    assert "w" not in policy.released_columns
+    assert policy.weight is None
+    assert policy.released_quasi == ["town"]

@@ -1,0 +1,288 @@
+"""The discrete Gaussian: exact decisions against exact arithmetic, addressing, and everything that it refuses."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.noise import (
+    MAX_SCALE,
+    MAX_VARIANCE,
+    MIN_VARIANCE,
+    NoiseStream,
+    WordArray,
+    discrete_gaussian,
+    discrete_laplace,
+    exp_digits,
+    exponentials,
+    gaussian,
+    gaussian_magnitude,
+    laplace,
+    noise_stream,
+    rounds,
+)
+from release_pipeline.privacy.noise.exponentials import below_exp, exp_enclosure
+from release_pipeline.privacy.noise.gaussian import GaussianLaw
+from release_pipeline.privacy.noise.rounds import Round
+
+SECRET = bytes(32)
+VARIANCES = [MIN_VARIANCE, Fraction(1, 4), 1, Fraction(1369, 100), 2500, Fraction(2**41, 3), 2**80, MAX_VARIANCE]
+variances = st.one_of(
+    st.fractions(MIN_VARIANCE, 4, max_denominator=2**40),
+    st.builds(Fraction, st.integers(1, 2**100), st.integers(1, 2**40)).filter(lambda v: v >= MIN_VARIANCE),
+    st.integers(1, MAX_VARIANCE).map(Fraction),
+    st.builds(lambda e, add: Fraction(2) ** e + add, st.integers(1, 109), st.integers(-1, 1)),
+)
+
+
+def test_known_answer() -> None:
+    """The first draws of the all-zero secret: a change of the stream or of the sampler would break retries across versions."""
+    draws = [discrete_gaussian(v, 5, noise_stream(SECRET, "known", "gaussian", 1)).tolist() for v in VARIANCES]
+    assert draws == KNOWN
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+@pytest.mark.parametrize("cuts", [(1,), (7, 8), (16_384,), (100, 20_000)])
+def test_cutting_the_work_changes_nothing(variance: Fraction | int, cuts: tuple[int, ...]) -> None:
+    """Draws depend on their place in the stream, not on how many are taken at a time."""
+    stream = noise_stream(SECRET, "cut")
+    counts = np.diff([0, *cuts, 35_000])
+    pieces = [discrete_gaussian(variance, int(count), stream) for count in counts]
+    assert np.array_equal(np.concatenate(pieces), discrete_gaussian(variance, 35_000, noise_stream(SECRET, "cut")))
+
+
+@pytest.mark.parametrize("share", [1, 10**9])
+def test_how_words_are_fetched_changes_nothing(monkeypatch: pytest.MonkeyPatch, share: int) -> None:
+    """In whole rows, or for each draw that is still open alone."""
+    usual = discrete_gaussian(12, 3_000, noise_stream(SECRET, "fetch"))
+    monkeypatch.setattr(rounds, "_WHOLE_ROW_SHARE", share)
+    assert np.array_equal(discrete_gaussian(12, 3_000, noise_stream(SECRET, "fetch")), usual)
+
+
+def test_a_draw_depends_on_its_lane_and_not_on_the_laws_before_it() -> None:
+    """After draws of another law or variance, the same draws as after lanes that nobody used."""
+    mixed, empty = noise_stream(SECRET, "lanes"), noise_stream(SECRET, "lanes")
+    discrete_laplace([5] * 10, mixed)
+    discrete_gaussian(2**70, 10, mixed)
+    empty.take_lanes(20)
+    assert np.array_equal(discrete_gaussian(9, 100, mixed), discrete_gaussian(9, 100, empty))
+
+
+def test_no_word_is_read_by_two_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laplace and Gaussian draws in turn, from one stream: no place of any substream is read for two of them."""
+    owner: dict[tuple[int, int], int] = {}
+    honest = NoiseStream.words
+    draw = 0
+
+    def watched(self: NoiseStream, substream: int, start: int, out: WordArray) -> None:
+        for place in range(start, start + len(out)):
+            assert owner.setdefault((substream, place), draw) == draw
+        honest(self, substream, start, out)
+
+    monkeypatch.setattr(NoiseStream, "words", watched)
+    stream = noise_stream(SECRET, "places")
+    for draw in range(60):
+        if draw % 3:
+            discrete_gaussian(30, 1, stream)
+        else:
+            discrete_laplace([30], stream)
+    assert len({substream for substream, _ in owner}) > 4
+
+
+@pytest.mark.parametrize("variance", VARIANCES)
+def test_exact_arithmetic_alone_gives_the_same_draws(monkeypatch: pytest.MonkeyPatch, variance: Fraction | int) -> None:
+    """With enclosures that decide nothing, every decision goes through exact arithmetic, and no draw changes."""
+    fast = discrete_gaussian(variance, 1_000, noise_stream(SECRET, "exact"))
+    monkeypatch.setattr(gaussian, "_SLACK", 2**33)
+    monkeypatch.setattr(laplace, "_SLACK", 2**33)
+    assert np.array_equal(discrete_gaussian(variance, 1_000, noise_stream(SECRET, "exact")), fast)
+
+
+@given(variances, st.integers(-(2**62), 2**62))
+def test_proposal_and_its_acceptance_give_the_law(variance: Fraction, z: int) -> None:
+    """exp(-|z|/t) exp(-a/b) = exp(-z^2/(2 v)) times what is the same for all z, in exact fractions: v/(2 t^2)."""
+    law = GaussianLaw.of(variance)
+    assert (law.scale - 1) ** 2 <= variance < law.scale**2
+    assert law.scale <= MAX_SCALE
+    exponent = Fraction(abs(z), law.scale) + Fraction(*law.exponent(abs(z)))
+    assert exponent == z**2 / (2 * variance) + variance / (2 * Fraction(law.scale) ** 2)
+
+
+@given(variances, st.data())
+@example(MIN_VARIANCE, None)
+@example(Fraction(MAX_VARIANCE), None)
+def test_enclosure(variance: Fraction, data: st.DataObject | None) -> None:
+    """|E - 2^32 exp(-(|Y| - v/t)^2 / (2 v))| < 32 for all that the discrete Laplace can propose; so much slack is taken."""
+    assert gaussian._SLACK == 32
+    law = GaussianLaw.of(variance)
+    most = laplace.MAX_MULTIPLE * law.scale - 1
+    near = [0, 1, law.scale, min(most, 2 * law.scale), min(most, 8 * law.scale), most]
+    if data:
+        near += data.draw(st.lists(st.one_of(st.integers(0, most), st.integers(0, min(most, 9 * law.scale))), max_size=20))
+    found = law.enclosure(np.array(near, dtype=np.int64))
+    with localcontext(prec=60):
+        for magnitude, estimate in zip(near, found, strict=True):
+            a, b = law.exponent(magnitude)
+            assert abs(int(estimate) - 2**32 * (-Decimal(a) / b).exp()) < 32
+
+
+@pytest.mark.parametrize(
+    "variance", [Fraction(2**60 - 1), Fraction(2**60), Fraction(2**62 - 1), Fraction(2**81), Fraction(10**33, 7)]
+)
+def test_the_error_of_the_enclosure_is_as_derived(variance: Fraction) -> None:
+    """Over all z up to 9 it stays below the 32 units that are allowed, and is not far from them."""
+    law = GaussianLaw.of(variance)
+    step = max(1, 10 * law.scale // 5_000)
+    magnitudes = np.arange(0, 10 * law.scale, step, dtype=np.int64)
+    with localcontext(prec=60):
+        truth = [2**32 * (-Decimal(a) / b).exp() for a, b in map(law.exponent, magnitudes.tolist())]
+    errors = [abs(int(e) - right) for e, right in zip(law.enclosure(magnitudes), truth, strict=True)]
+    assert 4 < max(errors) < 32
+
+
+@given(st.integers(0, exponentials.MAX_EXPONENT))
+@example(exponentials.MAX_EXPONENT)
+@example(0)
+def test_enclosure_of_exp_as_far_as_it_goes(exponent: int) -> None:
+    """|E - 2^32 exp(-g / 2^32)| < 6 for g up to 2^37."""
+    with localcontext(prec=60):
+        assert abs(int(exp_enclosure(np.array([exponent], dtype=np.uint64))[0]) - 2**32 * (-Decimal(exponent) / 2**32).exp()) < 6
+
+
+def test_the_table_of_exp_is_rounded() -> None:
+    """Every entry is the whole number next to 2^31 exp(-h/256)."""
+    with localcontext(prec=60):
+        wanted = [int((2**31 * (-Decimal(h) / 256).exp()).to_integral_value()) for h in range(2**13 + 1)]
+    assert exponentials._exp_table().tolist() == wanted
+
+
+def test_undecided_bits_are_refined() -> None:
+    """Where the word is the first 64 bits of the bound itself, more bits of that draw's own stream say whether it is kept."""
+    law = GaussianLaw.of(Fraction(1369, 100))
+    words = np.zeros((128, 4), dtype=np.uint64)
+    words[:, 0] = 2  # U
+    words[::2, 1] = 2**64 - 1  # every other proposal is rejected, the others kept
+    words[:, 2] = 2**64 - 2  # V = 0, and no minus
+    bound = exp_digits(*law.exponent(2), 64)
+    words[:, 3] = bound
+    stream = noise_stream(SECRET, "undecided")
+    now = Round(stream, 1_000, 7, np.arange(128) * 3, words)
+    rows, values = gaussian._attempt(law, np.full(128, law.scale, dtype=np.uint64), now)
+    more = {row: stream.further_words(1_000 + 3 * row, 7, 2) for row in range(1, 128, 2)}
+    assert rows.tolist() == [row for row in more if below_exp(bound, 64, *law.exponent(2), more[row])]
+    assert set(values.tolist()) == {2}
+    assert 10 < len(rows) < 54
+
+
+def test_few_draws_are_undecided() -> None:
+    """The exact way is taken about once in 10^7 draws, and none of a hundred thousand: speed hangs on it."""
+    stream = noise_stream(SECRET, "undecided")
+    asked: list[int] = []
+    law = GaussianLaw.of(Fraction(10**6))
+    magnitudes = np.arange(100_000)
+    words = np.empty(len(magnitudes), dtype=np.uint64)
+    stream.words(0, 0, words)
+    exponentials.are_below(words, law.enclosure(magnitudes), gaussian._SLACK, lambda place: bool(asked.append(place)))
+    assert not asked
+
+
+@pytest.mark.parametrize("variance", [1.0, 2.5, "3", None, True, Decimal(2), np.float64(4), [1], np.array([1])])
+def test_anything_but_a_rational_is_refused(variance: Any) -> None:
+    """Floats, whole or not, and whatever else is no fraction."""
+    with pytest.raises(InvalidType, match="fraction or a whole number, not "):
+        discrete_gaussian(variance, 1, noise_stream(SECRET))
+
+
+@pytest.mark.parametrize("variance", [0, -1, Fraction(0), Fraction(-1, 3), np.int64(-4)])
+def test_what_is_not_positive_is_refused(variance: Any) -> None:
+    """No noise is no noise law."""
+    with pytest.raises(InvalidArgument, match="must be positive"):
+        discrete_gaussian(variance, 1, noise_stream(SECRET))
+
+
+@pytest.mark.parametrize(
+    ("variance", "remedy"),
+    [
+        (MAX_VARIANCE + 1, "a larger epsilon or a coarser grid"),
+        (MAX_VARIANCE + Fraction(1, 3), "a larger epsilon or a coarser grid"),
+        (10**400, "a larger epsilon or a coarser grid"),
+        (MIN_VARIANCE - Fraction(1, 10**50), "a smaller epsilon or a finer grid"),
+    ],
+)
+def test_what_is_too_large_or_too_small_is_refused(variance: Fraction | int, remedy: str) -> None:
+    """With the way out; nothing is taken from the stream."""
+    stream = noise_stream(SECRET)
+    for ask in (lambda: discrete_gaussian(variance, 1, stream), lambda: gaussian_magnitude(variance)):
+        with pytest.raises(InvalidArgument, match=r"outside 2\^-40 to 2\^110") as refused:
+            ask()
+        assert remedy in str(refused.value)
+    assert stream.take_lanes(1) == 0
+
+
+@pytest.mark.parametrize(("count", "error"), [(-1, InvalidArgument), (1.0, InvalidType), (True, InvalidType), ("3", InvalidType)])
+def test_an_inadmissible_count_is_refused(count: Any, error: type[Exception]) -> None:
+    """A count is a whole number of 0 or more."""
+    with pytest.raises(error, match="number of draws"):
+        discrete_gaussian(1, count, noise_stream(SECRET))
+
+
+def test_counts_and_variances_of_numpy_are_whole_numbers() -> None:
+    """And no draws are no draws."""
+    usual = discrete_gaussian(9, 10, noise_stream(SECRET))
+    given: Any = np.int64(9), np.int32(10)
+    assert np.array_equal(discrete_gaussian(*given, noise_stream(SECRET)), usual)
+    assert discrete_gaussian(9, 0, noise_stream(SECRET)).tolist() == []
+
+
+def exact_moments(variance: Fraction) -> tuple[Decimal, Decimal]:
+    """E|Z| and the variance of Z, with 50 digits."""
+    with localcontext(prec=50):
+        v = Decimal(variance.numerator) / variance.denominator
+        values = range(1, 20 * (math.isqrt(int(variance)) + 1))
+        weights = [(-Decimal(z * z) / (2 * v)).exp() for z in values]
+        whole = 1 + 2 * sum(weights)
+        first, second = (2 * sum(z**power * w for z, w in zip(values, weights, strict=True)) for power in (1, 2))
+        return first / whole, second / whole
+
+
+@pytest.mark.parametrize("sigma", ["0.1", "0.25", "0.5", "1", "3.7", "50", "99.9", "100", "100.1", "130"])
+def test_magnitude(sigma: str) -> None:
+    """E|Z| to a relative 1e-9, below and above where the sum ends."""
+    variance = Fraction(sigma) ** 2
+    assert gaussian_magnitude(variance) == pytest.approx(float(exact_moments(variance)[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [2**20, 2**40, 2**55])
+def test_magnitude_of_large_noise(sigma: int) -> None:
+    """sqrt(2/pi) sigma."""
+    assert gaussian_magnitude(sigma**2) == pytest.approx(math.sqrt(2 / math.pi) * sigma, rel=1e-9)
+
+
+@pytest.mark.parametrize("sigma", ["0.1", "0.25", "0.5", "0.9", "1", "3.7"])
+def test_the_variance_of_the_noise_is_at_most_that_of_its_name(sigma: str) -> None:
+    """CKS20; from 1 on it is next to it."""
+    variance = Fraction(sigma) ** 2
+    found = exact_moments(variance)[1]
+    assert found <= Decimal(variance.numerator) / variance.denominator
+    if variance >= 1:
+        assert float(found) == pytest.approx(float(variance), rel=1e-6)
+
+
+KNOWN = [
+    [0, 0, 0, 0, 0],
+    [0, 1, 0, 0, 0],
+    [-1, 3, 1, -1, 1],
+    [-3, 5, 3, -6, 3],
+    [-46, 85, 47, -52, 59],
+    [-588645, 1625337, 131253, -1276110, 906548],
+    [-571750159361, 1849068685186, 314764844581, -1794580981485, 3976003741],
+    [-22696690782364480, 60627820714712743, 4761200123899334, -65463418377604573, 13772486635073640],
+]

@@ -1,0 +1,81 @@
+"""Samples: known answers of sdcMicro, simulated populations, and weights that repeat records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.groups import group_by
+from release_pipeline.privacy.samples import (
+    risk_in_population,
+    risk_of_records,
+    weighted_mean,
+    weighted_quantiles,
+)
+
+
+def test_risks_are_those_of_sdcmicro() -> None:
+    """Its test of `indivRisk(method = "exact")`: eight records of which three are alone and two a pair."""
+    keys = [np.array([2, 3, 2, 2, 3, 3, 1, 2]), np.array([3, 3, 3, 3, 3, 3, 4, 3]), np.array([1, 3, 1, 2, 1, 1, 1, 1])]
+    weights = np.array([18.0, 45.5, 39.0, 17.0, 92.0, 8.0, 123.5, 51])
+    expected = [0.01355297, 0.08579129, 0.01355297, 0.17707583, 0.01877883, 0.01877883, 0.03931625, 0.01355297]
+    assert risk_of_records(group_by(keys), weights) == pytest.approx(expected, abs=5e-9)
+
+
+def test_risks_of_the_french_example() -> None:
+    """`francdat` of the CASC project, keys 1 to 4, with the frequencies and the sums of weights that Capobianchi, Polettini and
+    Lucarelli print; the risk of one alone is p/(1 - p) log(1/p)."""
+    keys = [[1, 1, 1, 3, 4, 4, 6, 1], [2, 2, 2, 3, 3, 3, 2, 2], [5, 1, 1, 1, 1, 1, 1, 5], [1, 1, 1, 5, 4, 1, 5, 1]]
+    weights = np.array([18.0, 45.5, 39.0, 17.0, 541.0, 8.0, 5.0, 92.0])
+    group = group_by([np.array(key) for key in keys])
+    assert np.bincount(group)[group].tolist() == [2, 2, 2, 1, 1, 1, 1, 2]
+    assert np.bincount(group, weights=weights)[group].tolist() == [110, 84.5, 84.5, 17, 541, 8, 5, 110]
+    p = 1 / np.array([17, 541, 8, 5])
+    risk = risk_of_records(group, weights)
+    assert risk[[3, 4, 5, 6]] == pytest.approx(p / (1 - p) * np.log(1 / p))
+    whole = risk_in_population(group, weights)
+    assert whole.sample_uniques == 4
+    assert whole.population_uniques == pytest.approx(p.sum())
+    assert whole.identified == pytest.approx(risk.sum())
+    assert whole.worst == pytest.approx(risk[6])
+
+
+def test_a_census_has_the_risk_of_its_groups() -> None:
+    """Where everybody stands for themselves alone: 1 over the size of the group, and who is alone is alone."""
+    group = np.array([0, 1, 1, 2, 2, 2, 3])
+    assert risk_of_records(group, np.ones(7)) == pytest.approx([1, 0.5, 0.5, 1 / 3, 1 / 3, 1 / 3, 1])
+    assert risk_in_population(group, np.ones(7)).population_uniques == 2
+
+
+def test_population_uniques_are_as_many_as_expected() -> None:
+    """In populations as the model has them (a cell of F people is 1/F as likely), sampled at one in ten: as many sample uniques
+    are alone in the population, and as many guesses are right, as was said of the sample alone."""
+    numbers = np.random.default_rng(7)
+    sizes = np.arange(1, 3001)
+    cells = numbers.choice(sizes, size=60_000, p=1 / sizes / (1 / sizes).sum())
+    sampled = numbers.binomial(cells, 0.1)
+    group = np.repeat(np.arange(len(cells)), sampled)
+    whole = risk_in_population(np.unique(group, return_inverse=True)[1], np.full(len(group), 10.0))
+    alone = sampled == 1
+    assert whole.sample_uniques == alone.sum()
+    assert whole.population_uniques == pytest.approx((cells[alone] == 1).sum(), rel=0.05)
+    assert whole.identified == pytest.approx((sampled / cells).sum(), rel=0.03)
+
+
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 6)), min_size=1, max_size=30))
+def test_a_weight_is_like_as_many_records(records: list[tuple[int, int]]) -> None:
+    """Means and quantiles."""
+    values, weights = (np.array(part, dtype=np.float64) for part in zip(*records, strict=True))
+    spelled = np.repeat(values, weights.astype(int))
+    assert weighted_mean(values, weights) == pytest.approx(spelled.mean())
+    shares = [0.05, 0.25, 0.5, 0.9, 1.0]
+    assert weighted_quantiles(values, weights, shares) == np.quantile(spelled, shares, method="inverted_cdf").tolist()
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_what_is_no_weight_is_refused(weights: list[float]) -> None:
+    with pytest.raises(InvalidArgument, match="weight"):
+        risk_of_records(np.array([0, 1]), np.array(weights))

@@ -1,0 +1,78 @@
+"""Expected quantiles and means of groups, by plain sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from release_pipeline.errors import PolicyInvalid
+from release_pipeline.policy import Policy
+from release_pipeline.policy.load import parse_policy
+from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.stages.served import Served, expect_served, read_served
+from tests.integration.sites import policy_text
+
+COLUMNS = """
+  town: {role: quasi, do: keep, values: [a, b, c], why: needed}
+  w: {role: weight, do: keep, values: [1, 3], why: design}
+  income: {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: known}"""
+PARTS = {"columns": COLUMNS, "drop": "", "person": "each-row", "releases": "once", "source": "{path: x.csv}"}
+
+
+def make(**parts: str) -> Policy:
+    """A policy with limits on both."""
+    gates = "{quantile: {income: 5}, group_mean: {income: 2}}"
+    return parse_policy(policy_text(**{**PARTS, "gates": gates, "audit": "{groups: [town]}", **parts}), name="people")
+
+
+def test_figures_are_means_over_releases_of_the_worst() -> None:
+    """Known by hand: two releases of five clusters; who has no value counts not."""
+    numbers = np.array([10.0, 20, 30, 40, np.nan])
+    cluster = np.array([0, 1, 2, 3, 4])
+    simulated = [np.array([12.0, 20, 30, 44, np.nan]), np.array([8.0, 20, 30, 40, np.nan])]
+    served = Served((np.array([0, 0, 1, 1, -1]),))
+    found = expect_served("income", make(), simulated, numbers, cluster, served)
+    # of the 10% quantile |12 - 10| and |8 - 10|; of the 90% one |44 - 40| and 0: both 2 on average
+    assert found["quantile"] == pytest.approx(2.0)
+    # means 15 and 35 before; 16, 37 and 14, 35 after: 1 and 1, 2 and 0
+    assert found["group_mean"] == pytest.approx(1.0)
+    weighted = Served((np.array([0, 0, 1, 1, -1]),), np.array([3.0, 1, 1, 3, 5]))
+    # weighted: 12.5 and 37.5 before; 14 and 40.5, 11 and 37.5 after
+    assert expect_served("income", make(), simulated, numbers, cluster, weighted)["group_mean"] == pytest.approx(1.5)
+
+
+def test_small_groups_and_blanks_are_left_out() -> None:
+    """Groups of fewer than ten records, as on the page."""
+    table = pa.table({"town": ["a"] * 12 + ["b"] * 3 + [None] * 2, "w": [1] * 17, "income": [1.0] * 17})
+    served = read_served(make(), lambda _, columns: table if columns is None else table.select(list(columns)))
+    assert served.groups[0].tolist() == [0] * 12 + [-1] * 5
+    assert served.weights is not None
+    assert not read_served(make(gates="{quantile: {income: 5}}"), lambda _, columns: table.select(list(columns or []))).groups
+
+
+def test_nothing_is_expected_without_a_limit() -> None:
+    found = expect_served("income", make(gates="{min_rows: 20}"), iter([]), np.zeros(3), np.zeros(3, dtype=np.intp), Served())
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"audit": ""}, "no groups are declared whose means could be limited"),
+        ({"gates": "{quantile: {town: 5}}"}, "'town' is not a column with do: noise"),
+        ({"protect": "{method: idp-cbls, epsilon: 2, k: 5, partitions: 2}"}, "masked in random parts"),
+    ],
+)
+def test_limits_without_a_figure_are_refused(parts: dict[str, str], words: str) -> None:
+    gates = "{quantile: {income: 5}, group_mean: {income: 2}, min_rows: 40}"
+    with pytest.raises(PolicyInvalid) as refused:
+        make(**{"gates": gates, **parts})
+    assert words in str(refused.value.problems)
+
+
+def test_check_says_the_limits() -> None:
+    """In the column's own unit."""
+    words = " ".join(" ".join(describe_plan(make_plan(make()))).split())
+    assert "a quantile of income expected to differ by at most 5" in words
+    assert "the mean of a group of income expected to differ by at most 2" in words
