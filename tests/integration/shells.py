@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,6 +124,8 @@ def _answer(pid: int, reply: Path) -> None:
         code = main(arguments)
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
