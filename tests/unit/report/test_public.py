@@ -35,7 +35,10 @@ from tests.unit.report.views import HOSTILE, TEXTS, every_view, public_views, sa
 
 HERE = Path(public.__file__).parent
 TEMPLATES = [HERE / "templates" / name for name in ("RELEASE_NOTE.md", "page.html", "privacy-card.html")]  # those of the package
-RENDERING = [*(HERE / f"{name}.py" for name in ("public", "datapackage", "escaping", "lists")), *sorted((HERE / "families").glob("*.py"))]
+RENDERING = [
+    *(HERE / f"{name}.py" for name in ("public", "datapackage", "escaping", "lists")),
+    *sorted((HERE / "families").glob("*.py")),
+]
 HASHES = {"data.csv": ("ab" * 32, 12_345), "data.parquet": ("cd" * 32, 6_789)}
 SAID = tuple(
     PUBLIC(f"caveat.{key}") for key in ("without_noise", "guessed_off_grid", "guessed_by_rows", "guessed_by_habit", "counted")
