@@ -34,7 +34,7 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import shuffled_positions
 from release_pipeline.privacy.utility import column_error
 from release_pipeline.privacy.whole_table import Column
-from release_pipeline.stages.measures.prediction import measure_ranking
+from release_pipeline.stages.measures.prediction import find_ranks, measure_ranking
 from release_pipeline.stages.measures.structure import measure_structure
 
 LEAST_SHARE = 0.05  # of the records, that a category has whose means are compared
@@ -84,14 +84,8 @@ ADULT: dict[str, Number | None] = {
 }
 RAND: dict[str, Number | None] = {
     "site": None,
-    "plan": None,
     "female": None,
-    "physlm": None,
-    "hlthg": None,
     "income": ("0", "50000", "1"),
-    "xage": ("0", "65", "0.1"),
-    "num": ("1", "14", "1"),
-    "disea": ("0", "60", "0.1"),
     "mhi": ("0", "100", "0.1"),
     "mdvis": ("0", "100", "1"),
     "outpdol": ("0", "5000", "0.01"),
@@ -116,8 +110,7 @@ def _read_adult(data: Path) -> Whole:
 def _read_rand(_: Path) -> Whole:
     with find_demo_data().open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["year"] == "1"]
-    texts = {name: [row[name] if RAND[name] or name != "physlm" else str(float(row[name]) > 0) for row in rows] for name in RAND}
-    return _make("rand-hie", texts, RAND, "mdvis", 1)
+    return _make("rand-hie", {name: [row[name] for row in rows] for name in RAND}, RAND, "mdvis", 1)
 
 
 @lru_cache(maxsize=1)
@@ -204,9 +197,7 @@ def learn(whole: Whole, rows: Sequence[IntArray] | None) -> float:
 
 
 def _compare_ranks(numbers: Sequence[Sequence[npt.NDArray[np.float64]]]) -> float:
-    from scipy.stats import rankdata
-
-    ranks = [np.corrcoef(np.stack([rankdata(column[side]) for column in numbers])) for side in range(2)]
+    ranks = [np.corrcoef(np.stack([find_ranks(column[side]) for column in numbers])) for side in range(2)]
     pairs = list(combinations(range(len(numbers)), 2))
     return float(np.mean([abs(float(ranks[0][pair] - np.nan_to_num(ranks[1])[pair])) for pair in pairs]))
 

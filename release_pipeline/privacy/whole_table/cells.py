@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.tables.consistency import level_off
-from release_pipeline.privacy.whole_table.design import MOST_GROUPS, Column
+from release_pipeline.privacy.whole_table.design import MOST_GROUPS, NARROW_GROUPS, Column
 
 _EMPTY = 2.0  # standard deviations: a run of cells at an end of a segment that noise explains is taken to be empty
 _LAST = 0.75  # of that, which the last cell of such a run must have for itself
@@ -50,7 +50,7 @@ class Cells:
         beyond = entries - self.column.width - 1
         return np.where(beyond >= 0, len(self.edges) - 1 + beyond, found).astype(np.int64)
 
-    def hold(self, noisy: IntArray, deviation: float, records: int) -> FloatArray:
+    def hold(self, noisy: IntArray | FloatArray, deviation: float, records: int) -> FloatArray:
         """How many records each cell seems to hold: none below 0, all together as many as there are."""
         kept = np.ones(self.count, dtype=np.bool_)
         if self.column.is_wide:
@@ -91,6 +91,8 @@ def group_cells(cells: Cells, held: FloatArray, groups: int, deviation: float) -
     least = max(LEAST_MASS * deviation, 1.0)
     if cells.column.nominal:
         return _rare_together(held, MOST_GROUPS, least)
+    if not cells.column.is_wide:
+        groups = max(groups, NARROW_GROUPS)
     own = len(cells.edges) - 1
     found = np.zeros(cells.count, dtype=np.int64)
     if own <= groups and bool((held[:own] >= least).all()):

@@ -21,7 +21,8 @@ from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
 NARROW = 64  # grid steps: a domain that is no wider has a cell for each number
 CUTS, MARGINS = Fraction(12, 100), Fraction(28, 100)  # of the budget; pairs have the rest
 MOST_DEPTH = 5
-LEAST_GROUPS, MOST_GROUPS = 2, 12  # of a column, in the tables of its pairs
+LEAST_GROUPS, MOST_GROUPS = 3, 12  # of a column, in the tables of its pairs
+NARROW_GROUPS = 6  # at the least of a column that has a cell for each number: its entries are like categories
 _RANK_ERROR = 6.0  # a cut misses its rank by about so many records, over e
 _MARGIN_ERROR = 3.0  # standard deviations of a count that a cell must hold
 _OUTWEIGHED = 3.0  # e-foldings over the number of places of a cut

@@ -1,8 +1,11 @@
 """What noisy tables of pairs say of how two columns go together, without most of their noise.
 
 Of two columns whose entries have an order: a Gaussian copula on the noisy margins, its correlation the mean of what the noisy
-table leaves likely; of others: independence. What the noisy table has beside that is noise as far as its singular values are
-what noise alone would have (GD17): those are shrunk, and the margins put right (IPF). It all reads noisy counts alone.
+table leaves likely; of others: independence. What the noisy table has beside that is partly noise. Two ways to tell are mixed:
+how much of a cell is likely to be more than noise, given how many records are expected there and how far all cells are off
+together (empirical Bayes); and, as far as there is more than noise, which singular values noise alone would not have (GD17). The
+first finds what is weak, the second what is strong and simple. Then the margins are put right (IPF). It all reads noisy counts
+alone.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ def link_columns(noisy: FloatArray, rows: FloatArray, columns: FloatArray, devia
         base = np.tensordot(likely, tables, axes=1)
     beside = noisy - base
     beside = beside - beside.mean(axis=1, keepdims=True) - beside.mean(axis=0, keepdims=True) + beside.mean()
-    table = _fit_margins(base + _shrink(beside, deviation), rows, columns)
+    table = _fit_margins(base + _denoise(beside, base, deviation), rows, columns)
     return Link(table, correlation, find_strength(table))
 
 
@@ -57,6 +60,20 @@ def find_strength(table: FloatArray) -> float:
     """How many records are in other cells than if nothing linked the columns."""
     apart = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     return float(np.abs(table - apart).sum())
+
+
+def _denoise(noisy: FloatArray, expected: FloatArray, deviation: float) -> FloatArray:
+    """What of a matrix without margins is likely to be there, given that each entry has noise of this deviation. What a cell has
+    beside what is `expected` in it is taken to vary, before anything is known, as much as that is."""
+    short, long = noisy.shape
+    variance = deviation**2 * (short - 1) * (long - 1) / noisy.size  # what is left of it without margins
+    squares = float((noisy**2).sum())
+    if squares <= variance * noisy.size:
+        return np.zeros(noisy.shape)
+    share = 1 - variance * noisy.size / squares  # of all that is seen
+    prior = expected * (share * squares / float(expected.sum()))
+    likely: FloatArray = noisy * prior / (prior + variance)
+    return likely + share / 2 * (_shrink(noisy, deviation) - likely)
 
 
 def _shrink(noisy: FloatArray, deviation: float) -> FloatArray:

@@ -39,10 +39,6 @@ class Measured:
     groups: tuple[IntArray, ...]
     pairs: Mapping[Pair, IntArray]
 
-    def held(self, place: int) -> FloatArray:
-        """How many records the cells of a column seem to hold."""
-        return hold_records(self.design, self.cells[place], self.margins[place])
-
 
 def measure_table(entries: Entries, design: Design, stream: Stream, progress: Callable[[str], None] = lambda _: None) -> Measured:
     """The noisy counts of a table. `entries` is all that sees the data."""
@@ -75,7 +71,7 @@ def measure_column(entries: IntArray, design: Design, place: int, stream: Stream
     return cells, counted + design.margins.draw(len(counted), stream("margin", place))
 
 
-def hold_records(design: Design, cells: Cells, margin: IntArray) -> FloatArray:
+def hold_records(design: Design, cells: Cells, margin: IntArray | FloatArray) -> FloatArray:
     """How many records cells seem to hold, by their noisy counts."""
     return cells.hold(margin, deviation(design.margins), design.records)
 

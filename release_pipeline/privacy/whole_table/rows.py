@@ -7,7 +7,7 @@ groups; the records of a group's cells are handed out in that order, and within 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,8 @@ from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.exchange import exchange_rows
 from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
-from release_pipeline.privacy.whole_table.measure import Measured
+from release_pipeline.privacy.whole_table.margins import combine_margins
+from release_pipeline.privacy.whole_table.measure import Measured, hold_records
 from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, spread_over, weigh_pool
 from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
@@ -39,7 +40,8 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
             synthesise(filled, random, progress) if filled.design.records else [np.zeros(0, dtype=np.int64)] * len(design.columns)
         )
         return add_empty(measured, rows, empty, random)
-    linked = link_table(measured)
+    held = hold_all(measured)
+    linked = link_table(measured, held)
     progress("fitting a model of the strongest pairs")
     model = fit_model(measured, linked)
     if model is not None:
@@ -56,16 +58,22 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
     scores = _score_rows(chosen, linked, random)
     order = dict(zip(linked.ordered, scores, strict=True))
     return [
-        place_entries(measured.cells[place], measured.held(place), measured.groups[place], groups, order.get(place), random)
+        place_entries(measured.cells[place], held[place], measured.groups[place], groups, order.get(place), random)
         for place, groups in enumerate(chosen)
     ]
 
 
-def link_table(measured: Measured) -> Linked:
-    """How all columns go together, by their noisy tables."""
+def hold_all(measured: Measured) -> list[FloatArray]:
+    """How many records the cells of every column seem to hold, by all counts together."""
+    margins = combine_margins(measured)
+    return [hold_records(measured.design, cells, margin) for cells, margin in zip(measured.cells, margins, strict=True)]
+
+
+def link_table(measured: Measured, cells: Sequence[FloatArray]) -> Linked:
+    """How all columns go together, by their noisy tables; `cells`: how many records these hold."""
     held = [
-        np.bincount(groups, measured.held(place)) + _SURE * measured.design.records
-        for place, groups in enumerate(measured.groups)
+        np.bincount(groups, own) + _SURE * measured.design.records
+        for groups, own in zip(measured.groups, cells, strict=True)
     ]
     held = [own * (measured.design.records / own.sum()) for own in held]
     ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
