@@ -140,8 +140,8 @@ def test_without_the_rules_rows_have_such_combinations() -> None:
 
 @pytest.mark.parametrize("seed", range(TRIES))
 def test_rules_change_no_noise_and_no_loss(seed: int) -> None:
-    """The design loses what it lost; columns that no rule is about have the cells, counts and groups that they had, and the tables
-    of their pairs too."""
+    """The design loses what it lost; columns that no rule is about have the cells, counts and groups that they had, and so do the
+    tables of their pairs."""
     columns, rules, table = draw_case(seed)
     rules = [Impossible({place: ends for place, ends in rule.entries.items() if place < 2}) for rule in rules]
     records = len(table[0])
@@ -171,5 +171,7 @@ def test_groups_end_where_a_side_does_and_stay_few() -> None:
     groups = group_cells(Cells.narrow(nominal), held, 12, 10.0)
     assert groups.tolist() == [0, 1, 3, 2, 2, 3, 2]
     assert group_cells(Cells.narrow(Column(5, nominal=True, labels=1)), held, 12, 10.0).tolist() == [0, 1, 2, 2, 2, 2, 2]
-    many = group_cells(Cells(Column(999, edges=tuple(range(50, 50 * MOST_PARTS, 50))), np.arange(0, 1001, 10)), np.ones(100), 12, 0.1)
+    many = group_cells(
+        Cells(Column(999, edges=tuple(range(50, 50 * MOST_PARTS, 50))), np.arange(0, 1001, 10)), np.ones(100), 12, 0.1
+    )
     assert many.max() + 1 <= 12 + MOST_PARTS
