@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from release_pipeline.privacy.grid import IntArray
@@ -72,7 +73,7 @@ def draw_table(random: Generator, columns: list[Column], rules: list[Impossible]
     return [own[kept][:records] for own in table]
 
 
-def meets_any(rules: list[Impossible], table: list[IntArray]) -> IntArray:
+def meets_any(rules: list[Impossible], table: list[IntArray]) -> npt.NDArray[np.bool_]:
     """Which rows meet a rule, said plainly, entry by entry."""
     return np.array(
         [
