@@ -16,7 +16,16 @@ from release_pipeline.dagster_app.runs import parts_of, process_tags
 from release_pipeline.dagster_app.site import SiteParam, asset_prefix, job_name
 from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_out_of_space
 from release_pipeline.flow.opening import open_release
-from release_pipeline.flow.release import EXPECTATIONS, Check, ReleaseFlow, StageResult, families_of, judge_expectations, round_up
+from release_pipeline.flow.release import (
+    EXPECTATIONS,
+    IMPOSSIBLE,
+    Check,
+    ReleaseFlow,
+    StageResult,
+    families_of,
+    judge_expectations,
+    round_up,
+)
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
 from release_pipeline.policy.words import describe_claim
@@ -225,7 +234,7 @@ def materialized(
 def count_record(check: Check) -> dict[str, str | int]:
     """What the UI shows of one check: what was counted, how often; of an expectation rounded up, and how often it may."""
     record: dict[str, str | int] = {"column": check.column, "fact": check.fact}
-    if check.family == EXPECTATIONS:
+    if check.family in (EXPECTATIONS, IMPOSSIBLE):
         return record | {"count": round_up(check.count), "at_most": check.at_most}
     return record | {"count": check.count}
 

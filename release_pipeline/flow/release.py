@@ -56,6 +56,7 @@ from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
     EXPECTATIONS,
     FAMILIES,
+    IMPOSSIBLE,
     Check,
     check_facts,
     check_release_column,
@@ -504,6 +505,7 @@ class ReleaseFlow(ReleaseCheckpoints):
 __all__ = [
     "EXPECTATIONS",
     "FAMILIES",
+    "IMPOSSIBLE",
     "STAGES",
     "Blocked",
     "Check",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from release_pipeline.policy.declared import Frozen, defaults_of_later
+from release_pipeline.policy.impossible import Rule, describe_rule, write_rule
 from release_pipeline.policy.kinds.dates import write_dates
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.table_words import describe_table
@@ -63,6 +64,9 @@ def describe_diff(old: Policy, new: Policy) -> Iterator[str]:
         if len(path) == 4 and path[2:] == ("hierarchy", "rows") and isinstance(was, list) and isinstance(is_now, list):
             yield from _relabelled(f"column {path[1]}", cast(list[list[str]], was), cast(list[list[str]], is_now))
             continue
+        if path == ("protect", "never"):
+            yield from _ruled(old.protect.impossible, new.protect.impossible)
+            continue
         if len(path) == 3 and path[2] == "values" and _is_long(was) and _is_long(is_now):
             yield from _relisted(f"column {path[1]}", cast(list[Any], was), cast(list[Any], is_now))
             continue
@@ -117,6 +121,17 @@ def _relabelled(column: str, old: list[list[str]], new: list[list[str]]) -> Iter
     yield from (f"{column}: {line}" for line in lines[:SHOWN])
     if len(lines) > SHOWN:
         yield f"{column}: and {len(lines) - SHOWN} more changes of its hierarchy"
+
+
+def _ruled(old: Sequence[Rule], new: Sequence[Rule]) -> Iterator[str]:
+    """Which combinations are declared not to occur now, and which no longer: the first few, and how many more."""
+    before, after = [write_rule(rule) for rule in old], [write_rule(rule) for rule in new]
+    lines = [f"new, {describe_rule(rule)}" for rule in new if write_rule(rule) not in before]
+    lines += [f"no longer, {describe_rule(rule)}" for rule in old if write_rule(rule) not in after]
+    lines = lines or ["the same in another order"]
+    yield from (f"combinations that cannot occur: {line}" for line in lines[:SHOWN])
+    if len(lines) > SHOWN:
+        yield f"combinations that cannot occur: and {len(lines) - SHOWN} more changes"
 
 
 def _is_long(value: Any) -> bool:

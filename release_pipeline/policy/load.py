@@ -14,6 +14,7 @@ from release_pipeline.policy.derivations import Derivation
 from release_pipeline.policy.expanded import TOLD, expand_dates, expand_lists, list_lists
 from release_pipeline.policy.expectations import Expectation
 from release_pipeline.policy.hierarchies import Read, expand
+from release_pipeline.policy.impossible import PARTLY
 from release_pipeline.policy.kinds import Column
 from release_pipeline.policy.messages import explain_value, raise_problems, suggest
 from release_pipeline.policy.model import Policy
@@ -219,11 +220,20 @@ def _without_faults(protect: Any, problems: list[Problem]) -> AnyOptions | None:
     if not isinstance(protect, dict) or faults & {"method", "k"}:
         return None
     rest = {key: value for key, value in cast(dict[str, Any], protect).items() if key not in faults}
+    if rules := _without_faulty_rules(cast(dict[str, Any], protect).get("never"), problems):
+        rest["never"] = rules
     try:
         needed = {"epsilon": 1} if "epsilon" in options_of(rest.get("method")).model_fields else {}
-        return _PROTECT.validate_python({**needed, **rest})
+        return _PROTECT.validate_python({**needed, **rest}, context=PARTLY)
     except ValidationError:
         return None
+
+
+def _without_faulty_rules(rules: Any, problems: list[Problem]) -> list[Any]:
+    """The rules of `never`, nothing in the place of one that is wrong by itself."""
+    faulty = {path[2] for path, _, _ in problems if path[:2] == ("protect", "never") and len(path) > 2}
+    listed = cast(list[Any], rules) if isinstance(rules, list) and faulty else []
+    return [{} if number in faulty else rule for number, rule in enumerate(listed)]
 
 
 def _validate_columns(raw: dict[str, Any], problems: list[Problem]) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -18,6 +18,7 @@ from release_pipeline.policy.expectations import form_of as form_of_rule
 from release_pipeline.policy.expectations import known_keys as known_keys_of_rule
 from release_pipeline.policy.formats import ask_for_near
 from release_pipeline.policy.hierarchies import form_of, known_keys
+from release_pipeline.policy.impossible import Range
 from release_pipeline.policy.kinds import KINDS, DropColumn, find_kind
 from release_pipeline.policy.kinds.dates import MADE
 from release_pipeline.policy.model import Policy
@@ -178,7 +179,7 @@ def _known(where: Path, raw: dict[str, Any]) -> Iterable[str]:
         return ["column", "csv", "groups", "levels"]
     if where[:1] == ("derive",) and len(where) == 2:
         return known_keys_of_derivation(raw["derive"][where[1]])
-    return [name for name in _model_at(where, raw).model_fields if name != MADE]
+    return [info.alias or name for name, info in _model_at(where, raw).model_fields.items() if name != MADE]
 
 
 def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
@@ -200,6 +201,8 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
             return Grouping
         case ("tables", _, *_):
             return Table
+        case ("protect", "never", _, _, *_):
+            return Range
         case ("protect", *_):
             return options_of(raw["protect"].get("method"))
         case ("suppress", *_):

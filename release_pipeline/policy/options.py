@@ -15,6 +15,7 @@ from pydantic import Discriminator, Field, StrictInt, Tag, field_validator
 from pydantic_core import PydanticCustomError
 
 from release_pipeline.policy.declared import Frozen, Option
+from release_pipeline.policy.impossible import Rule
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.scalars import Budget, Exact, Name, YesNo
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
@@ -97,6 +98,11 @@ class MethodOptions(Frozen):
     def is_synthetic(self) -> bool:
         """Whether released rows are nobody's."""
         return False
+
+    @property
+    def impossible(self) -> tuple[Rule, ...]:
+        """The combinations of released columns that are declared not to occur."""
+        return ()
 
     @property
     def shares_epsilon(self) -> bool:
@@ -246,19 +252,39 @@ PairWeights = Annotated[
 ]
 
 
+Never = Annotated[
+    tuple[Rule, ...],
+    Option(
+        hint="List combinations that cannot occur, like - {age: {below: 15}, marital_status: [married, widowed]}.",
+        added_later=True,
+        not_for=dict.fromkeys(
+            ("columns", "by-value", "vectors", "mdav", "classes"),
+            "it is for rows that are made anew, with dp-table, and {method} makes none",
+        ),
+    ),
+]
+
+
 class WholeTableOptions(ConcentratedOptions):
     """A method that counts a whole table, for all columns together. It always claims the table. `pairs`: how much more of the
-    budget than others the table of two columns gets, that readers ask for most."""
+    budget than others the table of two columns gets, that readers ask for most. `never`: combinations that cannot occur, and no
+    row has."""
 
     family: ClassVar[Family] = "whole-table"
     makes_clusters: ClassVar[bool] = False
 
     pairs: PairWeights = Field(default_factory=dict[str, dict[str, int]])
+    never: Never = ()
 
     @property
     def pair_weights(self) -> list[tuple[tuple[str, str], int]]:
         """The pairs that are named, each with its weight."""
         return [((one, other), weight) for one, others in self.pairs.items() for other, weight in others.items()]
+
+    @property
+    def impossible(self) -> tuple[Rule, ...]:
+        """The combinations of released columns that are declared not to occur."""
+        return self.never
 
     @property
     def k(self) -> None:

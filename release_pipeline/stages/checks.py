@@ -28,6 +28,7 @@ class Facts:
     columns: Mapping[str, Mapping[str, int]]
     kinds: Mapping[str, str]
     broken: Mapping[str, int] = field(default_factory=dict[str, int])  # by the name of an expectation: records that break it
+    impossible: Mapping[int, int] = field(default_factory=dict[int, int])  # by the place of a rule: records that meet it
     unread: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])  # by derived column and input
 
 
@@ -59,12 +60,14 @@ FAMILIES = {
     "size": "There are enough records.",
 }
 EXPECTATIONS = "expectations"
+IMPOSSIBLE = "impossible"
 
 
 def families_of(policy: Policy) -> dict[str, str]:
     """The families of checks that a release of this policy must pass, and what each says."""
     own = {EXPECTATIONS: "What the steward expects of the records holds: nothing is broken more often than the policy allows."}
-    return FAMILIES | (own if policy.expect else {})
+    never = {IMPOSSIBLE: "No record has a combination of values that the policy says cannot occur."}
+    return FAMILIES | (own if policy.expect else {}) | (never if policy.protect.impossible else {})
 
 
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
@@ -147,7 +150,7 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         checks += check_persons(policy.person, facts.columns[policy.person.column])
     elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
-    return [*checks, *_check_expectations(facts, policy)]
+    return [*checks, *_check_expectations(facts, policy), *_check_impossible(facts, policy)]
 
 
 def check_roles(going_on: Sequence[str], policy: Policy) -> list[Check]:
@@ -375,6 +378,21 @@ def _check_expectations(facts: Facts, policy: Policy) -> Iterator[Check]:
                 f"expectation {name}: up to {round_up(broken):,} records break it, and {rule.tolerance} (columns {columns})."
             )
             yield Check(EXPECTATIONS, columns, name, broken, message, at_most=rule.allowed(facts.records))
+
+
+def _check_impossible(facts: Facts, policy: Policy) -> Iterator[Check]:
+    """Combinations that cannot occur, and do; a rule about a column that cannot be read is not met by nobody."""
+    for number, rule in enumerate(policy.protect.impossible):
+        columns, count = ", ".join(sorted(rule)), facts.impossible.get(number)
+        message = f"rule {number + 1} of never (columns {columns}): "
+        if count is None:
+            message += "not counted, for one of its columns cannot be read."
+        else:
+            message += (
+                f"up to {round_up(count):,} records have what the policy says cannot occur. Correct the source, or the rule: no "
+                "row would have it."
+            )
+        yield Check(IMPOSSIBLE, columns, f"rule {number + 1}", 1 if count is None else count, message)
 
 
 def round_up(count: int) -> int:

@@ -11,6 +11,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.atoms import keeps_atoms, list_atoms
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.formulas import find_formulas
+from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.kinds import Fill, GeneraliseColumn, ListedColumn, MissingCategory, NoiseColumn
 from release_pipeline.policy.kinds.missing import reason_column
 from release_pipeline.policy.published import may_be_blanked
@@ -211,6 +212,8 @@ def _use_whole_table(policy: Policy) -> Iterator[str]:
     yield PUBLIC("use.synthetic_counts")
     yield PUBLIC("use.synthetic_pairs")
     yield PUBLIC("use.synthetic_rare")
+    for rule in policy.protect.impossible:
+        yield PUBLIC("use.synthetic_never", rule=describe_rule(rule))
 
 
 def _use_vectors(policy: Policy) -> Iterator[str]:

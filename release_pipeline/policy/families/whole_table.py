@@ -8,6 +8,8 @@ from fractions import Fraction
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
 from release_pipeline.policy.formats import ask_for_near, name_some
+from release_pipeline.policy.impossible import describe_rule
+from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import WholeTableOptions
@@ -52,6 +54,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
             what = "means of groups follow from rows of all columns together, which are not simulated before the charge."
             yield ("gates", "group_mean"), what, "Use quantile, expected_error or ks; the page has the means of groups."
         yield from _check_pairs(parts, protect)
+        yield from check_never(parts, protect.never, pick_synthetic(parts.columns))
         count = len(parts.noise) + sum(isinstance(column, SynthesiseColumn) for column in parts.columns.values())
         if count > MOST_COLUMNS:
             what = f"{count} columns make {count * (count - 1) // 2:,} pairs, and all are counted: {MOST_COLUMNS} columns do."
@@ -125,6 +128,9 @@ class WholeTableFamily(Family[WholeTableOptions]):
         names = list(declare_columns(policy.columns))
         pairs = len(names) * (len(names) - 1) // 2
         yield "counted", f"every column ({len(names)}), and every pair of columns ({pairs:,}): nothing is chosen by the data"
+        if policy.protect.impossible:
+            rules = "; ".join(map(describe_rule, policy.protect.impossible))
+            yield "impossible", f"{rules}: no row has it, a record that has stops the release, and nothing is charged for it"
         if plan.rows is not None:
             yield from _describe_design(policy, self.declare(policy, plan.rows))
         for warning in self.list_warnings(policy, plan.rows):
@@ -197,7 +203,8 @@ def maker_of(columns: Mapping[str, AnyColumn], protect: WholeTableOptions | None
         if one in places and other in places:  # of others `_check_pairs` tells
             low, high = sorted((places[one], places[other]))
             weights[low, high] = weight
-    return lambda records, budget: make_design(tuple(declared.values()), records, budget, weights)
+    never = read_rules(protect.never, pick_synthetic(columns), places) if protect is not None else ()
+    return lambda records, budget: make_design(tuple(declared.values()), records, budget, weights, never)
 
 
 def _check_pairs(parts: Parts, protect: WholeTableOptions) -> Iterator[Problem]:

@@ -4,6 +4,7 @@
 from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, TableBudget, make_design
 from release_pipeline.privacy.whole_table.expected import expect_column
+from release_pipeline.privacy.whole_table.impossible import Impossible
 from release_pipeline.privacy.whole_table.measure import Measured, measure_table
 from release_pipeline.privacy.whole_table.rows import synthesise
 
@@ -11,6 +12,7 @@ __all__ = [
     "Cells",
     "Column",
     "Design",
+    "Impossible",
     "Measured",
     "Pair",
     "TableBudget",

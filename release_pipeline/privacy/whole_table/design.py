@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -17,6 +17,7 @@ from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise
 from release_pipeline.privacy.noise import MAX_SCALE, MAX_VARIANCE
 from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
+from release_pipeline.privacy.whole_table.impossible import Impossible, find_edges, find_sides
 
 NARROW = 64  # grid steps: a domain that is no wider has a cell for each number
 CUTS, MARGINS = Fraction(12, 100), Fraction(28, 100)  # of the budget; pairs have the rest
@@ -36,7 +37,8 @@ Pair = tuple[int, int]
 class Column:
     """The entries of a column are 0..width, and behind them a reason each for which a record has none: `labels` of these.
     `nominal`: entries have no order; `atoms`: entries that many records may share, cells of their own; `centre`: 0, or an end.
-    `in_slots`: the last reason is that of slots which no record fills."""
+    `in_slots`: the last reason is that of slots which no record fills. By what is declared to be impossible, no cell and no group
+    has entries on both sides of one of `edges`, or of two different `sides` where entries have no order."""
 
     width: int
     nominal: bool = False
@@ -44,6 +46,8 @@ class Column:
     centre: int = 0
     labels: int = 0
     in_slots: bool = False
+    edges: tuple[int, ...] = ()
+    sides: tuple[int, ...] = ()
 
     @property
     def is_wide(self) -> bool:
@@ -100,6 +104,7 @@ class Design:
     cuts: Mapping[int, tuple[Fraction, int]]  # of each wide column: e of a level, and the depth
     margins: Noise
     pairs: Mapping[Pair, Noise] = field(default_factory=dict[Pair, Noise])
+    never: tuple[Impossible, ...] = ()
 
     @property
     def loss(self) -> Fraction:
@@ -123,24 +128,37 @@ class Design:
 
 
 def make_design(
-    columns: Sequence[Column], records: int, budget: TableBudget, weights: Mapping[Pair, int] | None = None
+    columns: Sequence[Column],
+    records: int,
+    budget: TableBudget,
+    weights: Mapping[Pair, int] | None = None,
+    never: Sequence[Impossible] = (),
 ) -> Design:
-    """The design for these columns. `weights`: how much more than 1 a pair counts whose table matters."""
+    """The design for these columns. `weights`: how much more than 1 a pair counts whose table matters. `never`: what cannot
+    occur."""
     if not columns:
         raise InvalidArgument("there is no column to measure.", where="columns")
+    columns = [_split(column, never, place) for place, column in enumerate(columns)]
     pairs = list(combinations(range(len(columns)), 2))
     wide = [place for place, column in enumerate(columns) if column.is_wide]
     margins = budget.noise_of(budget.amount * (MARGINS if pairs else 1 - (CUTS if wide else 0)) / len(columns))
     cuts: dict[int, tuple[Fraction, int]] = {}
     for place in wide:
         cuts[place] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[place].width)
-    design = Design(tuple(columns), records, budget, cuts, margins)
+    design = Design(tuple(columns), records, budget, cuts, margins, never=tuple(never))
     if not pairs:
         return design
     left = budget.amount - design.loss
     weigh = {pair: (weights or {}).get(pair, 1) for pair in pairs}
     noise = {weight: budget.noise_of(left * weight / sum(weigh.values())) for weight in set(weigh.values())}
-    return Design(tuple(columns), records, budget, cuts, margins, {pair: noise[weigh[pair]] for pair in pairs})
+    return replace(design, pairs={pair: noise[weigh[pair]] for pair in pairs})
+
+
+def _split(column: Column, never: Sequence[Impossible], place: int) -> Column:
+    """The column, with where rules about it put an end to cells and groups."""
+    if column.nominal:
+        return replace(column, sides=find_sides(never, place, column.width))
+    return replace(column, edges=find_edges(never, place, column.width))
 
 
 def deviation(noise: Noise) -> float:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.privacy.grid import FloatArray
 
@@ -26,6 +27,8 @@ _FINE = 241
 _FURTHEST = 6.0  # standard deviations
 _PASSES = 60
 _SOME = 1e-9
+
+Barred: TypeAlias = npt.NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,13 @@ class Link:
     strength: float
 
 
-def link_columns(noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, *, ordered: bool) -> Link:
-    """The link of two columns whose groups hold `rows` and `columns` records each, by the noisy counts of both."""
+def link_columns(
+    noisy: FloatArray, rows: FloatArray, columns: FloatArray, deviation: float, *, ordered: bool, barred: Barred = None
+) -> Link:
+    """The link of two columns whose groups hold `rows` and `columns` records each, by the noisy counts of both. `barred`: the
+    cells that are declared to be empty."""
     records = float(rows.sum())
+    noisy = noisy if barred is None else np.where(barred, 0.0, noisy)
     apart = np.outer(rows, columns) / records
     base, correlation = apart, None
     if ordered and min(noisy.shape) > 1:
@@ -52,7 +59,7 @@ def link_columns(noisy: FloatArray, rows: FloatArray, columns: FloatArray, devia
         base = np.tensordot(likely, tables, axes=1)
     beside = noisy - base
     beside = beside - beside.mean(axis=1, keepdims=True) - beside.mean(axis=0, keepdims=True) + beside.mean()
-    table = _fit_margins(base + _denoise(beside, base, deviation), rows, columns)
+    table = _fit_margins(base + _denoise(beside, base, deviation), rows, columns, barred)
     return Link(table, correlation, find_strength(table))
 
 
@@ -88,9 +95,12 @@ def _shrink(noisy: FloatArray, deviation: float) -> FloatArray:
     return shrunk
 
 
-def _fit_margins(table: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Scaled row by row and column by column until it has these margins."""
+def _fit_margins(table: FloatArray, rows: FloatArray, columns: FloatArray, barred: Barred = None) -> FloatArray:
+    """Scaled row by row and column by column until it has these margins, as far as barred cells allow it."""
     fitted = np.maximum(table, 0.0) + 1e-12 * rows.sum()
+    if barred is not None:
+        fitted[barred] = 0.0
+        rows, columns = np.where(barred.all(axis=1), 0.0, rows), np.where(barred.all(axis=0), 0.0, columns)
     for _ in range(_PASSES):
         fitted *= (rows / np.maximum(fitted.sum(axis=1), 1e-300))[:, None]
         fitted *= (columns / np.maximum(fitted.sum(axis=0), 1e-300))[None, :]

@@ -6,7 +6,8 @@ gives loses at most `Design.loss` of epsilon, or of rho.
 Proof. Cut points: `cuts`, column by column, each on a budget of its own. The cells of a column are a function of its cut
 points; a replaced record takes 1 from one of their counts and adds 1 to one: 2 in L1, sqrt(2) in L2, so that discrete
 Laplace noise of scale t loses 2/t of epsilon and discrete Gaussian noise of variance v loses 1/v of rho. So does the
-table of a pair, whose groups are a function of the noisy counts before. Streams of noise are apart: all adds up.
+table of a pair, whose groups are a function of the noisy counts before. Streams of noise are apart: all adds up. What is declared
+to be impossible is the same for both tables: cells and groups are then a function of it too, and no count is left out for it.
 """
 
 from __future__ import annotations
@@ -82,4 +83,4 @@ def _cut(entries: IntArray, column: Column, design: Design, place: int, stream: 
     e, depth = design.cuts[place]
     law = CutLaw(Places(column.width, column.centre), e)
     values = np.sort(entries[entries <= column.width])
-    return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place)))
+    return Cells(column, measure_cuts(values, law, column.own_cells, depth, stream("cuts", place), column.edges))

@@ -17,12 +17,14 @@ from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.unclaimed import Random
 from release_pipeline.privacy.whole_table.design import Pair
 from release_pipeline.privacy.whole_table.graph import Clique, CliqueTree, count_cells, find_cliques, make_tree
+from release_pipeline.privacy.whole_table.impossible import Groups
 
 MOST_CELLS = 1 << 15  # of all cliques together: larger models told little more, at several times the CPU
 LEAST_STRENGTH = 0.02  # of the records, that a pair of the model moves at the least
 ROUNDS = 600
 _CLOSE, _LOOKED_AT = 1e-4, 50  # the gain of so many rounds below which it is done
 _TINY = 1e-300
+_NEVER = -1e4  # the potential of what cannot occur: its exponential is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,13 @@ def choose_pairs(sizes: Sequence[int], strengths: Mapping[Pair, float], records:
 class Model:
     """Potentials on the tables that were measured, and the tables of all cliques that follow."""
 
-    def __init__(self, sizes: Sequence[int], measured: Sequence[Noisy], records: float) -> None:
+    def __init__(self, sizes: Sequence[int], measured: Sequence[Noisy], records: float, never: Sequence[Groups] = ()) -> None:
         self.sizes, self.measured, self.records = list(sizes), list(measured), records
         pairs = [(noisy.columns[0], noisy.columns[1]) for noisy in measured if len(noisy.columns) > 1]
         self.tree: CliqueTree = make_tree(sizes, pairs)
         self._homes = [self.tree.home(noisy.columns, sizes) for noisy in measured]
         self._potentials = [np.zeros(noisy.counts.shape) for noisy in measured]
+        self._barred = [self._bar(clique, never) for clique in self.tree.cliques]
         self.tables = self._pass_messages(self._potentials)
 
     def fit(self) -> None:
@@ -114,7 +117,7 @@ class Model:
     def _pass_messages(self, potentials: Sequence[FloatArray]) -> list[FloatArray]:
         """The tables of all cliques, which agree in what they share."""
         tree = self.tree
-        held = [np.zeros([self.sizes[column] for column in clique]) for clique in tree.cliques]
+        held = [barred.copy() for barred in self._barred]
         for noisy, home, potential in zip(self.measured, self._homes, potentials, strict=True):
             held[home] += potential.reshape(self._spread(noisy.columns, tree.cliques[home]))
         messages: list[FloatArray] = [np.zeros(())] * len(held)
@@ -135,6 +138,17 @@ class Model:
             above = self._sum_to(tables[parent], tree.cliques[parent], shared)
             tables.append(within * above.reshape(self._spread(shared, clique)))
         return tables
+
+    def _bar(self, clique: Clique, never: Sequence[Groups]) -> FloatArray:
+        """What is known of the combinations of a clique before anything was measured: those that rules about its columns leave
+        out."""
+        found: FloatArray = np.zeros([self.sizes[column] for column in clique])
+        for rule in (rule for rule in never if rule.keys() <= set(clique)):
+            met = np.ones(found.shape, dtype=np.bool_)
+            for place, meets in rule.items():
+                met &= meets.reshape(self._spread((place,), clique))
+            found[met] = _NEVER
+        return found
 
     def _spread(self, columns: Clique, clique: Clique) -> list[int]:
         return [self.sizes[column] if column in columns else 1 for column in clique]

@@ -17,6 +17,7 @@ from release_pipeline.privacy.unclaimed import Random
 from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.exchange import exchange_rows
+from release_pipeline.privacy.whole_table.impossible import Groups, draw_possible, find_barred, find_groups
 from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
 from release_pipeline.privacy.whole_table.margins import combine_margins
 from release_pipeline.privacy.whole_table.measure import Measured, hold_records
@@ -40,14 +41,14 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
             synthesise(filled, random, progress) if filled.design.records else [np.zeros(0, dtype=np.int64)] * len(design.columns)
         )
         return add_empty(measured, rows, empty, random)
-    held = hold_all(measured)
+    held, never = hold_all(measured), find_never(measured)
     linked = link_table(measured, held)
     progress("fitting a model of the strongest pairs")
     model = fit_model(measured, linked)
     if model is not None:
-        linked = replace_tables(linked, model)
+        linked = replace_tables(linked, model, never)
     progress("making a pool of records")
-    pool = make_pool(linked, design.records, random, model)
+    pool = draw_possible(never, lambda: make_pool(linked, design.records, random, model))
     progress("weighing the pool")
     weights = weigh_pool(pool, linked, random)
     chosen = pool[:, choose_records(weights, design.records, random)]
@@ -69,6 +70,12 @@ def hold_all(measured: Measured) -> list[FloatArray]:
     return [hold_records(measured.design, cells, margin) for cells, margin in zip(measured.cells, margins, strict=True)]
 
 
+def find_never(measured: Measured) -> list[Groups]:
+    """What cannot occur, in groups."""
+    firsts = [cells.edges[:-1] for cells in measured.cells]
+    return [find_groups(rule, firsts, measured.groups) for rule in measured.design.never]
+
+
 def link_table(measured: Measured, cells: Sequence[FloatArray]) -> Linked:
     """How all columns go together, by their noisy tables; `cells`: how many records these hold."""
     held = [
@@ -78,10 +85,12 @@ def link_table(measured: Measured, cells: Sequence[FloatArray]) -> Linked:
     held = [own * (measured.design.records / own.sum()) for own in held]
     ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
     links: dict[tuple[int, int], Link] = {}
+    never = find_never(measured)
     for (one, other), noisy in measured.pairs.items():
         both = one in ordered and other in ordered
         spread = deviation(measured.design.pairs[one, other])
-        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, ordered=both)
+        barred = find_barred(never, one, other)
+        links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, ordered=both, barred=barred)
     return Linked(held, links, ordered)
 
 
@@ -100,17 +109,19 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
     for pair in pairs:
         counts = measured.pairs[pair].astype(np.float64)
         noisy.append(Noisy(pair, counts, np.full(counts.shape, deviation(measured.design.pairs[pair]) ** -2)))
-    model = Model(sizes, noisy, records)
+    model = Model(sizes, noisy, records, find_never(measured))
     model.fit()
     return model
 
 
-def replace_tables(linked: Linked, model: Model) -> Linked:
+def replace_tables(linked: Linked, model: Model, never: Sequence[Groups] = ()) -> Linked:
     """The links, with the model's tables of the pairs that are in it."""
     links = dict(linked.links)
     for pair in (noisy.columns for noisy in model.measured if len(noisy.columns) > 1):
         one, other = pair
         table = model.table((one, other)) + _SURE
+        if (barred := find_barred(never, one, other)) is not None:
+            table[barred] = 0.0
         links[one, other] = replace(links[one, other], table=table, strength=find_strength(table))
     return Linked(linked.held, links, linked.ordered)
 

@@ -17,7 +17,7 @@ LATER: dict[type[BaseModel], set[str]] = {
     **dict.fromkeys(OPTIONS.values(), OF_PARTS),
     OPTIONS["columns"]: OF_PARTS | {"clamp", "definition", "delta"},
     OPTIONS["by-value"]: OF_PARTS | {"definition", "delta"},
-    OPTIONS["whole-table"]: OF_PARTS | {"definition", "delta", "pairs"},
+    OPTIONS["whole-table"]: OF_PARTS | {"definition", "delta", "pairs", "never"},
     KINDS["noise"]: {"label", "codes", "transform", "atoms", "centre", "tail", "dated"},
     KINDS["keep"]: {"label", "labels", "codes"},
     KINDS["generalise"]: {"label", "labels", "codes"},
