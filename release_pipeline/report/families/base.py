@@ -80,7 +80,19 @@ class FamilyTexts(ABC):
             guessed = PUBLIC("caveat.guessed_by_rows")
         return [PUBLIC("caveat.without_noise"), guessed, PUBLIC("caveat.counted")]
 
+    def describe_epsilon_of(self) -> str:
+        """What epsilon is of, for programs."""
+        return PUBLIC("card.epsilon_of_tables") if self.view.tables else PUBLIC("card.epsilon_of")
+
+    def describe_kind_of_rows(self) -> str | None:
+        """Whose rows these are, in a few words for programs, where they are nobody's."""
+        return None
+
     # the page
+
+    def describe_headline(self) -> Ready | None:
+        """What page and note begin with, where the claim is one number for all of the package."""
+        return None
 
     def describe_table(self) -> Ready:
         """What the table is."""
@@ -118,6 +130,14 @@ class FamilyTexts(ABC):
         return html("page.series_adds_up") if self.definition.composes else html("page.series_counts")
 
     # the note
+
+    def describe_headline_of_note(self) -> Ready | None:
+        """The same."""
+        return None
+
+    def describe_rows(self) -> Ready:
+        """How many rows there are, and of how many records."""
+        return markdown("note.records", rows_out=format_count(self.view.rows_out), rows_in=format_count(self.view.rows_in))
 
     def describe_blanks(self) -> Ready:
         """What blank cells and missing records are."""

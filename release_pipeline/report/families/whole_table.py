@@ -36,6 +36,32 @@ class WholeTableTexts(FamilyTexts):
         """The claim is as proved."""
         return [PUBLIC("caveat.given"), PUBLIC("caveat.synthetic")]
 
+    def describe_epsilon_of(self) -> str:
+        """Of everything."""
+        return PUBLIC("card.epsilon_of_all")
+
+    def describe_kind_of_rows(self) -> str:
+        """Nobody's."""
+        return PUBLIC("rows.synthetic")
+
+    def describe_headline(self) -> Ready:
+        """The one number, and whose the rows are."""
+        return html("page.headline", headline=self.view.headline)
+
+    def describe_headline_of_note(self) -> Ready:
+        """The same."""
+        return markdown("note.headline", headline=self.view.headline)
+
+    def describe_rows(self) -> Ready:
+        """They are no records."""
+        return markdown("note.rows_synthetic", rows_out=format_count(self.view.rows_out), rows_in=format_count(self.view.rows_in))
+
+    def describe_epsilon(self) -> Ready:
+        """Of everything: no column has a share of its own."""
+        if self.view.delta is not None:
+            return html("page.epsilon_of_all_at", epsilon=self.view.epsilon, delta=self.view.delta, rho=self.view.rho)
+        return html("page.epsilon_of_all", epsilon=self.view.epsilon)
+
     def describe_table(self) -> Ready:
         """Whose the rows are."""
         rows_out, rows_in = format_count(self.view.rows_out), format_count(self.view.rows_in)
