@@ -296,6 +296,40 @@ class ClosestFigures:
     control_equal: Share
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One share less another, with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """How often the value of a nearest row is right of people that rows were made of, and of strangers."""
+
+    name: str
+    people: ShareView
+    strangers: ShareView
+    guess: float
+    beyond: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class NearRows:
+    """What rows near people tell somebody who knows some columns of them (`privacy.attacks.NearRows`)."""
+
+    known: tuple[str, ...]
+    equal: ShareView
+    strangers_equal: ShareView
+    beyond: Difference
+    median: float
+    strangers_median: float
+    claims: tuple[Claim, ...] = ()
+    overall: Claim | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFigures(MapFigures):
     """What was measured of a candidate against the original, by column where it is of one."""
@@ -325,6 +359,7 @@ class AuditFigures(MapFigures):
     ties: tuple[TieFigures, ...] = ()
     structure: StructureFigures | None = None
     closest: ClosestFigures | None = None
+    nearest: NearRows | None = None
     recomputed: dict[str, RecomputedFigures] = field(default_factory=dict[str, RecomputedFigures])
     information_loss: dict[str, float] = field(default_factory=dict[str, float])
     relative_error: dict[str, float | None] = field(default_factory=dict[str, float | None])

@@ -25,6 +25,7 @@ from release_pipeline.privacy.attacks import (
     AttackedColumn,
     People,
     find_closest,
+    find_near_rows,
     infer,
     single_out_synthetic,
 )
@@ -91,8 +92,8 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
         before, after = compared.original(name), made.column(name)
-        if isinstance(column, NoiseColumn):
-            original, released = before.to_numpy(), after.to_numpy()
+        if isinstance(column, NoiseColumn):  # on its grid, or nobody would ever be alike
+            original, released = compared.seen(name), after.to_numpy()
         else:
             original, released = encode_entries([before, after])
         padded = np.append(released, original[people])
@@ -107,4 +108,13 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
         attacks.append(inference.overall)
         by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
     closest = asdict(find_closest(table, drawn))
-    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest}
+    near = asdict(find_near_rows(table, drawn, **_pick_known(compared.policy)))
+    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
+
+
+def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:
+    """What somebody knows of a person, and what they would like to: quasi-identifiers and the other columns; all and all that are none
+    where there is no quasi-identifier."""
+    names = tuple(policy.released_columns)
+    quasi = tuple(name for name in names if policy.columns[name].role == "quasi")
+    return {"known": quasi or names, "secrets": tuple(name for name in names if name not in quasi)}

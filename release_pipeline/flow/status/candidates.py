@@ -55,9 +55,9 @@ def describe_synthetic(site: Site) -> Iterator[str]:
         off = "" if kept is None else f"{_figure(kept.pairs):>7}{_figure(kept.triples):>8}"
         equal = claimed = ""
         if near is not None:
-            equal = f"{_share(near.equal):>8}{_share(near.control_equal):>9}"
+            equal = f"{_share(near.equal):>8}{_share(near.strangers_equal):>9}"
             if near.overall is not None:
-                claimed = f"{_share(near.overall.attack):>9}{_share(near.overall.control):>11}"
+                claimed = f"{_share(near.overall.people):>9}{_share(near.overall.strangers):>11}"
         yield (
             f"{state.id!s:<{wide}}{state.facts['rows_out']:>7,}  {words[state.id]:<{long}}  {off:<15}  {equal:<17}  {claimed:<20}"
             f"  {state.state}"
