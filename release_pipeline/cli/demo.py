@@ -109,7 +109,7 @@ def _take_through(demo: Demo, site: Site, progress: Progress) -> tuple[Path, lis
             progress(f"{line.release}: served as it is (--fresh starts over)")
             continue
         policy, partition, *_ = line.release.split("/")
-        progress(f"{policy}/{partition}: ingest, validate, microaggregate, mask, suppress, audit, candidate")
+        progress(f"{policy}/{partition}: {demo.steps}")
         run_release(site, policy, partition)
     check_policies(site)
     progress(f"{demo.policy}/1: two reviewers approve, the service publishes, a stranger verifies")
@@ -155,17 +155,21 @@ _TABLE_HEAD = (
 )
 _TABLE_EVIDENCE = " (what was kept of two and three columns, groups and models, and the attacks)"
 _TABLE_WORDS = """\
-epsilon  {headline}.
-         Categories are covered too. Three waves spend what their people's cap has room for.
-reader   gets synthetic rows, nobody's record, as many as there are records: data.csv, data.parquet. Beside them the noisy counts that
-         the rows were made of, with their exact noise: data.counts.csv, data.pairs.csv. Intervals come from the counts.
-linkage  no row is anybody's: 0% are linked to an own original, because none has one. In the other demo, whose claims are for single
-         columns, 25 to 45% of the rows lie nearest to their own original under idp-cbls, and 70 to 90% under dp-cdf.
-strangers  what a nearest row tells of people is measured on a table that was made without some of them: the share of people with
-         a row that has just their quasi-identifiers, and how often the nearest one has their confidential value too. What is more
-         for people who were in than for strangers is what the table tells of its people; the rest is learned from the others.
-pairs    how far tables of two columns, and of three, are from the original ones (0 to 1), beside as many records drawn anew.
-         How three columns go together was not counted. (Internal with your data; these are public.)"""
+claim    {headline}.
+         Categories are covered too; no other number has to be added to it. (Three waves spend nearly all of their people's cap:
+         rhos add up.)
+reader   gets synthetic rows, nobody's record, as many as there are records: data.csv and data.parquet. Beside them are the
+         noisy counts that rows were made of, with the exact law of their noise: data.counts.csv and data.pairs.csv. The
+         analyst's kit takes intervals from these.
+linkage  no row is anybody's, so none lies nearest to its own original: 0%. In the other demo, whose claims are for the lists of
+         single columns, some 25 to 45% of the rows do under idp-cbls, and some 70 to 90% under dp-cdf.
+         What remains to be asked is whether rows tell more of the people that they were made of than of strangers. So a table is
+         made without some people, who are the strangers. "a row just like": how many have a row that is just like them in their
+         quasi-identifiers. "nearest row is right": how often the row nearest by these has the person's other values. Where people
+         and strangers are alike but for chance, rows tell of the population and not of the person.
+pairs    how far the tables of two columns, and of three, are from the original ones (0 to 1); in brackets the same of original
+         records drawn anew, which is chance alone. How three columns go together was not counted, and follows from a model.
+         (Internal with your data; these are public.)"""
 
 
 def _ask_for_more(site: Site, policy: str) -> str:

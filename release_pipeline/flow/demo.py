@@ -1,5 +1,5 @@
-"""The demos' sites: the RAND Health Insurance Experiment from the statsmodels wheel. The first has two policies that mask columns, with a
-population each; the second one that makes synthetic rows, with a population and a cap of its own."""
+"""The demos' sites: the RAND Health Insurance Experiment from the statsmodels wheel. The first has two policies that mask
+columns, with a population each; the second one that makes synthetic rows, with a population and a cap of its own."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What a demo's site is made of. `policies`: of the first of them a wave is published, and one more is asked for. `name` stands
-    in the folder that was made for it; `folder` is where that is unless another is named."""
+    """What a demo's site is made of. `policies`: of the first of them a wave is published, and one more is asked for. `steps`: what a
+    release goes through, as it is told meanwhile. `name` stands in the folder that was made for it; `folder` is where that is
+    unless another is named."""
 
     name: str
     folder: str
     policies: tuple[str, ...]
     populations: str
+    steps: str
 
     @property
     def policy(self) -> str:
@@ -46,16 +48,18 @@ rand-hie-participants: {cap: {epsilon: 10, definition: idp, scope: column}}
 # The same people once more, so that two methods can be seen side by side. Only data that are public may have two budgets.
 rand-hie-participants-dp: {cap: {epsilon: 10, definition: dp, scope: column}}
 """,
+    steps="ingest, validate, microaggregate, mask, suppress, audit, candidate",
 )
 TABLE_DEMO = Demo(
     name="table",
     folder="demo-table",
     policies=("rand-hie-table",),
     populations="""\
-# The demo's people: those of the RAND Health Insurance Experiment. The cap is of everything that readers see, by rho; it has room for three
-# waves at epsilon 3 each (their rhos add up to epsilon 5.6 at this delta).
+# The demo's people: those of the RAND Health Insurance Experiment. The cap is of everything that readers see, by rho; it has
+# room for three waves at epsilon 3 each (their rhos add up to epsilon 5.6 at this delta).
 rand-hie-people: {cap: {epsilon: 6, delta: 0.000001, definition: zcdp, scope: table}}
 """,
+    steps="ingest, validate, count with noise, make synthetic rows, audit, candidate",
 )
 OFFICER = "olga"
 PEOPLE = {OFFICER: "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}

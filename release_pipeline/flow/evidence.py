@@ -273,6 +273,29 @@ class PairDistance:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupMean:
+    """The mean of one column in one group, before and after; `off` over the standard deviation of the column."""
+
+    by: str
+    label: str
+    column: str
+    original: float
+    released: float
+    off: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMeans:
+    """How far means of groups are off on average, beside records drawn anew, and the worst of those compared."""
+
+    mean: float
+    by_chance: float
+    compared: int
+    worst: tuple[GroupMean, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StructureFigures:
     """How far synthetic tables of one, two and three columns are from the original ones on average, beside records drawn anew."""
 
@@ -284,6 +307,7 @@ class StructureFigures:
     triples: float | None
     triples_by_chance: float | None
     triples_tried: int
+    group_means: GroupMeans | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +368,7 @@ class AuditFigures(MapFigures):
     attacks: tuple[Attack, ...] = ()
     inference: dict[str, Attack] = field(default_factory=dict[str, Attack])
     correlations: CorrelationView | None = None
+    rank_correlations: CorrelationView | None = None
     groups: GroupFigures | None = None
     discrimination: tuple[Discrimination, ...] = ()
     model_sample: Sample | None = None

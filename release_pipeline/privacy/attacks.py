@@ -169,9 +169,7 @@ class People:
     left: Rows
 
 
-def infer(
-    table: Attacked, *, stream: NoiseStream, people: People | None = None, known: Sequence[str] | None = None
-) -> Inference:
+def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, known: Sequence[str] | None = None) -> Inference:
     """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
@@ -273,8 +271,9 @@ def find_closest(table: Attacked, people: People) -> Closest:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a person's nearest row says of one column, taken for the person's own: how often that is right of people that the table was
-    made of, of people that it was made without, and of all originals for the best constant; and how much more often of the first."""
+    """What a person's nearest row says of one column, taken for the person's own: how often that is right of people that the
+    table was made of, of people that it was made without, and of all originals for the best constant; and how much more often
+    of the first."""
 
     name: str
     people: Share
@@ -287,11 +286,13 @@ class Claim:
 class NearRows:
     """What rows that are nobody's tell somebody who knows some columns of a person and takes the nearest row for the person's.
 
-    known     the columns that are known
-    equal     the share of people that the table was made of for whom some row has exactly what is known of them; `strangers_equal`
-              of people that it was made without, `beyond` the difference
-    median    the median of Gower's distance to the nearest row (0 to 1, a column counting alike), `strangers_median` likewise
-    claims    each column that is not known, and `overall` their mean, person by person; none where all are known
+    known             the columns that are known
+    equal             the share of people that the table was made of for whom some row has exactly what is known of them
+    strangers_equal   the same of people that it was made without; `beyond` is the difference
+    median            the median of Gower's distance to the nearest row (0 to 1, a column counting alike)
+    strangers_median  the same
+    claims            each column that is not known
+    overall           their mean, person by person; none where all are known
     """
 
     known: tuple[str, ...]
@@ -307,10 +308,10 @@ class NearRows:
 def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], secrets: Sequence[str]) -> NearRows:
     """The attack on every secret with what is known, for people that released rows were made of and for strangers.
 
-    Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of `infer`. No
-    row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are many, or by chance.
-    What is more for the first than for strangers is what the table tells of its people. Where a secret is known too, of another
-    secret, it is left out of what is known for its own.
+    Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of
+    `infer`. No row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are
+    many, or by chance. What is more for the first than for strangers is what the table tells of its people. Where a secret is
+    known too, of another secret, it is left out of what is known for its own.
     """
     if not set(known) | set(secrets) <= {column.name for column in table.columns} or not set(known):
         raise InvalidArgument("nothing is known, or a column is not one of the table's.", where="known")
@@ -331,9 +332,7 @@ def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], sec
     if claims:
         guess = float(np.mean([claim.guess for claim in claims]))
         overall = _judge_claim("", sums[0] / len(claims), sums[1] / len(claims), guess)
-    return NearRows(
-        tuple(column.name for column in columns), *equal, subtract_shares(*equal), *medians, tuple(claims), overall
-    )
+    return NearRows(tuple(column.name for column in columns), *equal, subtract_shares(*equal), *medians, tuple(claims), overall)
 
 
 def _judge_claim(name: str, people: FloatArray, strangers: FloatArray, guess: float) -> Claim:
@@ -406,8 +405,8 @@ class _View:
             yield near, secret.of_people(people[near.first : near.first + len(near.distance)])
 
     def nearest(self, people: Rows) -> FloatArray:
-        """How far the nearest rows are from the originals of some people. A column without any range has no distance, but people who
-        have another value there are like no row: they are at least a column away."""
+        """How far the nearest rows are from the originals of some people. A column without any range has no distance, but
+        people who have another value there are like no row: they are at least a column away."""
         distance, _ = self.neighbours.count(*self._points(people))
         for column, only in self._constant:
             distance = distance + (column.of_people(people) != only)

@@ -114,9 +114,10 @@ class Difference:
 
 
 def subtract_shares(one: Share, other: Share) -> Difference:
-    """How much larger one share is than another that was tried on other people: the interval of NEW98 (method 10, without correction),
-    which takes from each of Wilson's two intervals the side that makes the difference smaller, or larger. As these, it is no shorter
-    than need be where what is tried gives numbers between 0 and 1. If either was not tried at all nothing is known.
+    """How much larger one share is than another that was tried on other people: the interval of NEW98 (method 10, without
+    correction), which takes from each of Wilson's two intervals the side that makes the difference smaller, or larger. As
+    these, it is no shorter than need be where what is tried gives numbers between 0 and 1. If either was not tried at all
+    nothing is known.
 
     >>> found = subtract_shares(measure_share([1] * 56 + [0] * 14, among=None), measure_share([1] * 48 + [0] * 32, among=None))
     >>> [round(figure, 4) for figure in (found.value, found.low, found.high)]

@@ -30,12 +30,15 @@ def describe_neighbours(policy: Policy) -> str:
 
 
 def _compare_tables(policy: Policy) -> str:
+    by_rho = policy.protect.by_rho  # which for g people together is g squared times as much
     if policy.slots is not None:
+        if by_rho:
+            return PUBLIC("neighbours.households_in_slots_by_rho", slots=policy.slots)
         return PUBLIC("neighbours.households_in_slots", slots=policy.slots)
     if policy.of_households and policy.claim.definition.covers_groups:
-        return PUBLIC("neighbours.households_of_equal_size")
+        return PUBLIC("neighbours.households_of_equal_size_by_rho" if by_rho else "neighbours.households_of_equal_size")
     if policy.claim.definition.covers_groups:
-        return PUBLIC("neighbours.replaced_and_groups")
+        return PUBLIC("neighbours.replaced_and_groups_by_rho" if by_rho else "neighbours.replaced_and_groups")
     return PUBLIC("neighbours.replaced")
 
 
@@ -181,7 +184,10 @@ def list_uses(policy: Policy) -> Iterator[str]:
         yield PUBLIC("use.part", parts=policy.parts)
         yield PUBLIC("use.together")
         return
-    yield PUBLIC("use.adds_up") if policy.adds_up else PUBLIC("use.alone")
+    if policy.adds_up:
+        yield PUBLIC("use.adds_up_by_rho") if policy.protect.by_rho else PUBLIC("use.adds_up")
+    else:
+        yield PUBLIC("use.alone")
 
 
 def _use_columns(policy: Policy) -> Iterator[str]:

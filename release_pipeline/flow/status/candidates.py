@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from release_pipeline.flow.evidence import AuditFigures, MapFigures, load_evidence
@@ -37,30 +38,30 @@ def describe_candidates(site: Site) -> Iterator[str]:
 
 
 def describe_synthetic(site: Site) -> Iterator[str]:
-    """The same where rows are synthetic: how far tables of two and three columns are off, and what nearest rows tell of people."""
+    """The same where rows are synthetic: how far tables of two and three columns are off, beside records drawn anew, and what the
+    nearest rows tell of people that they were made of and of strangers."""
     states = _list_candidates(site)
     if not states:
         return
     wide = max(14, *(len(str(state.id)) + 1 for state in states))
-    words = {state.id: _describe_epsilon(state.facts) for state in states}
-    long = max(map(len, words.values()))
-    yield f"{'':<{wide}}{'':>7}  {'':<{long}}  {'tables off by':^15}  {'a row just like':^17}  {'nearest row is right':^20}"
+    epsilons = {state.id: _describe_epsilon(state.facts) for state in states}
+    long = max(map(len, epsilons.values()))
+    blank = f"{'':<{wide}}{'':>7}  {'':<{long}}"
+    yield f"{blank}  {'tables off by (drawn anew)':^30}  {'a row just like':^18}  {'nearest row is right':^18}"
     yield (
-        f"{'release':<{wide}}{'rows':>7}  {'epsilon':<{long}}  {'pairs':>7}{'triples':>8}  {'people':>8}{'strangers':>9}"
-        f"  {'people':>9}{'strangers':>11}  state"
+        f"{'release':<{wide}}{'rows':>7}  {'epsilon':<{long}}  {'pairs':>15}{'triples':>15}  {'people':>8}{'strangers':>10}"
+        f"  {'people':>8}{'strangers':>10}  state"
     )
     for state in states:
         audit = load_evidence(site.candidate(str(state.id))).figures_of(AuditFigures)
         kept, near = audit.structure, audit.nearest
-        off = "" if kept is None else f"{_figure(kept.pairs):>7}{_figure(kept.triples):>8}"
-        equal = claimed = ""
-        if near is not None:
-            equal = f"{_share(near.equal):>8}{_share(near.strangers_equal):>9}"
-            if near.overall is not None:
-                claimed = f"{_share(near.overall.people):>9}{_share(near.overall.strangers):>11}"
+        overall = near.overall if near is not None else None
+        off = ((kept.pairs, kept.pairs_by_chance), (kept.triples, kept.triples_by_chance)) if kept is not None else ()
+        equal = (near.equal, near.strangers_equal) if near is not None else ()
+        right = (overall.people, overall.strangers) if overall is not None else ()
         yield (
-            f"{state.id!s:<{wide}}{state.facts['rows_out']:>7,}  {words[state.id]:<{long}}  {off:<15}  {equal:<17}  {claimed:<20}"
-            f"  {state.state}"
+            f"{state.id!s:<{wide}}{state.facts['rows_out']:>7,}  {epsilons[state.id]:<{long}}"
+            f"  {''.join(f'{_beside(*both):>15}' for both in off):>30}  {_both(equal):>18}  {_both(right):>18}  {state.state}"
         )
 
 
@@ -75,12 +76,21 @@ def _describe_epsilon(facts: Mapping[str, Any]) -> str:
         return STATUS("candidate.no_epsilon", definition=tag)
     scope = STATUS.read_section("scope")[facts["scope"]]
     at = STATUS("candidate.at_delta", delta=facts["delta"]) if facts.get("delta") else ""
-    return STATUS("candidate.epsilon", epsilon=f"{facts['epsilon']}{at}", definition=tag, scope=scope)
+    return STATUS("candidate.epsilon", epsilon=f"{_shorten(facts['epsilon'])}{at}", definition=tag, scope=scope)
 
 
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+def _shorten(epsilon: float | str) -> str:
+    """Without the billionths by which a rho is rounded down to fit the epsilon that is declared."""
+    nano = Decimal(str(epsilon))
+    short = nano.quantize(Decimal("0.000001"), rounding=ROUND_CEILING).normalize()
+    return f"{short:f}"
 
 
-def _share(share: ShareView | None) -> str:
-    return "" if share is None else f"{100 * share.value:.1f}%"
+def _beside(value: float | None, chance: float | None) -> str:
+    return "" if value is None or chance is None else f"{value:.3f} ({chance:.3f})"
+
+
+def _both(shares: Sequence[ShareView | None]) -> str:
+    """Of people and of strangers."""
+    found = ["" if share is None else f"{100 * share.value:.1f}%" for share in shares]
+    return "".join(f"{words:>{wide}}" for words, wide in zip(found, (8, 10), strict=False))

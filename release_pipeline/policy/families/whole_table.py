@@ -260,7 +260,8 @@ def _as_epsilon(amount: Fraction, protect: WholeTableOptions) -> str:
 
 
 def _amount(policy: Policy) -> str:
-    """The total. The epsilon of a rho is rounded up to a millionth, which hides that a rho is rounded down to fit the one declared."""
+    """The total. The epsilon of a rho is rounded up to a millionth, which hides that a rho is rounded down to fit the one
+    declared."""
     total = policy.epsilon or 0
     if policy.delta is None:
         return f"epsilon {format_nano(total)}"

@@ -17,12 +17,15 @@ class FamilyTexts(ABC):
     """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown.
 
     `is_k_anonymity`: whether k is the k of k-anonymity. `restores_order`: whether the card says what became of the order.
-    `shares_values`: records share released values by clusters of k.
+    `shares_values`: records share released values by clusters of k. `no_epsilon`, `no_noise`: what stands for a column that has
+    none of its own.
     """
 
     is_k_anonymity = False
     restores_order = False
     shares_values = True
+    no_epsilon = PUBLIC("both.none")
+    no_noise = PUBLIC("both.no_noise")
 
     def __init__(self, view: PublicView) -> None:
         self.view = view

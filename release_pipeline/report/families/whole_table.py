@@ -12,6 +12,8 @@ class WholeTableTexts(FamilyTexts):
     """Noise on counts of all columns and pairs, and synthetic rows."""
 
     shares_values = False
+    no_epsilon = PUBLIC("both.of_all")
+    no_noise = PUBLIC("both.noise_on_counts")
 
     def describe_no_bound(self) -> None:
         """There is one."""
@@ -59,8 +61,8 @@ class WholeTableTexts(FamilyTexts):
     def describe_epsilon(self) -> Ready:
         """Of everything: no column has a share of its own."""
         if self.view.delta is not None:
-            return html("page.epsilon_of_all_at", epsilon=self.view.epsilon, delta=self.view.delta, rho=self.view.rho)
-        return html("page.epsilon_of_all", epsilon=self.view.epsilon)
+            return html("page.epsilon_of_all_at", headline=self.view.headline)
+        return html("page.epsilon_of_all", headline=self.view.headline)
 
     def describe_table(self) -> Ready:
         """Whose the rows are."""
