@@ -150,8 +150,8 @@ linkage  how many sampled records lie nearest to their own original. It is high 
          the smaller the error: rank patterns are not covered by a column claim. The whole table is not bounded.
          demo --table builds a second site, whose one claim covers the whole table: no row there is anybody's."""
 _TABLE_HEAD = (
-    "RAND Health Insurance Experiment: three yearly waves of the same people as synthetic rows; each is taken to a candidate, and "
-    "the first is published."
+    "RAND Health Insurance Experiment: three yearly waves of the same people as synthetic rows; each is taken to a candidate, "
+    "and the first is published."
 )
 _TABLE_EVIDENCE = " (what was kept of two and three columns, groups and models, and the attacks)"
 _TABLE_WORDS = """\

@@ -22,7 +22,7 @@ _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What a demo's site is made of. `policies`: of the first of them a wave is published, and one more is asked for. `steps`: what a
+    """What a demo's site is made of. `policies`: of the first a wave is published, and one more is asked for. `steps`: what a
     release goes through, as it is told meanwhile. `name` stands in the folder that was made for it; `folder` is where that is
     unless another is named."""
 

@@ -30,16 +30,24 @@ def describe_neighbours(policy: Policy) -> str:
 
 
 def _compare_tables(policy: Policy) -> str:
-    by_rho = policy.protect.by_rho  # which for g people together is g squared times as much
+    if policy.protect.by_rho:
+        return _compare_tables_by_rho(policy)
     if policy.slots is not None:
-        if by_rho:
-            return PUBLIC("neighbours.households_in_slots_by_rho", slots=policy.slots)
         return PUBLIC("neighbours.households_in_slots", slots=policy.slots)
     if policy.of_households and policy.claim.definition.covers_groups:
-        return PUBLIC("neighbours.households_of_equal_size_by_rho" if by_rho else "neighbours.households_of_equal_size")
+        return PUBLIC("neighbours.households_of_equal_size")
     if policy.claim.definition.covers_groups:
-        return PUBLIC("neighbours.replaced_and_groups_by_rho" if by_rho else "neighbours.replaced_and_groups")
+        return PUBLIC("neighbours.replaced_and_groups")
     return PUBLIC("neighbours.replaced")
+
+
+def _compare_tables_by_rho(policy: Policy) -> str:
+    """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
+    if policy.slots is not None:
+        return PUBLIC("neighbours.households_in_slots_by_rho", slots=policy.slots)
+    if policy.of_households:
+        return PUBLIC("neighbours.households_of_equal_size_by_rho")
+    return PUBLIC("neighbours.replaced_and_groups_by_rho")
 
 
 _NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {
