@@ -66,7 +66,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
     rows = texts.describe_kind_of_rows()  # a key of such rows alone, as the headline is
     return {
         "format": CARD_FORMAT,
-        **({"headline": view.headline} if view.headline else {}),
+        **({} if view.headline is None else {"headline": view.headline}),
         "release": view.release,
         "published": view.published,
         "supersedes": view.supersedes,
@@ -127,7 +127,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "words": texts.describe_series(),
         },
         "parts": list(view.parts),
-        "rows": {"in": view.rows_in, "out": view.rows_out, **({} if rows is None else {"words": rows})},
+        "rows": {"in": view.rows_in, "out": view.rows_out, **({} if rows is None else {"kind": rows})},
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
         "noise": texts.describe_noise(),
         "columns": [_make_column(column) for column in view.columns],

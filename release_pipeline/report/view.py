@@ -173,7 +173,7 @@ class PublicView:
     delta: str | None = None
     rho: str | None = None
     household_size: str | None = None
-    headline: str = ""
+    headline: str | None = None
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

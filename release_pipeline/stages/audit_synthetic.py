@@ -94,7 +94,7 @@ def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any]
     }
     numbers = {
         name: (
-            without_reasons(column, compared.seen(name)),
+            without_reasons(column, compared.original(name).to_numpy()),
             without_reasons(column, compared.released.column(name).to_numpy()),
         )
         for name, column in compared.policy.noise_columns.items()

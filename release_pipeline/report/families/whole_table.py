@@ -46,13 +46,13 @@ class WholeTableTexts(FamilyTexts):
         """Nobody's."""
         return PUBLIC("rows.synthetic")
 
-    def describe_headline(self) -> Ready:
+    def describe_headline(self) -> Ready | None:
         """The one number, and whose the rows are."""
-        return html("page.headline", headline=self.view.headline)
+        return None if self.view.headline is None else html("page.headline", headline=self.view.headline)
 
-    def describe_headline_of_note(self) -> Ready:
+    def describe_headline_of_note(self) -> Ready | None:
         """The same."""
-        return markdown("note.headline", headline=self.view.headline)
+        return None if self.view.headline is None else markdown("note.headline", headline=self.view.headline)
 
     def describe_rows(self) -> Ready:
         """They are no records."""
@@ -60,6 +60,8 @@ class WholeTableTexts(FamilyTexts):
 
     def describe_epsilon(self) -> Ready:
         """Of everything: no column has a share of its own."""
+        if self.view.headline is None:
+            return super().describe_epsilon()
         if self.view.delta is not None:
             return html("page.epsilon_of_all_at", headline=self.view.headline)
         return html("page.epsilon_of_all", headline=self.view.headline)

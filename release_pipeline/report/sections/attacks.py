@@ -163,7 +163,9 @@ def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sent
             said.append(end_sentence(format_text(alike[0].words)))
         told = [attack for attack in alike if not short or len(alike) == 1 or attack.risk.low > 0]
         said += [_judge_attack(attack, alone=len(alike) == 1) for attack in told]
-        if rest := len(alike) - len(told):
+        if not told:
+            said.append(REVIEWERS("attacks.none_of_kind", attacks=count_of(len(alike), "attack")))
+        elif rest := len(alike) - len(told):
             said.append(REVIEWERS("attacks.rest", attacks=count_of(rest, "attack"), among=f"{len(alike):,}"))
     if never := [attack.name for attack in attacks if not attack.attack.tried]:
         said.append(

@@ -7,6 +7,7 @@ from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.internal_view import GroupMeansView, InternalView, StructureView
 from release_pipeline.report.prose import Name, Sentence, format_interval, list_heads, review
 from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.report.sections.subgroups import MUCH
 from release_pipeline.report.values import format_value
 from release_pipeline.sentences import REVIEWERS
 
@@ -113,7 +114,7 @@ def _draw_groups(found: GroupMeansView | None) -> list[Figure]:
         )
         for one in found.worst
     )
-    picture = draw_bars(REVIEWERS("structure.picture_groups"), REVIEWERS("structure.picture_words_groups"), groups)
+    picture = draw_bars(REVIEWERS("structure.picture_groups"), REVIEWERS("structure.picture_words_groups"), groups, most=MUCH)
     table = Table(REVIEWERS("structure.table_groups"), list_heads("structure.head_groups"), rows)
     return [Figure(picture, REVIEWERS("structure.caption_groups", worst=format_count(len(groups))), table)]
 

@@ -14,6 +14,7 @@ from release_pipeline.report.sections.parts import Figure, Section, Table
 from release_pipeline.report.values import format_difference, format_value
 from release_pipeline.sentences import REVIEWERS
 
+MUCH = 0.5  # standard deviations that scales of means have room for, so that small differences look small
 _MOST_DRAWN = 6  # groups in one picture, the worst served
 _MANY = 3  # pictures, beyond which they stand side by side
 _BEYOND = 3  # standard deviations of random groups: what chance alone often does is not told as more
@@ -119,7 +120,8 @@ def _draw_group_means(found: SubgroupsView, measured: Sequence[SubgroupView], pl
     table = Table(review("subgroups.table", column=Name(name), by=Name(found.by)), list_heads("subgroups.head_means"), rows)
     title = REVIEWERS("subgroups.picture_means", column=name, by=found.by)
     words = REVIEWERS("subgroups.picture_words_means")
-    return Figure(draw_bars(title, words, groups), review("subgroups.caption_means", column=Name(name), by=Name(found.by)), table)
+    picture = draw_bars(title, words, groups, most=MUCH)
+    return Figure(picture, review("subgroups.caption_means", column=Name(name), by=Name(found.by)), table)
 
 
 def _judge(found: SubgroupsView) -> list[Sentence]:
