@@ -44,8 +44,8 @@ def put_together(
 
 
 def test_people_who_are_copied_into_the_table_are_found_and_strangers_are_not() -> None:
-    """Every one of them has a row just like them, which gives the other columns away but for ties; of strangers a few are right by
-    what goes together in all."""
+    """Every one of them has a row just like them, which gives the other columns away but for ties; of strangers a few are right
+    by what goes together in all."""
     people, strangers = draw(SIZE, 1), draw(SIZE, 2)
     found = attack(people, people, strangers)
     assert found.known == QUASI
