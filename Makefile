@@ -8,11 +8,11 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick ui lint bench lock clean
+.PHONY: help demo demo-table test quick ui lint bench lock clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -29,6 +29,9 @@ $(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 
 demo: $(READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
 	@$(BIN)/release-pipeline demo
+
+demo-table: $(READY)  ## the second demo: three waves as synthetic rows, one epsilon for everything; a site of its own
+	@$(BIN)/release-pipeline demo --table
 
 test: $(READY)  ## run all tests, slow and statistical ones included
 	$(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
@@ -62,5 +65,5 @@ lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
 	  --no-emit-package release-pipeline-analyst --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 
 clean:  ## remove what make made
-	rm -rf $(VENV) demo .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-table .pytest_cache .ruff_cache .hypothesis
 	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

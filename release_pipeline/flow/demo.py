@@ -1,9 +1,11 @@
-"""The demo's site: the RAND Health Insurance Experiment from the statsmodels wheel, under two policies with a population each."""
+"""The demos' sites: the RAND Health Insurance Experiment from the statsmodels wheel. The first has two policies that mask
+columns, with a population each; the second one that makes synthetic rows, with a population and a cap of its own."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,15 +17,50 @@ from release_pipeline.flow.trust.keys import PrivateKey, make_key, read_key
 from release_pipeline.flow.trust.members import read_trust, trust_key
 from release_pipeline.store.registry import ReleaseId
 
-POLICY, DP_POLICY = "rand-hie", "rand-hie-dp"
-POLICIES = (POLICY, DP_POLICY)
 _INSIDE_STATSMODELS = Path("datasets/randhie/src/randhie.csv")
-_POPULATIONS = """\
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What a demo's site is made of. `policies`: of the first a wave is published, and one more is asked for. `steps`: what a
+    release goes through, as it is told meanwhile. `name` stands in the folder that was made for it; `folder` is where that is
+    unless another is named."""
+
+    name: str
+    folder: str
+    policies: tuple[str, ...]
+    populations: str
+    steps: str
+
+    @property
+    def policy(self) -> str:
+        """The policy whose first wave is published."""
+        return self.policies[0]
+
+
+COLUMNS_DEMO = Demo(
+    name="columns",
+    folder="demo",
+    policies=("rand-hie", "rand-hie-dp"),
+    populations="""\
 # The demo's people: those of the RAND Health Insurance Experiment.
 rand-hie-participants: {cap: {epsilon: 10, definition: idp, scope: column}}
 # The same people once more, so that two methods can be seen side by side. Only data that are public may have two budgets.
 rand-hie-participants-dp: {cap: {epsilon: 10, definition: dp, scope: column}}
-"""
+""",
+    steps="ingest, validate, microaggregate, mask, suppress, audit, candidate",
+)
+TABLE_DEMO = Demo(
+    name="table",
+    folder="demo-table",
+    policies=("rand-hie-table",),
+    populations="""\
+# The demo's people: those of the RAND Health Insurance Experiment. The cap is of everything that readers see, by rho; it has
+# room for three waves at epsilon 3 each (their rhos add up to epsilon 5.6 at this delta).
+rand-hie-people: {cap: {epsilon: 6, delta: 0.000001, definition: zcdp, scope: table}}
+""",
+    steps="ingest, validate, count with noise, make synthetic rows, audit, candidate",
+)
 OFFICER = "olga"
 PEOPLE = {OFFICER: "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
 _PASSPHRASE = "for the demo only"  # noqa: S105
@@ -37,27 +74,29 @@ internal_metrics_in_ui: true
 _MARK = ".release-pipeline-demo"
 
 
-def build_demo_site(folder: Path, *, fresh: bool = False) -> Site:
-    """The demo's site in `folder`: what is there is kept, unless `fresh`. Only a folder that the demo made is ever emptied."""
+def build_demo_site(demo: Demo, folder: Path, *, fresh: bool = False) -> Site:
+    """A demo's site in `folder`: what is there is kept, unless `fresh`. Only a folder that this demo made is ever emptied."""
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / _MARK).exists())):
         raise WrongUsage("this is not a folder that the demo made.", where=str(folder), remedy="Name another with --folder.")
+    if (folder / _MARK).exists() and _read_mark(folder) != demo.name:
+        raise WrongUsage("this is the folder of the other demo.", where=str(folder), remedy="Name another with --folder.")
     if fresh and folder.exists():
         shutil.rmtree(folder)
     try:
         (folder / "policies").mkdir(parents=True, exist_ok=True)
         (folder / "data").mkdir(exist_ok=True)
-        (folder / _MARK).touch()
-        for policy in POLICIES:
+        _write_once(folder / _MARK, demo.name + "\n")
+        for policy in demo.policies:
             _copy_once(find_demo_policy(policy), folder / "policies" / f"{policy}.yaml")
         _copy_once(find_demo_data(), folder / "data" / "randhie.csv")
-        _write_once(folder / "populations.yaml", _POPULATIONS)
+        _write_once(folder / "populations.yaml", demo.populations)
         _write_once(folder / "site.yaml", _SITE)
     except OSError as error:
         raise WrongUsage(f"the folder cannot be made: {error.strerror}.", where=str(folder), remedy="Name another.") from None
     return find_site(folder)
 
 
-def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
+def trust_demo_people(demo: Demo, site: Site) -> dict[str, PrivateKey]:
     """The demo's people with their keys, made once, and what the officer signs before a run. Real keys belong to real people."""
     folder = site.home / "keys"
     folder.mkdir(exist_ok=True)
@@ -71,7 +110,7 @@ def trust_demo_people(site: Site) -> dict[str, PrivateKey]:
     for name, role in PEOPLE.items():
         if name not in known:
             trust_key(site, name, role, keys[name].public, key=keys[OFFICER])
-    for policy in POLICIES:
+    for policy in demo.policies:
         approve_policy(site, policy, key=keys[OFFICER])
     approve_populations(site, key=keys[OFFICER])
     return keys
@@ -94,11 +133,16 @@ def find_demo_data() -> Path:
     )
 
 
-def find_demo_policy(name: str = POLICY) -> Path:
-    """A policy that the demo copies: of the package, or of the checkout."""
+def find_demo_policy(name: str = COLUMNS_DEMO.policy) -> Path:
+    """A policy that a demo copies: of the package, or of the checkout."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "policies" / f"{name}.yaml"
     return inside if inside.is_file() else package.parent / "policies" / f"{name}.yaml"
+
+
+def _read_mark(folder: Path) -> str:
+    """Which demo made a folder; earlier versions, which had one demo, wrote nothing."""
+    return (folder / _MARK).read_text(encoding="utf-8").strip() or COLUMNS_DEMO.name
 
 
 def _copy_once(source: Path, target: Path) -> None:

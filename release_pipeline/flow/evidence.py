@@ -273,6 +273,29 @@ class PairDistance:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupMean:
+    """The mean of one column in one group, before and after; `off` over the standard deviation of the column."""
+
+    by: str
+    label: str
+    column: str
+    original: float
+    released: float
+    off: float
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMeans:
+    """How far means of groups are off on average, beside records drawn anew, and the worst of those compared."""
+
+    mean: float
+    by_chance: float
+    compared: int
+    worst: tuple[GroupMean, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StructureFigures:
     """How far synthetic tables of one, two and three columns are from the original ones on average, beside records drawn anew."""
 
@@ -284,6 +307,7 @@ class StructureFigures:
     triples: float | None
     triples_by_chance: float | None
     triples_tried: int
+    group_means: GroupMeans | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +318,40 @@ class ClosestFigures:
     equal: Share
     control_median: float
     control_equal: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One share less another, with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """How often the value of a nearest row is right of people that rows were made of, and of strangers."""
+
+    name: str
+    people: ShareView
+    strangers: ShareView
+    guess: float
+    beyond: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class NearRows:
+    """What rows near people tell somebody who knows some columns of them (`privacy.attacks.NearRows`)."""
+
+    known: tuple[str, ...]
+    equal: ShareView
+    strangers_equal: ShareView
+    beyond: Difference
+    median: float
+    strangers_median: float
+    claims: tuple[Claim, ...] = ()
+    overall: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,6 +368,7 @@ class AuditFigures(MapFigures):
     attacks: tuple[Attack, ...] = ()
     inference: dict[str, Attack] = field(default_factory=dict[str, Attack])
     correlations: CorrelationView | None = None
+    rank_correlations: CorrelationView | None = None
     groups: GroupFigures | None = None
     discrimination: tuple[Discrimination, ...] = ()
     model_sample: Sample | None = None
@@ -325,6 +384,7 @@ class AuditFigures(MapFigures):
     ties: tuple[TieFigures, ...] = ()
     structure: StructureFigures | None = None
     closest: ClosestFigures | None = None
+    nearest: NearRows | None = None
     recomputed: dict[str, RecomputedFigures] = field(default_factory=dict[str, RecomputedFigures])
     information_loss: dict[str, float] = field(default_factory=dict[str, float])
     relative_error: dict[str, float | None] = field(default_factory=dict[str, float | None])

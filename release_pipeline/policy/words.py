@@ -21,6 +21,14 @@ def describe_claim(policy: Policy) -> str:
     return find_family(policy.protect).describe_claim(policy)
 
 
+def describe_headline(policy: Policy) -> str:
+    """The claim as one number for all that a package has, where it is one: what card, page and note begin with. Else empty.
+
+    "epsilon 3 at delta 0.000001 (rho 0.18506984) for everything in this package"
+    """
+    return find_family(policy.protect).describe_headline(policy)
+
+
 def describe_method(policy: Policy) -> str:
     """The method in words, with the order that clusters are cut from where there is one."""
     return find_family(policy.protect).describe_method(policy)

@@ -31,7 +31,7 @@ from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.neighbours import Nearest, Neighbours
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
-from release_pipeline.privacy.shares import Share, difference_beyond, measure_share
+from release_pipeline.privacy.shares import Difference, Share, difference_beyond, measure_share, subtract_shares
 
 TARGETS = 1_000  # people attacked, at most, and as many in the control group
 INFERRED = 500  # the same for inference, where each of them is attacked once for every column
@@ -169,7 +169,7 @@ class People:
     left: Rows
 
 
-def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None) -> Inference:
+def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, known: Sequence[str] | None = None) -> Inference:
     """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
@@ -265,17 +265,95 @@ class Closest:
 
 def find_closest(table: Attacked, people: People) -> Closest:
     """The distance to the closest row, for both."""
-    view = _View(table.columns, people.left)
-    found: list[FloatArray] = [view.nearest(some) / len(table.columns) for some in (people.targets, people.control)]
-    equal = [measure_share((distance == 0).astype(np.float64), among=None) for distance in found]
-    medians = [float(np.median(distance)) for distance in found]
+    equal, medians = _measure_nearness(_View(table.columns, people.left), people, len(table.columns))
     return Closest(medians[0], equal[0], medians[1], equal[1])
 
 
-def _infer_column(table: Attacked, secret: AttackedColumn, groups: _Groups) -> tuple[list[FloatArray], float]:
-    """The successes against targets and control group, and the constant's."""
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a person's nearest row says of one column, taken for the person's own: how often that is right of people that the
+    table was made of, of people that it was made without, and of all originals for the best constant; and how much more often
+    of the first."""
+
+    name: str
+    people: Share
+    strangers: Share
+    guess: float
+    beyond: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class NearRows:
+    """What rows that are nobody's tell somebody who knows some columns of a person and takes the nearest row for the person's.
+
+    known             the columns that are known
+    equal             the share of people that the table was made of for whom some row has exactly what is known of them
+    strangers_equal   the same of people that it was made without; `beyond` is the difference
+    median            the median of Gower's distance to the nearest row (0 to 1, a column counting alike)
+    strangers_median  the same
+    claims            each column that is not known
+    overall           their mean, person by person; none where all are known
+    """
+
+    known: tuple[str, ...]
+    equal: Share
+    strangers_equal: Share
+    beyond: Difference
+    median: float
+    strangers_median: float
+    claims: tuple[Claim, ...]
+    overall: Claim | None
+
+
+def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], secrets: Sequence[str]) -> NearRows:
+    """The attack on every secret with what is known, for people that released rows were made of and for strangers.
+
+    Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of
+    `infer`. No row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are
+    many, or by chance. What is more for the first than for strangers is what the table tells of its people. Where a secret is
+    known too, of another secret, it is left out of what is known for its own.
+    """
+    if not set(known) | set(secrets) <= {column.name for column in table.columns} or not set(known):
+        raise InvalidArgument("nothing is known, or a column is not one of the table's.", where="known")
+    groups = _Groups(people.targets, people.control, people.left)
+    columns = [column for column in table.columns if column.name in known]
+    view = _View(columns, people.left)
+    equal, medians = _measure_nearness(view, people, len(columns))
+    claims: list[Claim] = []
+    sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
+    for secret in table.columns:
+        if secret.name not in secrets:
+            continue
+        tried, guess = _infer_column(table, secret, groups, view if secret.name not in known else None)
+        for total, successes in zip(sums, tried, strict=True):
+            total += successes
+        claims.append(_judge_claim(secret.name, tried[0], tried[1], guess))
+    overall = None
+    if claims:
+        guess = float(np.mean([claim.guess for claim in claims]))
+        overall = _judge_claim("", sums[0] / len(claims), sums[1] / len(claims), guess)
+    return NearRows(tuple(column.name for column in columns), *equal, subtract_shares(*equal), *medians, tuple(claims), overall)
+
+
+def _judge_claim(name: str, people: FloatArray, strangers: FloatArray, guess: float) -> Claim:
+    right, beside = measure_share(people, among=None), measure_share(strangers, among=None)
+    return Claim(name, right, beside, guess, subtract_shares(right, beside))
+
+
+def _measure_nearness(view: _View, people: People, columns: int) -> tuple[tuple[Share, Share], tuple[float, float]]:
+    """The shares of people for whom a row is just alike, and the median distances, each for both."""
+    found: list[FloatArray] = [view.nearest(some) / columns for some in (people.targets, people.control)]
+    equal = [measure_share((distance == 0).astype(np.float64), among=None) for distance in found]
+    medians = [float(np.median(distance)) for distance in found]
+    return (equal[0], equal[1]), (medians[0], medians[1])
+
+
+def _infer_column(
+    table: Attacked, secret: AttackedColumn, groups: _Groups, view: _View | None = None
+) -> tuple[list[FloatArray], float]:
+    """The successes against targets and control group, and the constant's; by all other columns unless by those of a view."""
     values = np.unique(secret.released[groups.left], return_inverse=True, return_counts=True)  # before the points take their room
-    view = _View([column for column in table.columns if column is not secret], groups.left)
+    view = view or _View([column for column in table.columns if column is not secret], groups.left)
     tolerance = TOLERANCE * _mean_deviation(secret.original) if secret.is_numeric else 0.0
     tally = _Tally(view.neighbours, *values, tolerance)
     people = (groups.targets, groups.control)
@@ -302,6 +380,7 @@ class _View:
 
     def __init__(self, columns: Sequence[AttackedColumn], left: Rows) -> None:
         self._numbers: list[tuple[AttackedColumn, float, float]] = []
+        self._constant: list[tuple[AttackedColumn, float]] = []
         self._codes = [column for column in columns if not column.is_numeric]
         for column in columns:
             if column.is_numeric:
@@ -309,6 +388,8 @@ class _View:
                 least, most = float(released.min()), float(released.max())
                 if most > least:
                     self._numbers.append((column, least, most - least))
+                else:
+                    self._constant.append((column, least))
         known = np.empty((len(left), len(self._numbers)))
         for place, (column, least, width) in enumerate(self._numbers):
             known[:, place] = (column.released[left] - least) / width
@@ -324,8 +405,11 @@ class _View:
             yield near, secret.of_people(people[near.first : near.first + len(near.distance)])
 
     def nearest(self, people: Rows) -> FloatArray:
-        """How far the nearest rows are from the originals of some people."""
+        """How far the nearest rows are from the originals of some people. A column without any range has no distance, but
+        people who have another value there are like no row: they are at least a column away."""
         distance, _ = self.neighbours.count(*self._points(people))
+        for column, only in self._constant:
+            distance = distance + (column.of_people(people) != only)
         return distance
 
     def lists(self, people: Rows) -> Iterator[IntArray]:

@@ -225,6 +225,22 @@ def correlation_matrix(covariances: FloatArray) -> FloatArray:
         return np.clip(covariances / np.outer(deviations, deviations), -1, 1)
 
 
+def rank_values(values: FloatArray) -> FloatArray:
+    """The rank of each value, from 0; equal ones have the mean of theirs.
+
+    >>> rank_values(np.array([5.0, 1.0, 5.0])).tolist()
+    [1.5, 0.0, 1.5]
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return (last - (count + 1) / 2)[place]
+
+
+def rank_correlation_matrix(columns: Sequence[FloatArray]) -> FloatArray:
+    """Spearman's correlations: those of ranks; NaN where a column is constant."""
+    return correlation_matrix(covariance_matrix([rank_values(column) for column in columns]))
+
+
 def pmse(propensity: FloatArray, share: float) -> float:
     """The mean squared distance of propensity scores from the share of released records among both: 0 where released records
     cannot be told from original ones, `share (1 - share)` at most on average where they always can (WOO09, SNO18)."""

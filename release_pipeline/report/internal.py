@@ -48,6 +48,12 @@ ORDER = (
     describe_suppression,
     describe_levels,
 )
+_NOT_OF_SYNTHETIC = [
+    describe_map,
+    describe_classes,
+    describe_suppression,
+    describe_levels,
+]  # which are about records that are there
 _MANY_GATES = 8  # in one picture
 
 
@@ -96,7 +102,7 @@ def list_sections(view: InternalView) -> list[Section]:
     """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
     have none where the policy has none: the page of a candidate that an earlier version made stays what it was, byte by byte."""
     unasked = [] if view.subgroups else [describe_subgroups]
-    unasked += [describe_map] if view.is_synthetic else [describe_structure]
+    unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [] if view.has_weights else [describe_sample]
     unasked += [] if view.ties or view.recomputed else [describe_ties]
     sections = [show(view) for show in ORDER if show not in unasked]

@@ -138,17 +138,69 @@ class CorrelationView:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupMeanView:
+    """The mean of one column in one group, original and synthetic; `off` over the standard deviation of the column."""
+
+    by: str
+    label: str
+    column: str
+    original: float
+    released: float
+    off: float
+    records: int
+    clock: Clock | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMeansView:
+    """How far means of groups are off, on average and beside records drawn anew, and the worst of so many `compared`."""
+
+    mean: float
+    by_chance: float
+    compared: int
+    worst: tuple[GroupMeanView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """How often a value of the nearest row is right of people that rows were made of, and of strangers; `beyond`: how much more
+    often of the first, with its interval. `name` is empty for the mean over all columns."""
+
+    name: str
+    people: ShareView
+    strangers: ShareView
+    guess: float
+    beyond: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NearView:
+    """What the row nearest by the columns `known` tells of people that synthetic rows were made of, and of strangers: how often
+    a row is just like them there, the median distance, and what the other columns of the nearest row say of them (`claims`)."""
+
+    known: tuple[str, ...]
+    equal: ShareView
+    strangers_equal: ShareView
+    beyond: tuple[float, float, float]
+    median: float
+    strangers_median: float
+    claims: tuple[ClaimView, ...]
+    overall: ClaimView | None
+
+
+@dataclass(frozen=True, slots=True)
 class StructureView:
     """Synthetic rows beside the original ones: total variation distances (0 to 1) of the tables of one column (`columns`), and
     on average of those of one, two and three columns, each with that of records drawn anew (`means`: how many columns, the
-    distance, that by chance); the pairs that are furthest off. `closest`: the median distance of the nearest row from people that
-    rows were made of and from others, and the shares of them that have an equal row."""
+    distance, that by chance); the pairs that are furthest off; means of groups. `closest`: the median distance of the nearest
+    row from people that rows were made of and from others, and the shares of them that have an equal row."""
 
     columns: tuple[tuple[str, float], ...]
     means: tuple[tuple[int, float, float], ...]
     worst: tuple[tuple[str, str, float], ...]
     triples: int
     closest: tuple[float, float, ShareView, ShareView] | None = None
+    group_means: GroupMeansView | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +368,8 @@ class InternalView:
     records for which `check` gave its forecasts, 0 where it was told none. `generalises`: the policy makes columns coarser,
     and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
-    does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones."""
+    does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
+    nearest to a person tells. `are_ranks`: `correlations` are Spearman's."""
 
     release: str
     policy: str
@@ -363,4 +416,6 @@ class InternalView:
     recomputed: tuple[RecomputedView, ...] = ()
     rows_out: int = 0
     structure: StructureView | None = None
+    nearest: NearView | None = None
+    are_ranks: bool = False
     is_synthetic: bool = False

@@ -63,8 +63,10 @@ def _list_wider(view: PublicView, texts: FamilyTexts) -> list[dict[str, str | No
 
 
 def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
+    rows = texts.describe_kind_of_rows()  # a key of such rows alone, as the headline is
     return {
         "format": CARD_FORMAT,
+        **({} if view.headline is None else {"headline": view.headline}),
         "release": view.release,
         "published": view.published,
         "supersedes": view.supersedes,
@@ -82,7 +84,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
                 "total": view.epsilon,
                 "delta": view.delta,
                 "rho": view.rho,
-                "of": PUBLIC("card.epsilon_of_tables") if view.tables else PUBLIC("card.epsilon_of"),
+                "of": texts.describe_epsilon_of(),
                 "columns": [
                     {
                         "column": column.name,
@@ -125,7 +127,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             "words": texts.describe_series(),
         },
         "parts": list(view.parts),
-        "rows": {"in": view.rows_in, "out": view.rows_out},
+        "rows": {"in": view.rows_in, "out": view.rows_out, **({} if rows is None else {"kind": rows})},
         "suppression": {"words": view.suppression, "cells_blanked": view.cells_blanked},
         "noise": texts.describe_noise(),
         "columns": [_make_column(column) for column in view.columns],

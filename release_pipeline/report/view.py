@@ -121,7 +121,7 @@ class PublicView:
     mean, in sentences. `values`: whether masked values lie `inside` their domain, or `anywhere`; `grid`: whether all of them
     are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as
     one formal statement. `household_size`: where the claim is about all records of a household, whether how
-    large it is is `protected` or `not protected`."""
+    large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the whole package."""
 
     release: str
     policy: str
@@ -173,6 +173,7 @@ class PublicView:
     delta: str | None = None
     rho: str | None = None
     household_size: str | None = None
+    headline: str | None = None
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

@@ -27,6 +27,7 @@ from release_pipeline.privacy.utility import (
     describe_spread,
     describe_weighted_spread,
     ks_distance,
+    rank_correlation_matrix,
     share_at_most,
     share_of_many,
     sse_paper,
@@ -176,6 +177,7 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
     columns = list(compared.policy.noise_columns.values())
     if not columns:
         return found
+    seen_alone = seen
     seen, compared_with = (_with_all_values(columns, seen, masked)[side] for side in (0, 1))
     covariances = {
         "original": covariance_matrix(_with_all_values(columns, originals)[0]),
@@ -184,10 +186,23 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
     return {
         **found,
         **({"atoms": atoms} if atoms else {}),
-        **({} if compared.is_nobodys else {"sse_paper": sse_paper(seen, compared_with)}),
+        **(
+            _compare_ranks(names, columns, seen_alone, masked)
+            if compared.is_nobodys
+            else {"sse_paper": sse_paper(seen, compared_with)}
+        ),
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
         "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
     }
+
+
+def _compare_ranks(
+    names: list[str], columns: list[NoiseColumn], seen: list[Numbers], masked: list[Numbers]
+) -> dict[str, dict[str, Any]]:
+    """Correlations of ranks, each table by itself: heavy tails do not decide them, as they do the others."""
+    sides = {"original": _with_all_values(columns, seen)[0], "released": _with_all_values(columns, masked)[0]}
+    ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
+    return {"rank_correlations": {"names": names, **ranked}}
 
 
 def _read_both_weights(compared: Compared) -> tuple[Numbers, Numbers] | None:
@@ -272,19 +287,21 @@ def _with_all_values(columns: Sequence[NoiseColumn], *tables: Sequence[Numbers])
 def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
     """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
     original means there are of the released records."""
-    after, own = _label(compared.released.column(by)), _label(compared.of_released(by))
+    after, own = label_entries(compared.released.column(by)), label_entries(compared.of_released(by))
     is_kept = by in compared.policy.listed_columns
     if compared.is_nobodys:
         own = after
     columns: dict[str, GroupedColumn] = {}
     for name, column in compared.policy.noise_columns.items():
-        everybody: Numbers = _without_reasons(column, compared.original(name).to_numpy())
-        seen = _without_reasons(column, compared.seen(name))
-        masked: Numbers = _without_reasons(column, compared.released.column(name).to_numpy())
+        everybody: Numbers = without_reasons(column, compared.original(name).to_numpy())
+        seen = without_reasons(column, compared.seen(name))
+        masked: Numbers = without_reasons(column, compared.released.column(name).to_numpy())
         before = everybody if is_kept else everybody[compared.own]
         known = seen[~np.isnan(seen)]
         matched = (
-            _match_in_groups(seen, _label(compared.original(by)), masked, after) if compared.is_nobodys else seen[compared.own]
+            _match_in_groups(seen, label_entries(compared.original(by)), masked, after)
+            if compared.is_nobodys
+            else seen[compared.own]
         )
         columns[name] = GroupedColumn(before, masked, matched, variance_of(known) if len(known) else 0.0)
     weights_before = weights_after = weights_own = None
@@ -294,7 +311,7 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
         weights_after = np.nan_to_num(read_weights(compared.released.column(weight)))
         weights_own = weights[compared.own]
     return measure_subgroups(
-        _label(compared.original(by)) if is_kept else own,
+        label_entries(compared.original(by)) if is_kept else own,
         after,
         own,
         columns,
@@ -323,12 +340,12 @@ def _match_in_groups(before: Numbers, was: npt.NDArray[Any], after: Numbers, sai
     return matched
 
 
-def _without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
+def without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
     """NaN where an entry stands for a reason to have no value."""
     return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
 
 
-def _label(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+def label_entries(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     """The entries as texts; a blanked cell is none."""
     return np.array([BLANK if entry is None else str(entry) for entry in column.to_pylist()], dtype=np.str_)
 

@@ -25,6 +25,7 @@ from release_pipeline.privacy.attacks import (
     AttackedColumn,
     People,
     find_closest,
+    find_near_rows,
     infer,
     single_out_synthetic,
 )
@@ -35,15 +36,18 @@ from release_pipeline.stages.audit import (
     Compared,
     Read,
     Streams,
+    label_entries,
     measure_by_group,
     measure_columns,
     measure_rules,
     round_figures,
     train_models,
+    without_reasons,
 )
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.measures.features import encode_entries
-from release_pipeline.stages.measures.structure import measure_structure
+from release_pipeline.stages.measures.group_means import measure_group_means
+from release_pipeline.stages.measures.structure import draw_anew, measure_structure
 
 Remake = Callable[[Read], pa.Table]
 
@@ -75,7 +79,27 @@ def _measure_structure(compared: Compared, streams: Streams) -> dict[str, Any]:
         before, after = compared.original(name), compared.released.column(name)
         codes[name] = find_entries(counted[name], before), find_entries(counted[name], after)
     nominal = [name for name in codes if isinstance(counted[name], ListedColumn)]
-    return measure_structure(codes, nominal, streams("tables of columns"))
+    return {
+        **measure_structure(codes, nominal, streams("tables of columns")),
+        "group_means": _measure_group_means(compared, streams),
+    }
+
+
+def _measure_group_means(compared: Compared, streams: Streams) -> dict[str, Any] | None:
+    """Of every column of numbers by every column of categories."""
+    labels = {
+        name: (label_entries(compared.original(name)), label_entries(compared.released.column(name)))
+        for name in compared.policy.released_columns
+        if name not in compared.policy.noise_columns
+    }
+    numbers = {
+        name: (
+            without_reasons(column, compared.original(name).to_numpy()),
+            without_reasons(column, compared.released.column(name).to_numpy()),
+        )
+        for name, column in compared.policy.noise_columns.items()
+    }
+    return measure_group_means(labels, numbers, draw_anew(compared.originals, streams("means of groups")))
 
 
 def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, Any]:
@@ -91,8 +115,8 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():
         before, after = compared.original(name), made.column(name)
-        if isinstance(column, NoiseColumn):
-            original, released = before.to_numpy(), after.to_numpy()
+        if isinstance(column, NoiseColumn):  # on its grid, or nobody would ever be alike
+            original, released = compared.seen(name), after.to_numpy()
         else:
             original, released = encode_entries([before, after])
         padded = np.append(released, original[people])
@@ -107,4 +131,13 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
         attacks.append(inference.overall)
         by_column = {column.name: asdict(one) for column, one in zip(columns, inference.columns, strict=True)}
     closest = asdict(find_closest(table, drawn))
-    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest}
+    near = asdict(find_near_rows(table, drawn, **_pick_known(compared.policy)))
+    return {"attacks": [asdict(attack) for attack in attacks], "inference": by_column, "closest": closest, "nearest": near}
+
+
+def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:
+    """What somebody knows of a person, and what they would like to: quasi-identifiers and the other columns; all and all that
+    are none where there is no quasi-identifier."""
+    names = tuple(policy.released_columns)
+    quasi = tuple(name for name in names if policy.columns[name].role == "quasi")
+    return {"known": quasi or names, "secrets": tuple(name for name in names if name not in quasi)}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
 import frictionless
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,8 +27,10 @@ from release_pipeline.policy import load_policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns
 from release_pipeline.policy.options import WholeTableOptions
 from release_pipeline.policy.plan import describe_plan, make_plan
+from release_pipeline.policy.words import describe_claim, describe_headline
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
+from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.strategies import RECORD
 from release_pipeline.stages.strategies.whole_table import CELLS, PAIRS, read_measured
@@ -178,7 +182,7 @@ def test_too_little_is_refused_before_the_charge(tmp_path: Path) -> None:
     """By public facts, with what would be enough; the plan says it before."""
     tiny = site_of(tmp_path, gates="{min_rows: 300}")
     plan = " ".join(" ".join(describe_plan(make_plan(tiny.site.policy("people"), rows=600))).split())
-    assert "for everything that a reader of the release sees, categories included" in plan
+    assert "epsilon 10 for everything in this package (DP): all that a reader sees, categories included" in plan
     assert "every pair of columns (6)" in plan
     tiny.write_policy(**{**PARTS, "gates": ""})
     tiny.write_rows(make_people(60))
@@ -396,7 +400,21 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     assert {"data.counts", "data.pairs"} <= set(described.resource_names)
     assert frictionless.validate(str(folder / "datapackage.json")).valid
     card = json.loads((folder / "privacy-card.json").read_text())
-    assert card["claim"]["words"].startswith("epsilon 10, DP, for everything that a reader of the release sees")
+    assert card["claim"]["words"].startswith("epsilon 10 for everything in this package (DP)")
+    assert list(card)[:2] == ["format", "headline"]
+    assert card["headline"] == "epsilon 10 for everything in this package"
+    assert card["rows"]["kind"] == "synthetic rows: nobody's record"
+    assert "everything in this package" in card["claim"]["epsilon"]["of"]
+    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(card)
+    page = (folder / "privacy-card.html").read_text()
+    first = re.sub("<[^>]*>", "", page.split("<header>", 1)[1].split("</p>", 1)[0]).strip()
+    assert first.startswith("epsilon 10 for everything in this package. Synthetic rows: nobody’s record.")
+    note = (folder / "RELEASE_NOTE.md").read_text().splitlines()
+    assert note[2] == "**epsilon 10 for everything in this package.** Synthetic rows: nobody's record."
+    assert f"{ROWS} synthetic rows, nobody's record" in "\n".join(note)
+    for text in (page, "\n".join(note)):
+        assert "on the counts" in text
+        assert not re.search("[|>] ?no noise ?[|<]", text)
     assert card["claim"]["scope"]["name"] == "table"
     assert {column["done"] for column in card["columns"]} == {"synthesise", "missing"}
     assert not any("table as a whole" in words for words in card["claim"]["not_protected"])
@@ -454,6 +472,9 @@ def test_a_cap_by_rho_counts_it_and_a_third_release_is_refused(tmp_path: Path) -
     )
     facts = run(tiny)
     assert facts["definition"] == "zcdp"
+    headline = describe_headline(tiny.site.policy("people"))
+    assert re.fullmatch(r"epsilon 8 at delta 0\.000001 \(rho [0-9.]+\) for everything in this package", headline)
+    assert str(facts["claim"]).startswith(headline)
     [charge] = tiny.charges()
     assert charge.loss.dp_table is None
     assert charge.loss.zcdp_table is not None
@@ -465,6 +486,9 @@ def test_two_records_of_a_person_cost_twice(tmp_path: Path) -> None:
     tiny = site_of(tmp_path, person="{column: person, records_per_release: 2}")
     run(tiny)
     assert [charge.loss.dp_table for charge in tiny.charges()] == [20 * 10**9]
+    policy = tiny.site.policy("people")
+    assert describe_headline(policy) == "epsilon 20 for everything in this package"
+    assert describe_claim(policy).endswith("; epsilon 10, times 2 records per person")
 
 
 def test_the_audit_compares_with_people_who_were_left_out(made: TinySite) -> None:
@@ -481,6 +505,20 @@ def test_the_audit_compares_with_people_who_were_left_out(made: TinySite) -> Non
     }
     assert "record_linkage" not in audit
     assert 0 <= audit["closest"]["median"] <= 1
+    near = audit["nearest"]
+    assert near["known"] == ["town", "sex"]
+    assert [claim["name"] for claim in near["claims"]] == ["income", "rent"]
+    assert near["equal"]["value"] > 0.9 < near["strangers_equal"]["value"]
+    assert near["overall"]["beyond"]["low"] < 0.1
+    assert audit["rank_correlations"]["names"] == ["income", "rent"]
+    means = structure["group_means"]
+    assert means["compared"] > 8
+    assert means["worst"][0]["off"] >= means["mean"]
+    page = (made.folder() / "report.html").read_text()
+    for words in ("because no row is anybody", "Correlations of ranks", "what became of their means", "strangers"):
+        assert words in page
+    for words in ("check --rows", "Levels of generalisation", "What was left out", "whose own row is not there"):
+        assert words not in page
     assert {group["label"] for group in audit["subgroups"]["town"]} == {"north", "south", "east"}
 
 

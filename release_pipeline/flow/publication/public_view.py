@@ -54,6 +54,7 @@ from release_pipeline.policy.statements import state_claim
 from release_pipeline.policy.table_words import step_text
 from release_pipeline.policy.words import (
     describe_claim,
+    describe_headline,
     describe_method,
     describe_scopes,
     not_covered_words,
@@ -93,6 +94,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         claim=describe_claim(policy),
         statement=state_claim(policy),
         epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
+        headline=describe_headline(policy) or None,
         delta=None if policy.delta is None else decimal_text(policy.delta),
         rho=None if policy.delta is None or claimed is None else format_nano(claimed),
         records_per_person=policy.records_per_person,

@@ -31,6 +31,8 @@ def describe_neighbours(policy: Policy) -> str:
 
 
 def _compare_tables(policy: Policy) -> str:
+    if policy.protect.by_rho:
+        return _compare_tables_by_rho(policy)
     if policy.slots is not None:
         return PUBLIC("neighbours.households_in_slots", slots=policy.slots)
     if policy.of_households and policy.claim.definition.covers_groups:
@@ -38,6 +40,15 @@ def _compare_tables(policy: Policy) -> str:
     if policy.claim.definition.covers_groups:
         return PUBLIC("neighbours.replaced_and_groups")
     return PUBLIC("neighbours.replaced")
+
+
+def _compare_tables_by_rho(policy: Policy) -> str:
+    """Groups of g lose g squared times the rho of one (BS16 Prop. 1.9), and not g times."""
+    if policy.slots is not None:
+        return PUBLIC("neighbours.households_in_slots_by_rho", slots=policy.slots)
+    if policy.of_households:
+        return PUBLIC("neighbours.households_of_equal_size_by_rho")
+    return PUBLIC("neighbours.replaced_and_groups_by_rho")
 
 
 _NEIGHBOURS: dict[Family, Callable[[Policy], str]] = {
@@ -182,7 +193,10 @@ def list_uses(policy: Policy) -> Iterator[str]:
         yield PUBLIC("use.part", parts=policy.parts)
         yield PUBLIC("use.together")
         return
-    yield PUBLIC("use.adds_up") if policy.adds_up else PUBLIC("use.alone")
+    if policy.adds_up:
+        yield PUBLIC("use.adds_up_by_rho") if policy.protect.by_rho else PUBLIC("use.adds_up")
+    else:
+        yield PUBLIC("use.alone")
 
 
 def _use_columns(policy: Policy) -> Iterator[str]:

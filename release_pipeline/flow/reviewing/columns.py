@@ -87,7 +87,7 @@ def view_sample(policy: Policy, audit: AuditFigures) -> SampleView | None:
         return None
     columns = tuple(
         WeightedView(
-            name, *(tuple(asdict(side).values()) for side in (pair.original, pair.released)), clock=_clock_of(policy, name)
+            name, *(tuple(asdict(side).values()) for side in (pair.original, pair.released)), clock=find_clock(policy, name)
         )
         for name, pair in sample.weighted.items()
     )
@@ -111,7 +111,7 @@ def view_recomputed(policy: Policy, audit: AuditFigures) -> Iterator[RecomputedV
         yield RecomputedView(name, "; ".join(policy.derive[name].preview()), **asdict(figures))
 
 
-def _clock_of(policy: Policy, name: str) -> Clock | None:
+def find_clock(policy: Policy, name: str) -> Clock | None:
     column = policy.columns.get(name)
     return column.clock if isinstance(column, NoiseColumn) else None
 
@@ -119,7 +119,7 @@ def _clock_of(policy: Policy, name: str) -> Clock | None:
 def view_subgroups(policy: Policy, audit: AuditFigures) -> Iterator[SubgroupsView]:
     """Every declared column of groups."""
     names = tuple(audit.error)
-    clocks = {name: clock for name in names if (clock := _clock_of(policy, name)) is not None}
+    clocks = {name: clock for name in names if (clock := find_clock(policy, name)) is not None}
     for by, groups in audit.subgroups.items():
         meanings = labels_of(policy.columns[by])
         named = [replace(group, label=_name_entry(group.label, meanings)) for group in groups]

@@ -8,9 +8,9 @@ from dataclasses import replace
 from statistics import fmean, median
 
 from release_pipeline import __version__
-from release_pipeline.flow.evidence import AuditFigures, Budget, Evidence
-from release_pipeline.flow.reviewing.columns import view_columns, view_recomputed, view_sample, view_subgroups
-from release_pipeline.flow.reviewing.questions import ATTACKS, list_questions
+from release_pipeline.flow.evidence import AuditFigures, Budget, Claim, Difference, Evidence, GroupMeans
+from release_pipeline.flow.reviewing.columns import find_clock, view_columns, view_recomputed, view_sample, view_subgroups
+from release_pipeline.flow.reviewing.questions import list_questions, name_attacks
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.options import KEpsilonOptions
@@ -25,12 +25,16 @@ from release_pipeline.privacy.figures import show_figure
 from release_pipeline.report.internal import render_internal
 from release_pipeline.report.internal_view import (
     AttackView,
+    ClaimView,
     ClassesView,
     DiscriminationView,
     GateView,
+    GroupMeansView,
+    GroupMeanView,
     HierarchyView,
     InternalView,
     MapPoint,
+    NearView,
     PredictionView,
     StructureView,
     SuppressionView,
@@ -55,6 +59,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
     """All that the page says, from evidence; what was not measured before gates stopped a release is empty."""
     audit = evidence.figures_of(AuditFigures) if evidence.audit else NOTHING
     facts = evidence.facts
+    linked = audit.rank_correlations or audit.correlations
     view = InternalView(
         release=evidence.release,
         policy=policy.policy,
@@ -77,7 +82,8 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         in_class_guess=audit.linking_by_guess,
         attacks=tuple(_view_attacks(policy, audit)),
         map=tuple(_view_map(evidence, audit)) if evidence.audit else (),
-        correlations=audit.correlations if audit.correlations and len(audit.correlations.names) > 1 else None,
+        correlations=linked if linked and len(linked.names) > 1 else None,
+        are_ranks=audit.rank_correlations is not None,
         classes=_view_classes(policy, audit),
         discrimination=tuple(_view_discrimination(audit)),
         predictions=tuple(_view_predictions(policy, audit)),
@@ -100,7 +106,8 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         recomputed=tuple(view_recomputed(policy, audit)),
         rows_out=int(facts.get("rows_out", 0)),
         labels=tuple(describe_labels(policy.columns)),
-        structure=_view_structure(audit),
+        structure=_view_structure(policy, audit),
+        nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
@@ -138,9 +145,10 @@ def _view_gate(gate: Gate) -> GateView:
 
 def _view_attacks(policy: Policy, audit: AuditFigures) -> Iterator[AttackView]:
     """Each attack; of inference, that on every column instead of their mean, which would hide the worst."""
+    attackers = name_attacks(is_synthetic=policy.protect.is_synthetic)
     inferring = [audit.inference[name] for name in policy.released_columns if name in audit.inference]
     for attack in (*(attack for attack in audit.attacks if attack.name != "inferring"), *inferring):
-        words = next(words for name, words in ATTACKS.items() if attack.name.startswith(name))
+        words = next(words for name, words in attackers.items() if attack.name.startswith(name))
         yield AttackView(attack.name, words, attack.attack, attack.control, attack.guess, attack.risk, attack.worst)
 
 
@@ -151,7 +159,43 @@ def _view_map(evidence: Evidence, audit: AuditFigures) -> Iterator[MapPoint]:
         yield MapPoint(evidence.release, median(audit.error.values()), audit.record_linkage.value, is_this=True)
 
 
-def _view_structure(audit: AuditFigures) -> StructureView | None:
+def _view_nearest(audit: AuditFigures) -> NearView | None:
+    found = audit.nearest
+    if found is None:
+        return None
+    return NearView(
+        found.known,
+        found.equal,
+        found.strangers_equal,
+        _view_difference(found.beyond),
+        found.median,
+        found.strangers_median,
+        tuple(map(_view_claim, found.claims)),
+        None if found.overall is None else _view_claim(found.overall),
+    )
+
+
+def _view_claim(claim: Claim) -> ClaimView:
+    return ClaimView(claim.name, claim.people, claim.strangers, claim.guess, _view_difference(claim.beyond))
+
+
+def _view_difference(found: Difference) -> tuple[float, float, float]:
+    return found.value, found.low, found.high
+
+
+def _view_group_means(policy: Policy, found: GroupMeans | None) -> GroupMeansView | None:
+    if found is None:
+        return None
+    worst = tuple(
+        GroupMeanView(
+            one.by, one.label, one.column, one.original, one.released, one.off, one.records, find_clock(policy, one.column)
+        )
+        for one in found.worst
+    )
+    return GroupMeansView(found.mean, found.by_chance, found.compared, worst)
+
+
+def _view_structure(policy: Policy, audit: AuditFigures) -> StructureView | None:
     found, closest = audit.structure, audit.closest
     if found is None:
         return None
@@ -166,6 +210,7 @@ def _view_structure(audit: AuditFigures) -> StructureView | None:
         means=tuple((count, value, chance) for count, value, chance in means if value is not None and chance is not None),
         worst=tuple((pair.one, pair.other, pair.distance) for pair in found.worst_pairs),
         triples=found.triples_tried,
+        group_means=_view_group_means(policy, found.group_means),
         closest=None
         if closest is None or closest.equal is None or closest.control_equal is None
         else (closest.median, closest.control_median, closest.equal, closest.control_equal),

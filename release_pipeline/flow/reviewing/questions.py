@@ -6,18 +6,28 @@ from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.formats import name_some
 from release_pipeline.privacy.figures import show_figure
-from release_pipeline.report.internal_view import AttackView, InternalView, StructureView
+from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
 from release_pipeline.sentences import REVIEWERS
 from release_pipeline.stages.checks import HEAVY_CLAMPING
 
 SINGLING = "singling out"
-ATTACKS = {  # by how the attack's name begins: what the attacker knows and tries
+INFERRING = "inferring"
+_ATTACKS = {  # by how the attack's name begins: what the attacker knows and tries
     SINGLING: REVIEWERS("attacker.singling"),
     "linking": REVIEWERS("attacker.linking"),
-    "inferring": REVIEWERS("attacker.inferring"),
+    INFERRING: REVIEWERS("attacker.inferring"),
 }
+_ATTACKS_ON_SYNTHETIC = {
+    SINGLING: REVIEWERS("attacker.singling_synthetic"),
+    INFERRING: REVIEWERS("attacker.inferring_synthetic"),
+}
+
+
+def name_attacks(*, is_synthetic: bool) -> dict[str, str]:
+    """What the attacker knows and tries, by how the name of an attack begins."""
+    return _ATTACKS_ON_SYNTHETIC if is_synthetic else _ATTACKS
 
 
 def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
@@ -40,7 +50,9 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
             variance = show_figure(column.clamped_variance)
             yield REVIEWERS("question.clamped", column=column.name, share=f"{column.clamped:.2%}", variance=variance)
     yield from _ask_about_distributions(view)
-    yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried])
+    yield from _ask_about_attacks([attack for attack in view.attacks if attack.attack.tried], is_synthetic=view.is_synthetic)
+    if view.nearest is not None:
+        yield from _ask_about_strangers(view.nearest)
     if view.linkage is not None and view.linkage.value > 10 * view.linkage_chance:
         yield REVIEWERS("question.linkage", share=f"{view.linkage.value:.1%}", chance=f"{view.linkage_chance:.2%}")
     if view.classes is not None and view.classes.smallest < 5:
@@ -89,18 +101,27 @@ def _ask_about_distributions(view: InternalView) -> Iterator[str]:
         yield REVIEWERS("question.distribution", limit=FAR, columns=columns)
 
 
-def _ask_about_attacks(tried: Sequence[AttackView]) -> Iterator[str]:
+def _ask_about_strangers(near: NearView) -> Iterator[str]:
+    """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers."""
+    overall = near.overall
+    if overall is not None and overall.beyond[1] > 0:
+        yield REVIEWERS("question.nearest", people=f"{overall.people.value:.1%}", strangers=f"{overall.strangers.value:.1%}")
+
+
+def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> Iterator[str]:
     """What is clearly beyond the control, the worst of each kind; or how far an attack could be beyond it that is not."""
     if not tried:
         yield REVIEWERS("question.no_attack")
         return
-    for kind in ATTACKS:
+    for kind in name_attacks(is_synthetic=is_synthetic):
         beyond = [attack for attack in tried if attack.name.startswith(kind) and attack.risk.low > 0]
         if not beyond:
             continue
         worst = max(beyond, key=lambda attack: attack.risk.low)
         share, control = f"{worst.attack.value:.1%}", f"{worst.control.value:.1%}"
-        if kind == SINGLING:
+        if is_synthetic:
+            question = REVIEWERS("question.attack_synthetic", attack=worst.name, share=share, control=control)
+        elif kind == SINGLING:
             question = REVIEWERS("question.singling", attack=worst.name, share=share, control=control)
         else:
             question = REVIEWERS("question.attack", attack=worst.name, share=share, control=control)

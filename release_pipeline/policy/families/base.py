@@ -221,6 +221,10 @@ class Family(ABC, Generic[Options]):
         partitioned = self.describe_parts(policy)
         return f"{epsilon_words(policy)}, {policy.claim.definition.short}, {covers}{partitioned}; {self.describe_table(policy)}"
 
+    def describe_headline(self, policy: Policy) -> str:
+        """The claim as the one number that it is, where one holds for all that a package has; empty where several do."""
+        return ""
+
     def describe_method(self, policy: Policy) -> str:
         """The method in words."""
         return policy.method.summary

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from release_pipeline.errors import InvalidArgument, ReleasePipelineError
 from release_pipeline.policy.families.base import ColumnPlan, Family, Plan, amount_words, refuse_generalised
-from release_pipeline.policy.formats import ask_for_near, name_some
+from release_pipeline.policy.formats import ask_for_near, decimal_text, name_some
 from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.impossible_rules import check_never, read_rules
 from release_pipeline.policy.kinds import AnyColumn, KeepColumn, ListedColumn, NoiseColumn, SynthesiseColumn
@@ -22,7 +22,9 @@ from release_pipeline.privacy.whole_table.design import Column, Design, Pair, Ta
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 
 MOST_COLUMNS = 60
+_ALL = "all that a reader sees"
 _EVERYTHING = "everything that a reader of the release sees"
+_MILLIONTH = NANO // 1_000_000
 
 
 class WholeTableFamily(Family[WholeTableOptions]):
@@ -116,7 +118,12 @@ class WholeTableFamily(Family[WholeTableOptions]):
 
     def describe_claim(self, policy: Policy) -> str:
         """One number for all."""
-        return f"{_amount(policy)}, {policy.claim.definition.short}, for {_EVERYTHING}, categories included"
+        words = f"{self.describe_headline(policy)} ({policy.claim.definition.short}): {_ALL}, categories included"
+        return words + _describe_times(policy)
+
+    def describe_headline(self, policy: Policy) -> str:
+        """What everything costs a person with all of their records."""
+        return f"{_amount(policy)} for everything in this package"
 
     def describe_table(self, policy: Policy, clusters: int | None = None, rows: int | None = None) -> str:
         """It is the claim itself."""
@@ -260,13 +267,23 @@ def _as_epsilon(amount: Fraction, protect: WholeTableOptions) -> str:
 
 
 def _amount(policy: Policy) -> str:
-    words = amount_words(policy, policy.epsilon or 0)
+    """The total. The epsilon of a rho is rounded up to a millionth, which hides that a rho is rounded down to fit the one
+    declared."""
+    total = policy.epsilon or 0
+    if policy.delta is None:
+        return f"epsilon {format_nano(total)}"
+    epsilon = format_nano(-(-policy.in_epsilon(total) // _MILLIONTH) * _MILLIONTH)
+    return f"epsilon {epsilon} at delta {decimal_text(policy.delta)} (rho {format_nano(total)})"
+
+
+def _describe_times(policy: Policy) -> str:
+    """How the total comes of what one record costs, where a person may have several."""
     records = policy.records_per_person
     if records == 1:
-        return words.rstrip(",")
+        return ""
     squared, whose = " squared" if policy.protect.by_rho else "", "household" if policy.of_households else "person"
     each = format_nano((policy.rows_epsilon or 0) // (records**2 if policy.protect.by_rho else records))
-    return f"{words.rstrip(',')} in all ({policy.unit} {each}, times {records}{squared} records per {whose})"
+    return f"; {policy.unit} {each}, times {records}{squared} records per {whose}"
 
 
 def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]]:

@@ -79,8 +79,7 @@ def find_never(measured: Measured) -> list[Groups]:
 def link_table(measured: Measured, cells: Sequence[FloatArray]) -> Linked:
     """How all columns go together, by their noisy tables; `cells`: how many records these hold."""
     held = [
-        np.bincount(groups, own) + _SURE * measured.design.records
-        for groups, own in zip(measured.groups, cells, strict=True)
+        np.bincount(groups, own) + _SURE * measured.design.records for groups, own in zip(measured.groups, cells, strict=True)
     ]
     held = [own * (measured.design.records / own.sum()) for own in held]
     ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]

@@ -17,12 +17,15 @@ class FamilyTexts(ABC):
     """The sentences of one release. Those of the card are plain text, those of the page HTML, those of the note Markdown.
 
     `is_k_anonymity`: whether k is the k of k-anonymity. `restores_order`: whether the card says what became of the order.
-    `shares_values`: records share released values by clusters of k.
+    `shares_values`: records share released values by clusters of k. `no_epsilon`, `no_noise`: what stands for a column that has
+    none of its own.
     """
 
     is_k_anonymity = False
     restores_order = False
     shares_values = True
+    no_epsilon = PUBLIC("both.none")
+    no_noise = PUBLIC("both.no_noise")
 
     def __init__(self, view: PublicView) -> None:
         self.view = view
@@ -80,7 +83,19 @@ class FamilyTexts(ABC):
             guessed = PUBLIC("caveat.guessed_by_rows")
         return [PUBLIC("caveat.without_noise"), guessed, PUBLIC("caveat.counted")]
 
+    def describe_epsilon_of(self) -> str:
+        """What epsilon is of, for programs."""
+        return PUBLIC("card.epsilon_of_tables") if self.view.tables else PUBLIC("card.epsilon_of")
+
+    def describe_kind_of_rows(self) -> str | None:
+        """Whose rows these are, in a few words for programs, where they are nobody's."""
+        return None
+
     # the page
+
+    def describe_headline(self) -> Ready | None:
+        """What page and note begin with, where the claim is one number for all of the package."""
+        return None
 
     def describe_table(self) -> Ready:
         """What the table is."""
@@ -118,6 +133,14 @@ class FamilyTexts(ABC):
         return html("page.series_adds_up") if self.definition.composes else html("page.series_counts")
 
     # the note
+
+    def describe_headline_of_note(self) -> Ready | None:
+        """The same."""
+        return None
+
+    def describe_rows(self) -> Ready:
+        """How many rows there are, and of how many records."""
+        return markdown("note.records", rows_out=format_count(self.view.rows_out), rows_in=format_count(self.view.rows_in))
 
     def describe_blanks(self) -> Ready:
         """What blank cells and missing records are."""

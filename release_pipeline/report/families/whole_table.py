@@ -12,6 +12,8 @@ class WholeTableTexts(FamilyTexts):
     """Noise on counts of all columns and pairs, and synthetic rows."""
 
     shares_values = False
+    no_epsilon = PUBLIC("both.of_all")
+    no_noise = PUBLIC("both.noise_on_counts")
 
     def describe_no_bound(self) -> None:
         """There is one."""
@@ -35,6 +37,34 @@ class WholeTableTexts(FamilyTexts):
     def list_caveats(self) -> list[str]:
         """The claim is as proved."""
         return [PUBLIC("caveat.given"), PUBLIC("caveat.synthetic")]
+
+    def describe_epsilon_of(self) -> str:
+        """Of everything."""
+        return PUBLIC("card.epsilon_of_all")
+
+    def describe_kind_of_rows(self) -> str:
+        """Nobody's."""
+        return PUBLIC("rows.synthetic")
+
+    def describe_headline(self) -> Ready | None:
+        """The one number, and whose the rows are."""
+        return None if self.view.headline is None else html("page.headline", headline=self.view.headline)
+
+    def describe_headline_of_note(self) -> Ready | None:
+        """The same."""
+        return None if self.view.headline is None else markdown("note.headline", headline=self.view.headline)
+
+    def describe_rows(self) -> Ready:
+        """They are no records."""
+        return markdown("note.rows_synthetic", rows_out=format_count(self.view.rows_out), rows_in=format_count(self.view.rows_in))
+
+    def describe_epsilon(self) -> Ready:
+        """Of everything: no column has a share of its own."""
+        if self.view.headline is None:
+            return super().describe_epsilon()
+        if self.view.delta is not None:
+            return html("page.epsilon_of_all_at", headline=self.view.headline)
+        return html("page.epsilon_of_all", headline=self.view.headline)
 
     def describe_table(self) -> Ready:
         """Whose the rows are."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import (
-    format_share,
-)
+from release_pipeline.privacy.figures import count_of, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import AttackView, InternalView, ShareView
+from release_pipeline.report.internal_view import AttackView, InternalView, NearView, ShareView
 from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.sentences import REVIEWERS
 
 _MANY_GROUPS = 5  # of bars in one picture
+_MANY_CLAIMS = 12  # of what nearest rows tell, in one picture; the table has all
 
 
 def describe_attacks(view: InternalView) -> Section:
@@ -26,9 +25,9 @@ def describe_attacks(view: InternalView) -> Section:
         )
         if share is not None
     ]
-    if not view.attacks and not linked:
+    if not view.attacks and not linked and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
-    said = _judge_attacks(view.attacks)
+    said = _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
     said += [
         REVIEWERS(
             "attacks.linked",
@@ -43,7 +42,8 @@ def describe_attacks(view: InternalView) -> Section:
         said.append(end_sentence(view.linkage_words))
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
-    figures = [_draw_attacks(part, describe_part(number, len(parts))) for number, part in enumerate(parts)]
+    figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
+    figures += [_draw_attacks(part, describe_part(number, len(parts))) for number, part in enumerate(parts)]
     figures += [_draw_linkage(linked)] if linked else []
     return Section(
         anchor,
@@ -56,8 +56,103 @@ def describe_attacks(view: InternalView) -> Section:
     )
 
 
-def _judge_attacks(attacks: tuple[AttackView, ...]) -> list[Sentence]:
-    """What the attacker knows once for each kind of attack, and then how each attack of that kind went."""
+def _judge_nearest(near: NearView | None) -> list[Sentence]:
+    """That nothing is linked, and what the nearest row tells of people that rows were made of beyond what it tells of
+    strangers."""
+    if near is None:
+        return []
+    known = list_names(near.known)
+    said: list[Sentence] = [
+        REVIEWERS("attacks.no_own_row"),
+        review(
+            "attacks.alike",
+            known=known,
+            people=format_interval(near.equal),
+            strangers=format_interval(near.strangers_equal),
+            beyond=_format_difference(near.beyond),
+            judged=_judge_difference(near.beyond),
+        ),
+        review(
+            "attacks.near",
+            known=known,
+            people=format_number(near.median),
+            strangers=format_number(near.strangers_median),
+        ),
+    ]
+    if (overall := near.overall) is not None:
+        said.append(
+            review(
+                "attacks.claimed",
+                known=known,
+                people=format_interval(overall.people),
+                strangers=format_interval(overall.strangers),
+                guess=format_share(overall.guess),
+                beyond=_format_difference(overall.beyond),
+                judged=_judge_difference(overall.beyond),
+            )
+        )
+        said += [
+            review(
+                "attacks.claimed_more",
+                column=Name(claim.name),
+                people=format_share(claim.people.value),
+                strangers=format_share(claim.strangers.value),
+                beyond=_format_difference(claim.beyond),
+            )
+            for claim in near.claims
+            if claim.beyond[1] > 0
+        ]
+    return said
+
+
+def _format_difference(beyond: tuple[float, float, float]) -> str:
+    """In percentage points, with the interval.
+
+    >>> _format_difference((0.012, -0.04, 0.064))
+    '+1.2 percentage points (-4.0 to +6.4)'
+    """
+    value, low, high = (f"{100 * figure:+.1f}" for figure in beyond)
+    return REVIEWERS("attacks.points", value=value, low=low, high=high)
+
+
+def _judge_difference(beyond: tuple[float, float, float]) -> str:
+    if beyond[1] > 0:
+        return REVIEWERS("attacks.of_people")
+    return REVIEWERS("attacks.of_strangers") if beyond[2] < 0 else REVIEWERS("attacks.chance")
+
+
+def _draw_nearest(near: NearView) -> Figure:
+    """People that rows were made of beside strangers."""
+    alike = REVIEWERS("attacks.a_row_alike")
+    every = [(alike, near.equal, near.strangers_equal, None, near.beyond)]
+    every += [(claim.name, claim.people, claim.strangers, claim.guess, claim.beyond) for claim in near.claims]
+    groups: list[Group] = []
+    for name, people, strangers, guess, _ in every[:_MANY_CLAIMS]:
+        bars = [
+            _make_bar(REVIEWERS("attacks.bar_people"), people, "full"),
+            _make_bar(REVIEWERS("attacks.bar_strangers"), strangers, "hollow"),
+        ]
+        if guess is not None:
+            bars.append(Bar(REVIEWERS("attacks.bar_guess"), _percent(guess), "dashed", format_share(guess)))
+        groups.append(Group(name, tuple(bars)))
+    rows = tuple(
+        (
+            alike if guess is None else Name(name),
+            format_interval(people),
+            format_interval(strangers),
+            "-" if guess is None else format_share(guess),
+            _format_difference(beyond),
+        )
+        for name, people, strangers, guess, beyond in every
+    )
+    picture = draw_bars(REVIEWERS("attacks.picture_nearest"), REVIEWERS("attacks.picture_words_nearest"), groups)
+    table = Table(REVIEWERS("attacks.table_nearest"), list_heads("attacks.head_nearest"), rows)
+    return Figure(picture, review("attacks.caption_nearest", known=list_names(near.known)), table)
+
+
+def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sentence]:
+    """What the attacker knows once for each kind of attack, and then how each attack of that kind went; `short`: where there are
+    several, that of those which are beyond their control alone, and how many are not."""
     kinds: dict[str, list[AttackView]] = {}
     for attack in attacks:
         if attack.attack.tried:
@@ -66,7 +161,12 @@ def _judge_attacks(attacks: tuple[AttackView, ...]) -> list[Sentence]:
     for alike in kinds.values():
         if alike[0].words:
             said.append(end_sentence(format_text(alike[0].words)))
-        said += [_judge_attack(attack, alone=len(alike) == 1) for attack in alike]
+        told = [attack for attack in alike if not short or len(alike) == 1 or attack.risk.low > 0]
+        said += [_judge_attack(attack, alone=len(alike) == 1) for attack in told]
+        if not told:
+            said.append(REVIEWERS("attacks.none_of_kind", attacks=count_of(len(alike), "attack")))
+        elif rest := len(alike) - len(told):
+            said.append(REVIEWERS("attacks.rest", attacks=count_of(rest, "attack"), among=f"{len(alike):,}"))
     if never := [attack.name for attack in attacks if not attack.attack.tried]:
         said.append(
             review("attacks.never", columns=list_names(never, len(never))),

@@ -17,7 +17,8 @@ from release_pipeline.sentences import REVIEWERS
 
 def describe_correlations(view: InternalView) -> Section:
     """What became of the links between columns."""
-    anchor, title = "correlations", REVIEWERS("correlations.title")
+    anchor = "correlations"
+    title = REVIEWERS("correlations.title_ranks") if view.are_ranks else REVIEWERS("correlations.title")
     if view.correlations is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
     if len(view.correlations.names) < 2:
@@ -65,8 +66,8 @@ def describe_correlations(view: InternalView) -> Section:
     return Section(
         anchor,
         title,
-        shows=REVIEWERS("correlations.shows"),
-        read=REVIEWERS("correlations.read"),
+        shows=REVIEWERS("correlations.shows_ranks") if view.are_ranks else REVIEWERS("correlations.shows"),
+        read=REVIEWERS("correlations.read_synthetic") if view.is_synthetic else REVIEWERS("correlations.read"),
         sign=REVIEWERS("correlations.sign"),
         says=tuple(said),
         figures=(figure,),

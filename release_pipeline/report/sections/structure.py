@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_of, format_number
+from release_pipeline.privacy.figures import count_of, format_count, format_number
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
-from release_pipeline.report.internal_view import InternalView, StructureView
+from release_pipeline.report.internal_view import GroupMeansView, InternalView, StructureView
 from release_pipeline.report.prose import Name, Sentence, format_interval, list_heads, review
 from release_pipeline.report.sections.parts import Figure, Section, Table
+from release_pipeline.report.sections.subgroups import MUCH
+from release_pipeline.report.values import format_value
 from release_pipeline.sentences import REVIEWERS
 
 _MANY_COLUMNS = 12  # in one picture
@@ -25,7 +27,7 @@ def describe_structure(view: InternalView) -> Section:
         read=REVIEWERS("structure.read"),
         sign=REVIEWERS("structure.sign"),
         says=tuple(_judge(found)),
-        figures=(_draw_means(found), _draw_columns(found)),
+        figures=(_draw_means(found), _draw_columns(found), *_draw_groups(found.group_means)),
     )
 
 
@@ -40,6 +42,8 @@ def _judge(found: StructureView) -> list[Sentence]:
         said.append(review("structure.worst", one=Name(one), other=Name(other), distance=format_number(distance)))
     if found.triples:
         said.append(REVIEWERS("structure.lost", triples=count_of(found.triples, "set")))
+    if found.group_means is not None:
+        said += _judge_groups(found.group_means)
     if found.closest is not None:
         median, control, equal, control_equal = found.closest
         said.append(
@@ -52,6 +56,67 @@ def _judge(found: StructureView) -> list[Sentence]:
             )
         )
     return said
+
+
+def _judge_groups(found: GroupMeansView) -> list[Sentence]:
+    worst = found.worst[0]
+    return [
+        REVIEWERS(
+            "structure.groups",
+            groups=count_of(found.compared, "mean"),
+            off=format_number(found.mean),
+            chance=format_number(found.by_chance),
+        ),
+        review(
+            "structure.worst_group",
+            column=Name(worst.column),
+            by=Name(worst.by),
+            label=Name(worst.label),
+            records=count_of(worst.records, "record"),
+            original=format_value(worst.original, worst.clock),
+            released=format_value(worst.released, worst.clock),
+            off=format_number(worst.off),
+        ),
+    ]
+
+
+def _draw_groups(found: GroupMeansView | None) -> list[Figure]:
+    """The means of groups that are furthest off."""
+    if found is None:
+        return []
+    groups = [
+        Group(
+            REVIEWERS("structure.in_group", column=one.column, by=one.by, label=one.label),
+            (
+                Bar(
+                    "",
+                    one.off,
+                    "full",
+                    REVIEWERS(
+                        "structure.bar_mean",
+                        original=format_value(one.original, one.clock),
+                        released=format_value(one.released, one.clock),
+                    ),
+                ),
+            ),
+        )
+        for one in found.worst
+    ]
+    rows = tuple(
+        (
+            Name(one.column),
+            Name(one.by),
+            Name(one.label),
+            format_count(one.records),
+            format_value(one.original, one.clock),
+            format_value(one.released, one.clock),
+            format_number(one.off),
+        )
+        for one in found.worst
+    )
+    picture = draw_bars(REVIEWERS("structure.picture_groups"), REVIEWERS("structure.picture_words_groups"), groups, most=MUCH)
+    table = Table(REVIEWERS("structure.table_groups"), list_heads("structure.head_groups"), rows)
+    return [Figure(picture, REVIEWERS("structure.caption_groups", worst=format_count(len(groups))), table)]
 
 
 def _name(count: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import MISSING, count_of, format_count, format_number
@@ -14,6 +14,7 @@ from release_pipeline.report.sections.parts import Figure, Section, Table
 from release_pipeline.report.values import format_difference, format_value
 from release_pipeline.sentences import REVIEWERS
 
+MUCH = 0.5  # standard deviations that scales of means have room for, so that small differences look small
 _MOST_DRAWN = 6  # groups in one picture, the worst served
 _MANY = 3  # pictures, beyond which they stand side by side
 _BEYOND = 3  # standard deviations of random groups: what chance alone often does is not told as more
@@ -24,6 +25,8 @@ _MOST_NAMED = 8  # groups that are too small
 def describe_subgroups(view: InternalView) -> Section:
     """What became of each declared group, worst served first."""
     anchor, title = "subgroups", REVIEWERS("subgroups.title")
+    if view.is_synthetic:
+        return _describe_means(view, anchor)
     said = [sentence for found in view.subgroups for sentence in _judge(found)]
     figures = [figure for found in view.subgroups for figure in _draw(found)]
     is_late = any(one.above for found in view.subgroups for one in found.groups)
@@ -37,6 +40,88 @@ def describe_subgroups(view: InternalView) -> Section:
         figures=tuple(figures),
         many=len(figures) > _MANY,
     )
+
+
+def _describe_means(view: InternalView, anchor: str) -> Section:
+    """Of synthetic rows: the means of each group before and after, which is what readers look at; no row has an error of its
+    own."""
+    spreads = {column.name: column.original.deviation for column in view.columns}
+    said = [sentence for found in view.subgroups for sentence in (*_judge_means(found, spreads), *_tell_small(found))]
+    figures = [
+        _draw_group_means(found, measured, place, name, spreads.get(name, math.nan))
+        for found in view.subgroups
+        for place, name in enumerate(found.columns)
+        if (measured := [one for one in found.groups if one.means])
+    ]
+    return Section(
+        anchor,
+        REVIEWERS("subgroups.title_means"),
+        shows=REVIEWERS("subgroups.shows_means"),
+        read=REVIEWERS("subgroups.read_means"),
+        sign=REVIEWERS("subgroups.sign_means"),
+        says=tuple(said),
+        figures=tuple(figures),
+        many=len(figures) > _MANY,
+    )
+
+
+def _judge_means(found: SubgroupsView, spreads: Mapping[str, float]) -> list[Sentence]:
+    """The mean that is furthest off, over the standard deviation of its column."""
+    offs = [
+        (_divide(abs(one.means[place] - one.originals[place]), spreads.get(name, math.nan)), one, place)
+        for one in found.groups
+        if one.means
+        for place, name in enumerate(found.columns)
+    ]
+    known = [off for off in offs if is_number(off[0])]
+    if not known:
+        return []
+    off, one, place = max(known, key=lambda entry: entry[0])
+    name = found.columns[place]
+    return [
+        review(
+            "subgroups.worst_mean",
+            by=Name(found.by),
+            label=Name(one.label),
+            column=Name(name),
+            records=count_of(one.records, "record"),
+            original=format_value(one.originals[place], found.clocks.get(name)),
+            released=format_value(one.means[place], found.clocks.get(name)),
+            off=format_number(off),
+        )
+    ]
+
+
+def _draw_group_means(found: SubgroupsView, measured: Sequence[SubgroupView], place: int, name: str, spread: float) -> Figure:
+    """How far the mean of each group is off, with both means beside the bar."""
+    clock = found.clocks.get(name)
+    ordered = sorted(measured, key=lambda one: -_or_least(abs(one.means[place] - one.originals[place])))
+    groups: list[Group] = []
+    for one in ordered[:_MOST_DRAWN]:
+        off = _divide(abs(one.means[place] - one.originals[place]), spread)
+        both = REVIEWERS(
+            "structure.bar_mean",
+            original=format_value(one.originals[place], clock),
+            released=format_value(one.means[place], clock),
+        )
+        if is_number(off):
+            groups.append(Group(one.label, (Bar("", off, "full", both),)))
+    rows = tuple(
+        (
+            Name(one.label),
+            format_count(one.records),
+            format_count(one.released),
+            format_value(one.originals[place], clock),
+            format_value(one.means[place], clock),
+            format_number(one.errors[place]),
+        )
+        for one in ordered
+    )
+    table = Table(review("subgroups.table", column=Name(name), by=Name(found.by)), list_heads("subgroups.head_means"), rows)
+    title = REVIEWERS("subgroups.picture_means", column=name, by=found.by)
+    words = REVIEWERS("subgroups.picture_words_means")
+    picture = draw_bars(title, words, groups, most=MUCH)
+    return Figure(picture, review("subgroups.caption_means", column=Name(name), by=Name(found.by)), table)
 
 
 def _judge(found: SubgroupsView) -> list[Sentence]:
@@ -58,6 +143,12 @@ def _judge(found: SubgroupsView) -> list[Sentence]:
             )
         )
         said += _judge_chance(found, measured)
+    return said + _tell_small(found)
+
+
+def _tell_small(found: SubgroupsView) -> list[Sentence]:
+    """Groups that are too small to be measured."""
+    said: list[Sentence] = []
     if small := [f"{one.label} ({one.records:,}, {one.released:,})" for one in found.groups if not one.errors]:
         names = Name(", ".join(small[:_MOST_NAMED]))
         by, least, count = Name(found.by), format_count(found.least), format_count(len(small))

@@ -25,7 +25,7 @@ def measure_structure(entries: Codes, nominal: Sequence[str], stream: NoiseStrea
     worst. `entries`: of every column before and after."""
     groups = {name: _group(*both, is_nominal=name in nominal) for name, both in entries.items()}
     count = len(next(iter(groups.values()))[0])
-    anew = _draw_anew(count, stream)
+    anew = draw_anew(count, stream)
     names = list(groups)
     triples = list(combinations(names, 3))
     drawn: list[int] = np.sort(shuffled_positions(len(triples), stream)[:MOST_TRIPLES]).tolist() if triples else []
@@ -44,7 +44,7 @@ def measure_structure(entries: Codes, nominal: Sequence[str], stream: NoiseStrea
     }
 
 
-def _draw_anew(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
+def draw_anew(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
     """As many records as there are, with replacement."""
     words = stream.further_words(stream.take_lanes(1), 0, 0)
     return np.fromiter((next(words) % count for _ in range(count)), dtype=np.intp, count=count)

@@ -100,3 +100,14 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / EVIDENCE).write_text(json.dumps({"format": 2, "everything": "else"}))
     with pytest.raises(FormatNewer, match="the evidence of a candidate here has the format 2"):
         load_evidence(tmp_path)
+
+
+def test_what_synthetic_rows_were_told_of_before_nearest_rows_were_measured_is_read() -> None:
+    """Evidence of earlier versions of dp-table: structure without means of groups, no ranks, nothing of strangers."""
+    structure = {"columns": {"income": 0.1}, "columns_by_chance": 0.1, "pairs": None, "pairs_by_chance": None, "worst_pairs": []}
+    structure |= {"triples": None, "triples_by_chance": None, "triples_tried": 0}
+    closest = {"median": 0.1, "equal": SHARE, "control_median": 0.1, "control_equal": SHARE}
+    document = {**DOCUMENT, "audit": {**AUDIT, "structure": structure, "closest": closest}}
+    figures = read_evidence(document, where="here").figures_of(AuditFigures)
+    assert figures.structure is not None
+    assert (figures.structure.group_means, figures.nearest, figures.rank_correlations) == (None, None, None)

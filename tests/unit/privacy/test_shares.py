@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.shares import Share, difference_beyond, measure_share, wilson_interval
+from release_pipeline.privacy.shares import Share, difference_beyond, measure_share, subtract_shares, wilson_interval
 
 
 def middle(share: Share) -> tuple[float, float]:
@@ -110,3 +110,27 @@ def test_what_is_beyond_is_cut_off_at_0_and_1() -> None:
     always = Share(1.0, 1.0, 1.0, 10, 10)
     assert difference_beyond(always, always) == Share(0.0, 0.0, 1.0, 10, 10)
     assert difference_beyond(measure_share([], among=None), always) == Share(0.0, 0.0, 1.0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+        ((0, 10), (0, 20), -0.1611, 0.2775),
+        ((10, 10), (0, 10), 0.6075, 1.0),
+    ],
+)
+def test_a_difference_is_newcombes(one: tuple[int, int], other: tuple[int, int], low: float, high: float) -> None:
+    """Table II of NEW98, method 10; and turned around it is the same with the other sign."""
+    shares = [measure_share(ones(*counts), among=None) for counts in (one, other)]
+    found, turned = subtract_shares(*shares), subtract_shares(*reversed(shares))
+    assert (found.low, found.high) == pytest.approx((low, high), abs=6e-5)
+    assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low))
+
+
+def test_a_difference_of_nothing_tried_is_not_known() -> None:
+    found = subtract_shares(measure_share([], among=None), measure_share([1], among=None))
+    assert (found.low, found.high) == (-1, 1)

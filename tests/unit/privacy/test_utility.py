@@ -35,6 +35,7 @@ from release_pipeline.privacy.utility import (
     measure_clamping,
     pmse,
     pmse_by_chance,
+    rank_correlation_matrix,
     share_at_most,
     share_of_many,
     sse_paper,
@@ -237,3 +238,13 @@ def test_clamping_at_the_edges_of_what_numbers_are() -> None:
 def test_values_as_a_method_sees_them() -> None:
     """In the domain, on the grid, in their own units."""
     assert Grid.declare((-1, 1), "0.5").snap(np.array([-7.0, -0.3, 0.2, 0.3, 99.0])).tolist() == [-1, -0.5, 0, 0.5, 1]
+
+
+def test_correlations_of_ranks_are_scipys() -> None:
+    """Ties included; a constant column has none."""
+    numbers = np.random.default_rng(5)
+    columns = [numbers.lognormal(0, 2, 300), numbers.integers(0, 4, 300).astype(np.float64), np.ones(300)]
+    columns[1] += np.round(columns[0])
+    found = rank_correlation_matrix(columns)
+    assert found[0, 1] == pytest.approx(scipy.stats.spearmanr(columns[0], columns[1]).statistic)
+    assert np.isnan(found[0, 2])

@@ -146,6 +146,8 @@ LATER = {  # where the policy says something of them
     "label",
     "labels",
     "household_size",
+    "headline",
+    "kind",
     "having",
     "lacking",
 }

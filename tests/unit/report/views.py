@@ -220,6 +220,7 @@ def public_views(draw: st.DrawFn, *, methods: tuple[str, ...] = list_methods("co
         definition=claim.definition.key,
         scope=claim.scope,
         k=(view.k or 7) if spec.takes_k else None,
+        headline=draw(TEXTS) if spec.family == "whole-table" else None,
         series_epsilon=view.series_epsilon if claim.definition.composes else None,
     )
 

@@ -1,0 +1,91 @@
+"""The reviewers' page of synthetic rows: what it says of people and of strangers, of groups and of links."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from release_pipeline.report.internal import list_sections, render_internal
+from release_pipeline.report.internal_view import (
+    ClaimView,
+    GroupMeansView,
+    GroupMeanView,
+    InternalView,
+    NearView,
+    ShareView,
+    StructureView,
+)
+from tests.unit.report.internal_views import sample_view
+
+ODD = "<b>income & more"
+
+
+def share(value: float) -> ShareView:
+    return ShareView(value, max(value - 0.04, 0.0), min(value + 0.04, 1.0), 500, None)
+
+
+def make_view(beyond: tuple[float, float, float] = (0.012, -0.04, 0.064)) -> InternalView:
+    """One of synthetic rows, with what the nearest row tells."""
+    claim = ClaimView(ODD, share(0.3), share(0.2), 0.25, beyond)
+    group = GroupMeanView("town", "north", ODD, 500.0, 530.0, 0.2, 40)
+    return dataclasses.replace(
+        sample_view(),
+        linkage=None,
+        in_class_linkage=None,
+        linkage_words="",
+        map=(),
+        is_synthetic=True,
+        are_ranks=True,
+        structure=StructureView(
+            (("town", 0.01),),
+            ((1, 0.01, 0.01), (2, 0.05, 0.03)),
+            (("town", ODD, 0.1),),
+            0,
+            group_means=GroupMeansView(0.03, 0.02, 12, (group,)),
+        ),
+        nearest=NearView(
+            ("site", "sex"), share(0.7), share(0.69), beyond, 0.0, 0.01, (claim,), dataclasses.replace(claim, name="")
+        ),
+    )
+
+
+def read(view: InternalView) -> str:
+    return " ".join(re.sub("<[^>]*>", "", render_internal(view)).split())
+
+
+def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
+    text = read(make_view())
+    assert "Linked to a row of their own: nobody, because no row is anybody's." in text.replace("&#39;", "'")
+    assert "70% (66% to 74%) of the people that rows were made of, and 69% (65% to 73%) of strangers" in text
+    assert "+1.2 percentage points (-4.0 to +6.4); the interval holds 0, so it may be chance" in text
+    assert "One column in forty" not in text
+    assert "12 means of columns of numbers" in text
+    assert "500 in the original, 530 in the rows, which is 0.2 standard deviations" in text
+    assert "Correlations of ranks" in text
+
+
+@pytest.mark.parametrize(
+    ("beyond", "words"),
+    [((0.2, 0.1, 0.3), "rows tell more of their people than of strangers"), ((-0.2, -0.3, -0.1), "nothing is given away")],
+)
+def test_a_clear_difference_is_said_to_be_one(beyond: tuple[float, float, float], words: str) -> None:
+    text = read(make_view(beyond))
+    assert words in text
+    assert ("One column in forty looks so by chance." in text) == (beyond[1] > 0)
+
+
+def test_names_stay_names() -> None:
+    page = render_internal(make_view((0.2, 0.1, 0.3)))
+    assert ODD not in page
+    assert "&lt;b&gt;income &amp; more" in page
+
+
+def test_sections_about_records_that_are_there_are_left_out() -> None:
+    anchors = {section.anchor for section in list_sections(make_view())}
+    assert {"structure", "attacks", "correlations", "errors", "subgroups"} - anchors <= {"subgroups"}
+    assert not anchors & {"map", "classes", "suppression", "levels"}
+    masked = {section.anchor for section in list_sections(sample_view())}
+    assert {"map", "classes", "suppression", "levels"} <= masked
+    assert "structure" not in masked

@@ -1,0 +1,53 @@
+"""Means of groups, before and after, with known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from release_pipeline.stages.measures.group_means import LEAST, measure_group_means
+
+COUNT = 40
+TOWNS = np.array(["north", "south"] * (COUNT // 2))
+INCOMES = np.where(TOWNS == "north", 10.0, 30.0) + np.tile([-1.0, -1.0, 1.0, 1.0], COUNT // 4)
+SPREAD = float(INCOMES.std())
+SAME = np.arange(COUNT, dtype=np.intp)
+
+
+def measure(towns: np.ndarray, incomes: np.ndarray) -> dict[str, object]:
+    """Of one column by one other; drawn anew is the same again."""
+    found = measure_group_means({"town": (TOWNS, towns)}, {"income": (INCOMES, incomes)}, SAME)
+    assert found is not None
+    return found
+
+
+def test_the_same_table_is_off_by_nothing() -> None:
+    found = measure(TOWNS[::-1], INCOMES[::-1])
+    assert (found["mean"], found["by_chance"], found["compared"]) == (0, 0, 2)
+
+
+def test_a_group_that_moved_is_named_with_both_means() -> None:
+    found = measure(TOWNS, INCOMES + 2.0 * (TOWNS == "south"))
+    [worst, other] = found["worst"]  # type: ignore[misc]
+    assert worst == {
+        "by": "town",
+        "label": "south",
+        "column": "income",
+        "original": 30,
+        "released": 32,
+        "off": pytest.approx(2 / SPREAD),
+        "records": COUNT // 2,
+    }
+    assert other["off"] == 0
+    assert found["mean"] == pytest.approx(1 / SPREAD)
+
+
+def test_what_has_no_value_or_too_few_records_is_in_no_mean() -> None:
+    """NaN is no value; a group of fewer than ten is not told, nor is one that rows do not have."""
+    incomes = INCOMES.copy()
+    incomes[TOWNS == "south"] = np.nan
+    assert measure(TOWNS, incomes)["compared"] == 1
+    few = np.array(["north"] * (COUNT - LEAST + 1) + ["south"] * (LEAST - 1))
+    assert measure(few, INCOMES)["compared"] == 1
+    assert measure_group_means({"town": (TOWNS, np.array(["west"] * COUNT))}, {"income": (INCOMES, INCOMES)}, SAME) is None
+    assert measure_group_means({"town": (TOWNS, TOWNS)}, {"income": (np.ones(COUNT), INCOMES)}, SAME) is None
