@@ -13,22 +13,21 @@ import argparse
 import csv
 import json
 import math
-import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.analyst import Interval, Release, read_release
+from release_pipeline.analyst import Interval, Moments, NoHonestAnswer, Release, read_release
 from release_pipeline.analyst.counts import COUNTS, MISSING
 from release_pipeline.analyst.facts import EMPTY
 from release_pipeline.analyst.pairs import CELLS_HEADER, PAIRS, PAIRS_HEADER
@@ -59,12 +58,14 @@ class Known:
     atoms: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def grid(self) -> Grid | None:
         """Its grid, if it has numbers."""
-        return None if self.domain is None else Grid.declare((Decimal(self.domain[0]), Decimal(self.domain[1])), Decimal(self.step))
+        return (
+            None if self.domain is None else Grid.declare((Decimal(self.domain[0]), Decimal(self.domain[1])), Decimal(self.step))
+        )
 
-    @property
+    @cached_property
     def declared(self) -> Column:
         """As the mechanism sees it: what a policy makes of it, written out here once more."""
         slots = EMPTY in self.reasons
@@ -88,8 +89,10 @@ class Known:
 
     def restore(self, entries: IntArray) -> npt.NDArray[np.float64]:
         """Numbers, NaN of those that have none."""
-        assert self.grid is not None
-        return np.where(entries > self.grid.width, np.nan, self.grid.restore(np.minimum(entries, self.grid.width).astype(np.float64)))
+        if self.grid is None:
+            raise TypeError(f"{self.name} has no numbers")
+        width = self.grid.width
+        return np.where(entries > width, np.nan, self.grid.restore(np.minimum(entries, width).astype(np.float64)))
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,9 @@ def make_up() -> Table:
     age = np.clip(np.rint(46 + 15 * random.standard_normal(RECORDS) + 3 * skill), 16, 95).astype(np.int64)
     job = np.digitize(skill + 0.7 * random.standard_normal(RECORDS), [-0.9, 0.9])
     idle = (random.random(RECORDS) < 0.12) | (age > 66)
-    wage = np.rint(np.exp(6.6 + 0.5 * skill + 0.35 * random.standard_normal(RECORDS) + 0.004 * age)).astype(np.int64).clip(1, 10_000)
+    wage = (
+        np.rint(np.exp(6.6 + 0.5 * skill + 0.35 * random.standard_normal(RECORDS) + 0.004 * age)).astype(np.int64).clip(1, 10_000)
+    )
     wage[idle] = 0
     hours = np.rint(34 + 5 * skill + 7 * random.standard_normal(RECORDS)).astype(np.int64).clip(0, 60)
     hours[idle] = 0
@@ -280,3 +285,196 @@ def _data(table: Table, rows: Sequence[IntArray]) -> dict[str, npt.NDArray[Any]]
         if known.reasons:
             found[f"{known.name}_missing"] = lacking[np.maximum(entries - width, 0)]
     return found
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An interval and the confidential figure. `kind`: what was asked, and `figure`: of what."""
+
+    kind: str
+    figure: str
+    interval: Interval | Moments
+    truth: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure is in it. A hair is allowed for: both are floats."""
+        hair = 1e-9 * max(abs(self.truth), 1.0)
+        return isinstance(self.interval, Interval) and self.interval.low - hair <= self.truth <= self.interval.high + hair
+
+
+def ask_counts(table: Table, release: Release, measured: Measured) -> Iterator[Answer]:
+    """All that the counts are asked."""
+    for place, known in enumerate(table.columns):
+        if known.domain is None:
+            for entry, value in enumerate(known.values):
+                yield Answer(
+                    "share_of", f"{known.name} {value}", release.share_of(known.name, value), _part(known.entries == entry)
+                )
+        else:
+            yield from _ask_numbers(release, known, measured.cells[place].edges)
+        if known.reasons and known.domain is not None:
+            lacking = known.entries > known.declared.width
+            yield Answer("missing", f"{known.name}, any", release.missing(known.name), _part(lacking))
+            for number, reason in enumerate(known.reasons):
+                truth = _part(known.entries == known.declared.width + 1 + number)
+                yield Answer("missing", f"{known.name}, {reason}", release.missing(known.name, reason), truth)
+    for one, other in measured.pairs:
+        yield from _ask_pair(table, release, measured, one, other)
+        yield from _ask_pair(table, release, measured, other, one)
+    if EMPTY in table.columns[0].reasons:
+        filled = table.columns[0].entries <= table.columns[0].declared.width
+        yield Answer("people", "all", release.people(), float(filled.sum()))
+
+
+def _part(which: npt.NDArray[np.bool_]) -> float:
+    return float(which.mean())
+
+
+SHARES = (0.05, 0.25, 0.5, 0.75, 0.9)
+
+
+def _ask_numbers(release: Release, known: Known, edges: IntArray) -> Iterator[Answer]:
+    """Ranges that are made of whole cells, and ranges that are not; quantiles and the mean, of those that have a value."""
+    valued = np.sort(known.entries[known.entries <= known.declared.width])
+    numbers = known.restore(valued)
+
+    def share(kind: str, figure: str, first: int, last: int) -> Answer:
+        low, high = known.restore(np.array([first, last])).tolist()
+        truth = float(((valued >= first) & (valued <= last)).sum()) / len(known.entries)
+        return Answer(kind, f"{known.name} {figure}", release.share(known.name, low, high), truth)
+
+    middle = len(edges) // 2
+    yield share("share, whole cells", "lowest value", 0, 0)
+    yield share("share, whole cells", "lower half", 0, int(edges[middle]) - 1)
+    yield share("share, whole cells", "middle", int(edges[len(edges) // 4]), int(edges[3 * len(edges) // 4]) - 1)
+    if known.declared.is_wide:
+        for low, high in ((0.1, 0.4), (0.3, 0.8), (0.6, 0.99)):
+            first, last = (int(valued[int(part * (len(valued) - 1))]) for part in (low, high))
+            yield share("share, any range", f"{low} to {high}", first, last)
+    for part in SHARES:
+        truth = float(numbers[math.ceil(part * len(numbers) - 1e-9) - 1])
+        yield Answer("quantile", f"{known.name} {part}", release.quantile(known.name, part), truth)
+    yield Answer("mean", known.name, release.mean(known.name), float(numbers.mean()))
+
+
+def _ask_pair(table: Table, release: Release, measured: Measured, one: int, other: int) -> Iterator[Answer]:
+    groups = [measured.groups[place][measured.cells[place].find(table.columns[place].entries)] for place in (one, other)]
+    columns = table.columns[one], table.columns[other]
+    pair, figure = release.pair(columns[0].name, columns[1].name), f"{columns[0].name} and {columns[1].name}"
+    if one < other:
+        width = len(pair.groups_of_other)
+        true = np.bincount(groups[0] * width + groups[1], minlength=len(pair.groups_of_one) * width)
+        for count, truth in zip(pair.cells(), true.tolist(), strict=True):
+            yield Answer("pair: cells", figure, count.count, float(truth))
+    if columns[1].domain is None or any(group.first is not None and group.reasons for group in pair.groups_of_other):
+        return
+    valued = columns[1].entries <= columns[1].declared.width
+    held = np.bincount(groups[0][valued], minlength=len(pair.groups_of_one))
+    totals = np.bincount(groups[0][valued], columns[1].restore(columns[1].entries[valued]), len(pair.groups_of_one))
+    for interval, count, total in zip(pair.means().values(), held.tolist(), totals.tolist(), strict=True):
+        if count:
+            yield Answer("pair: means", figure, interval, total / count)
+
+
+def ask_rows(table: Table, release: Release, *, times: int, number: int) -> Iterator[Answer]:
+    """All that the rows are asked, by running the method again."""
+    again = release.rerun(times=times, seed=number)
+    for known in (known for known in table.columns if known.domain is not None):
+        valued = known.entries <= known.declared.width
+        numbers = known.restore(known.entries)
+        yield Answer("rerun: mean", known.name, again.mean(known.name), float(numbers[valued].mean()))
+        for by in table.columns:
+            if by is known:
+                continue
+            try:
+                means = again.means(known.name, by=by.name)
+            except NoHonestAnswer:
+                continue
+            at = {by.say(entry): entry for entry in range(by.declared.width + 1)} if len(means) else {}
+            for name, interval in means.items():
+                truth = float(numbers[valued & (by.entries == at[name])].mean())
+                yield Answer("rerun: means", f"{known.name} by {by.name} {name}", interval, truth)
+
+
+def make_rows(table: Table, definition: str, measured: Measured, number: int) -> list[IntArray]:
+    """The rows of that release."""
+    return synthesise(measured, make_random(b"coverage".ljust(32), table.name, definition, number, "rows"))
+
+
+Asked = tuple[str, str, bool]  # the kind, the figure, and whether the interval held
+
+
+def try_release(name: str, definition: str, times: int, number: int) -> list[Asked]:
+    """One release: by its counts, or by its rows where the method is run again so many `times`."""
+    table = TABLES[name]()
+    measured = measure_release(table, definition, number)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = make_rows(table, definition, measured, number) if times else [known.entries for known in table.columns]
+        release = publish(table, definition, measured, rows, Path(folder))
+        answers = ask_rows(table, release, times=times, number=number) if times else ask_counts(table, release, measured)
+        return [(answer.kind, answer.figure, answer.holds) for answer in answers]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often intervals of a kind held: on average over figures, and for the figure for which they held least often. `asked`:
+    how many releases answered for that one."""
+
+    kind: str
+    figures: int
+    mean: float
+    least: float
+    which: str
+    asked: int
+
+
+def sum_up(asked: Sequence[Asked], releases: int) -> list[Coverage]:
+    """By kind. A figure that few releases answered for is not told apart, for the least of many such would say nothing."""
+    held: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for kind, figure, holds in asked:
+        held[kind][figure].append(holds)
+    found: list[Coverage] = []
+    for kind, figures in held.items():
+        parts = {figure: float(np.mean(known)) for figure, known in figures.items() if len(known) >= releases / 2}
+        least = min(parts, key=parts.__getitem__)
+        found.append(Coverage(kind, len(parts), float(np.mean(list(parts.values()))), parts[least], least, len(figures[least])))
+    return found
+
+
+def measure_coverage(name: str, definition: str, times: int, releases: int, workers: int = 1) -> list[Coverage]:
+    """So many releases of a table."""
+    one = partial(try_release, name, definition, times)
+    if workers == 1:
+        asked = list(map(one, range(releases)))
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            asked = list(pool.map(one, range(releases)))
+    return sum_up([found for each in asked for found in each], releases)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a line for each kind of question, table and definition, as soon as it is measured."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.coverage", description="How often 95% intervals of dp-table hold."
+    )
+    parser.add_argument("--releases", type=int, default=500, help="of each table and definition, asked by their counts (500)")
+    parser.add_argument("--reruns", type=int, default=500, help="of these, the method run again on their rows (500)")
+    parser.add_argument("--times", type=int, default=12, help="how many times it is run again on each (12)")
+    parser.add_argument("--workers", type=int, default=1, help="processes (1)")
+    parser.add_argument("--table", choices=list(TABLES), action="append", help="of these tables alone")
+    parser.add_argument("--quick", action="store_true", help="4 releases of each, 1 of them again: shows that it runs")
+    options = parser.parse_args(arguments)
+    releases, reruns = (4, 1) if options.quick else (options.releases, options.reruns)
+    print("| table | claim | asked | releases | figures | held | least often |\n|---|---|---|---|---|---|---|", flush=True)
+    for name in options.table or TABLES:
+        for definition in DEFINITIONS:
+            for times, count in ((0, releases), (options.times, reruns if name != "households" else min(reruns, 1))):
+                for known in measure_coverage(name, definition, times, count, options.workers) if count else []:
+                    figure = f"{known.least:.1%} ({known.which})" if known.figures > 1 else ""
+                    line = f"{name} | {definition} | {known.kind} | {count} | {known.figures} | {known.mean:.1%} | {figure}"
+                    print(f"| {line} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -134,8 +134,8 @@ class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: households have equally many records,
-    and empty ones stand for nobody. `total`: what the whole release loses of one record, epsilon or, with a delta, rho; None where
-    the card does not say."""
+    and empty ones stand for nobody. `total`: what the whole release loses of one record, epsilon or, with a delta, rho; None
+    where the card does not say."""
 
     method: str
     scope: str
