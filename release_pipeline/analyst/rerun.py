@@ -10,7 +10,7 @@ That is so where noise is what moves a figure. Where in its cell a record is, no
 go with which others: a model places them, and a table that this model made has nothing that it could miss. Run again, it
 hardly moves. Intervals are therefore wider by a part of the spread of values within cells (of a mean over all records), or within
 groups of cells (of a mean by group): `IN_CELLS` and `IN_GROUPS`, which are no bounds, but what it took on one table, and was
-enough on another (docs/analyst.md). How columns go together is moved by the model most of all: correlations and slopes are declined.
+enough on another (docs/analyst.md). How columns go together is moved by the model most: correlations and slopes are declined.
 """
 
 from __future__ import annotations
