@@ -4,7 +4,9 @@ All that it takes is public: rows, the counts beside them, the design that these
 table can be measured again with fresh noise of the same laws, and synthesised again, as often as one likes, and nothing is lost
 by it. How far a figure moves from the released table to those that are made of it stands for how far it moved from the
 confidential table to the released one: estimate - bias +- t sd sqrt(1 + 1/R), with bias and sd those of R runs and t of R - 1
-degrees of freedom, as for one more number of the same law.
+degrees of freedom, as for one more number of the same law. Released tables are smoother than the confidential one, so that runs
+find less of the bias, and differ less, than there is: the bias is added to the sd as if it were chance, and both are raised by
+`RAISED`.
 
 That is so where noise is what moves a figure. Where in its cell a record is, no count says, nor which records of a group of cells
 go with which others: a model places them, and a table that this model made has nothing that it could miss. Run again, it
@@ -42,7 +44,8 @@ from release_pipeline.privacy.whole_table.design import NARROW, deviation
 from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
-IN_CELLS, IN_GROUPS = 0.2, 0.5  # of the standard deviation within cells, or groups of them, that intervals are wider by
+IN_CELLS, IN_GROUPS = 0.2, 0.3  # of the standard deviation within cells, or groups of them, that intervals are wider by
+RAISED = 1.15  # so much more runs would differ of a table that is as rough as a confidential one
 LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's table, that a group must hold
 Arrays = Mapping[str, npt.NDArray[Any]]
 Progress = Callable[[str], None]
@@ -150,10 +153,10 @@ class Rerun:
         known = self.facts.columns[design_names(self.facts)[place]]
         released = self.released[place, other]
         again = np.array([sums[place, other].means for sums in self.again])
-        times = len(again)
-        spread = np.std(again, axis=0, ddof=1)
-        reach = _student(times - 1, level) * math.sqrt(1 + 1 / times) * spread + part * released.inside
-        centre = 2 * released.means - again.mean(axis=0)
+        times, bias = len(again), again.mean(axis=0) - released.means
+        spread = np.sqrt(np.var(again, axis=0, ddof=1) * (1 + 1 / times) + bias**2)
+        reach = RAISED * _student(times - 1, level) * spread + part * released.inside
+        centre = released.means - bias
         found: list[Interval | Moments | None] = []
         for middle, off in zip(centre.tolist(), reach.tolist(), strict=True):
             found.append(

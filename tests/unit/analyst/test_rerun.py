@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.coverage import TABLES, Known, Table, make_rows, make_up, measure_release, publish
 from release_pipeline.analyst import Interval, NoHonestAnswer, Release, Rerun
-from release_pipeline.analyst.rerun import IN_CELLS, IN_GROUPS, LEAST_TIMES, Groups, find_design, find_entries, rerun
+from release_pipeline.analyst.rerun import IN_CELLS, IN_GROUPS, LEAST_TIMES, RAISED, Groups, find_design, find_entries, rerun
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.whole_table import make_design
@@ -112,8 +112,8 @@ def test_an_interval_is_of_one_more_run_and_of_what_no_count_says(again: Rerun) 
     runs = tuple(sums_of(200 + 10 * (number % 2)) for number in range(10))
     known = dataclasses.replace(again, released=sums_of(220, inside=40), again=runs)
     interval = known.mean("wage")
-    deviation = 5 * math.sqrt(10 / 9)
-    half = 2.262157 * deviation * math.sqrt(1.1) + IN_CELLS * 40
+    deviation = math.sqrt(25 * 10 / 9 * 1.1 + 15**2)
+    half = RAISED * 2.262157 * deviation + IN_CELLS * 40
     assert (interval.estimate, interval.low, interval.high) == pytest.approx((235, 235 - half, 235 + half), rel=1e-6)
     groups = known.means("wage", by="job")
     assert list(groups) == ["manual"]
