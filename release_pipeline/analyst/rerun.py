@@ -11,8 +11,8 @@ find less of the bias, and differ less, than there is: the bias is added to the 
 That is so where noise is what moves a figure. Where in its cell a record is, no count says, nor which records of a group of cells
 go with which others: a model places them, and a table that this model made has nothing that it could miss. Run again, it
 hardly moves. Intervals are therefore wider by a part of the spread of values within cells (of a mean over all records), or within
-groups of cells (of a mean by group): `IN_CELLS` and `IN_GROUPS`, which are no bounds, but what it took on one table, and was
-enough on another (docs/analyst.md). How columns go together is moved by the model most: correlations and slopes are declined.
+groups of cells (of a mean by group): `IN_CELLS` and `IN_GROUPS`, which are no bounds, but what it took on two tables
+(docs/analyst.md). How columns go together is moved by the model most: correlations and slopes are declined.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from release_pipeline.privacy.whole_table.design import NARROW, deviation
 from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
-IN_CELLS, IN_GROUPS = 0.2, 0.3  # of the standard deviation within cells, or groups of them, that intervals are wider by
+IN_CELLS, IN_GROUPS = 0.2, 0.5  # of the standard deviation within cells, or groups of them, that intervals are wider by
 RAISED = 1.15  # so much more runs would differ of a table that is as rough as a confidential one
 LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's table, that a group must hold
 Arrays = Mapping[str, npt.NDArray[Any]]
