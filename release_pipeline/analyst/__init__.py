@@ -12,6 +12,7 @@ from release_pipeline.analyst.facts import Facts, NoHonestAnswer, read_facts
 from release_pipeline.analyst.laws import Law, explain_kit, law_of
 from release_pipeline.analyst.means import Interval, Moments
 from release_pipeline.analyst.release import Release, read_release, simulate
+from release_pipeline.analyst.rerun import Rerun
 from release_pipeline.analyst.tables import Table
 from release_pipeline.analyst.ties import spread_ties
 
@@ -22,6 +23,7 @@ __all__ = [
     "Moments",
     "NoHonestAnswer",
     "Release",
+    "Rerun",
     "Table",
     "explain_kit",
     "law_of",

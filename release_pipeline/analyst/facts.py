@@ -134,7 +134,8 @@ class Facts:
     """One release: its method and options, how many records went in and came out, and its columns. `on_grid`: every masked value
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: households have equally many records,
-    and empty ones stand for nobody."""
+    and empty ones stand for nobody. `total`: what the whole release loses of one record, epsilon or, with a delta, rho; None
+    where the card does not say."""
 
     method: str
     scope: str
@@ -149,6 +150,7 @@ class Facts:
     delta: str | None = None
     tables: tuple[TableFacts, ...] = ()
     has_slots: bool = False
+    total: Epsilon | None = None
 
     @property
     def by_rho(self) -> bool:
@@ -266,11 +268,19 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             delta=None if (delta := card["claim"].get("epsilon", {}).get("delta")) is None else str(delta),
             tables=tuple(map(_read_table, card.get("tables", ()))),
             has_slots=card["claim"].get("household_size") == SIZE_PROTECTED,
+            total=_read_total(card["claim"].get("epsilon", {}), persons),
         )
     except InvalidArgument:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError):
         raise InvalidArgument("the privacy card lacks facts that every card has.", remedy="Take it from the package.") from None
+
+
+def _read_total(epsilon: Mapping[str, Any], persons: int) -> Epsilon | None:
+    """The card's is for a person with all of their records."""
+    by_rho = epsilon.get("delta") is not None
+    amount = epsilon.get("rho" if by_rho else "total")
+    return None if amount is None else Epsilon(Epsilon.of(amount).nano // (persons**2 if by_rho else persons))
 
 
 def _read_table(table: Mapping[str, Any]) -> TableFacts:

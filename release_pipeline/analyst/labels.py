@@ -28,15 +28,15 @@ def label_column(facts: Facts, data: Mapping[str, npt.NDArray[Any]], name: str, 
         raise InvalidArgument(
             "the card says of no value of this column what it means.", where=name, remedy=f"Take it as it is: data['{name}']."
         )
-    entries = [_entry_of(cell) for cell in data[name].tolist()]
+    entries = [entry_of(cell) for cell in data[name].tolist()]
     told = [""] * len(entries)
     if reasons and f"{name}_missing" in data:
-        told = [_entry_of(cell) for cell in data[f"{name}_missing"].tolist()]
+        told = [entry_of(cell) for cell in data[f"{name}_missing"].tolist()]
     found = [labels.get(entry, entry) if entry else reason or None for entry, reason in zip(entries, told, strict=True)]
     return np.array(found, dtype=np.object_)
 
 
-def _entry_of(cell: Any) -> str:
+def entry_of(cell: Any) -> str:
     """A cell as the card writes entries; an empty text for none."""
     if cell is None or cell != cell or str(cell) == "<NA>":
         return ""

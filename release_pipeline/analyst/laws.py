@@ -212,7 +212,9 @@ def explain_kit(facts: Facts) -> Iterator[str]:
         return
     if not decline_method(facts) and facts.spec.family == "whole-table":
         yield ANALYST("kit.synthetic")
+        yield ANALYST("kit.rerun")
         yield ANALYST("kit.no_slopes", why=decline_slope(facts))
+        yield ANALYST("kit.no_combining")
         return
     why = decline_release(facts)
     if why:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -37,19 +37,22 @@ from release_pipeline.privacy.dates import DATE, Clock
 from release_pipeline.privacy.grid import FloatArray, Grid
 from release_pipeline.sentences import ANALYST
 
+IntervalKind: TypeAlias = Literal["law", "bound", "exact", "rerun"]
+
 
 @dataclass(frozen=True)
 class Interval:
     """An estimate with an interval. `kind`: `law` where the noise's own law gives it, so that it covers the truth in a share
     `level` of releases; `bound` where it covers it in that share or more, whatever the confidential data; `exact` without
-    noise. Where the kit declines some releases after a look at them (slopes, correlations), the promise is about all releases:
-    at most a share 1 - `level` of them has an interval that misses, which among those answered can be a larger one."""
+    noise; `rerun` where running the method again on released rows gives it, which is measured and not proved. Where the kit
+    declines some releases after a look at them (slopes, correlations), the promise is about all releases: at most a share
+    1 - `level` of them has an interval that misses, which among those answered can be a larger one."""
 
     estimate: float
     low: float
     high: float
     level: float
-    kind: Literal["law", "bound", "exact"]
+    kind: IntervalKind
     words: str
 
     @property
@@ -66,7 +69,7 @@ class Moments:
     low: date
     high: date
     level: float
-    kind: Literal["law", "bound", "exact"]
+    kind: IntervalKind
     words: str
 
     @property
@@ -167,7 +170,7 @@ def combine_means(facts: Facts, name: str, made: MadeFacts, mean: Callable[[str,
     estimate = sum(sign * one.estimate for sign, one in means)
     low = sum(one.low if sign > 0 else -one.high for sign, one in means)
     high = sum(one.high if sign > 0 else -one.low for sign, one in means)
-    kinds: list[Literal["law", "bound", "exact"]] = [one.kind for _, one in means if one.kind != "exact"] or ["exact"]
+    kinds: list[IntervalKind] = [one.kind for _, one in means if one.kind != "exact"] or ["exact"]
     kind = kinds[0] if len(kinds) == 1 else "bound"
     words = ANALYST("made.mean", columns=", ".join(made.of), level=f"{at:.6g}") if noisy else ANALYST("made.exact")
     return Interval(estimate, low, high, level, kind, words)

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -32,6 +32,7 @@ from release_pipeline.analyst.means import (
     tell_moments,
 )
 from release_pipeline.analyst.pairs import Pair, read_cells
+from release_pipeline.analyst.rerun import USUAL_TIMES, Rerun, rerun
 from release_pipeline.analyst.slopes import estimate_correlation, estimate_slopes, is_exact, read_numbers
 from release_pipeline.analyst.tables import Table, find_table, read_tables
 from release_pipeline.analyst.ties import MOST, find_unmoved, holds_released_values
@@ -157,6 +158,14 @@ class Release:
         if (one, other) not in self.pairs:
             raise NoHonestAnswer(ANALYST("decline.no_pair"), where=f"{one}, {other}")
         return self.pairs[one, other]
+
+    def rerun(
+        self, *, times: int = USUAL_TIMES, seed: int | None = None, progress: Callable[[str], None] = lambda _: None
+    ) -> Rerun:
+        """The method run again on synthetic rows, so many times, as if they were the confidential table: what that answers of
+        means, by group too, has intervals that say how far the release may have moved them; or `NoHonestAnswer`. Fresh noise each
+        time; with a `seed` the same answers again. Each run takes about as long as it took to make the rows."""
+        return rerun(self.facts, self.data, self.counts, self.pairs, times=times, seed=seed, progress=progress)
 
     def table(self, name: str) -> Table:
         """A table beside the rows, which answers counts, shares, sums and means by group."""

@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from release_pipeline.analyst import NoHonestAnswer, read_release
+from release_pipeline.analyst import Moments, NoHonestAnswer, read_release
+from release_pipeline.analyst.rerun import find_design
+from release_pipeline.analyst.rerun import find_entries as find_released
 from release_pipeline.errors import DataRefused, GateFailed, InvalidArgument, OverCap, PolicyInvalid
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.dossier import write_dossier
@@ -448,6 +450,52 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     with pytest.raises(InvalidArgument, match="no record can have this value"):
         release.share_of("town", "west")
     assert not find_canaries(read_blobs(folder), ["canary-remark", "name0007"])
+
+
+REBUILT = {
+    "pure": {"protect": "{method: dp-table, epsilon: 10, pairs: {town: {income: 4}, rent: {sex: 2}}}", "cap": CAP},
+    "zcdp": {
+        "protect": "{method: dp-table, definition: zcdp, epsilon: 8, delta: 0.000001, pairs: {town: {income: 3}}}",
+        "cap": "epsilon: 60, delta: 0.000001, definition: zcdp, scope: table",
+        "person": "{column: person, records_per_release: 2}",
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("definition", REBUILT)
+def test_the_kit_rebuilds_the_design_and_runs_it_again(tmp_path: Path, keys: Mapping[str, PrivateKey], definition: str) -> None:
+    """From the package alone: with pairs that weigh more, atoms, codes, dates, and several records per person. Rows are read back
+    as the entries that they were written from."""
+    columns = COLUMNS.replace(
+        "domain: [0, 100], grid: 0.5, outside: clamp", "domain: [2020-01-01, 2020-12-31], grid: 1 day, outside: fail"
+    ).replace("missing: keep, why: known", "missing: keep, atoms: [0, 500], codes: {1001: refused}, why: known")
+    rows = make_people()
+    for place, row in enumerate(rows):
+        row["rent"] = (date(2020, 1, 1) + timedelta(days=(place * 7) % 200)).isoformat()
+        row["income"] = "1001" if place % 17 == 0 else row["income"]
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=rows, **{**PARTS, **REBUILT[definition], "columns": columns})
+    release = read_release(publish_release(tiny, keys))
+    policy = tiny.site.policy("people")
+    design = WholeTableFamily(WholeTableOptions).declare(policy, ROWS)
+    assert find_design(release.facts, release.counts, release.pairs) == design
+    assert len(set(design.pairs.values())) > 1
+    assert (design.columns[0].atoms, design.columns[0].labels) == ((0, 500), 2)
+    assert design.columns[1].centre == 182
+    masked = tiny.tables()["masked"]
+    found = find_released(release.facts, release.data, release.counts)
+    for name, own in zip(declare_columns(policy.columns), found, strict=True):
+        made = find_entries(policy.columns[name], masked.column(name))  # type: ignore[arg-type]
+        assert (np.bincount(own, minlength=1100) == np.bincount(made, minlength=1100)).all()
+    again = release.rerun(times=10, seed=3)
+    when = again.mean("rent")
+    assert isinstance(when, Moments)
+    assert when.low <= date(2020, 4, 9) <= when.high
+    towns = again.means("income", by="town")
+    assert towns["north"].low > towns["south"].estimate
+    words = " ".join(release.explain())
+    assert "(rerun, and of it mean and means)" in words
+    assert "Rubin's rules: not offered" in words
 
 
 def test_dossier_and_retraction(package: tuple[TinySite, Path], tmp_path: Path, keys: Mapping[str, PrivateKey]) -> None:

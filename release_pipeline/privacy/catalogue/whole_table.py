@@ -9,7 +9,9 @@ _COUNTS = (
     "that a reader sees"
 )
 _SYNTHETIC = (
-    "rows are synthetic: what they tell beside the noisy counts is of the model that made them, and no interval covers that."
+    "rows are synthetic: how columns go together in them is of the model that made them as much as of the noisy counts, and no "
+    "interval that reruns of the method give covers that (of 95% intervals for correlations 55% held, for slopes 62 to 76%). The "
+    "counts of two columns by groups have intervals that do (pair)."
 )
 
 DP_TABLE = MethodSpec(
@@ -41,7 +43,8 @@ DP_TABLE = MethodSpec(
     takes_k=False,
     on_grid="always",
     kit=Kit(
-        slopes=_SYNTHETIC, simulation="rows of a table of one's own would need all of its counts: run the method on it instead."
+        slopes=_SYNTHETIC,
+        simulation="a table of one's own would have to be counted anew: rerun does that with the released rows.",
     ),
 )
 WHOLE_TABLE_METHODS = (DP_TABLE,)

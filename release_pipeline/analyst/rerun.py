@@ -1,0 +1,357 @@
+"""What means of synthetic rows are worth: the method is run again on the released table, as if that were the confidential one.
+
+All that it takes is public: rows, the counts beside them, the design that these and the card tell, and the code. So a released
+table can be measured again with fresh noise of the same laws, and synthesised again, as often as one likes, and nothing is lost
+by it. How far a figure moves from the released table to those that are made of it stands for how far it moved from the
+confidential table to the released one: estimate - bias +- t sd sqrt(1 + 1/R), with bias and sd those of R runs and t of R - 1
+degrees of freedom, as for one more number of the same law. Released tables are smoother than the confidential one, so that runs
+find less of the bias, and differ less, than there is: the bias is added to the sd as if it were chance, and both are raised by
+`RAISED`.
+
+That is so where noise is what moves a figure. Where in its cell a record is, no count says, nor which records of a group of cells
+go with which others: a model places them, and a table that this model made has nothing that it could miss. Run again, it
+hardly moves. Intervals are therefore wider by a part of the spread of values within cells (of a mean over all records), or within
+groups of cells (of a mean by group): `IN_CELLS` and `IN_GROUPS`, which are no bounds, but what it took on two tables
+(docs/analyst.md). How columns go together is moved by the model most: correlations and slopes are declined.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.analyst.counts import Counts
+from release_pipeline.analyst.facts import EMPTY, ColumnFacts, Facts, NoHonestAnswer
+from release_pipeline.analyst.labels import entry_of, find_column
+from release_pipeline.analyst.means import Interval, Moments, tell_moments
+from release_pipeline.analyst.pairs import Group, Pair
+from release_pipeline.analyst.quantiles import check_level
+from release_pipeline.errors import InvalidArgument, InvalidType, ReleasePipelineError
+from release_pipeline.privacy.by_value import usual_centre
+from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise, Noise
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.noise import SECRET_BYTES, Context, NoiseStream, noise_stream
+from release_pipeline.privacy.unclaimed import make_random
+from release_pipeline.privacy.whole_table import Column, Design, TableBudget, make_design, measure_table, synthesise
+from release_pipeline.privacy.whole_table.design import NARROW, deviation
+from release_pipeline.sentences import ANALYST
+
+LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
+IN_CELLS, IN_GROUPS = 0.2, 0.5  # of the standard deviation within cells, or groups of them, that intervals are wider by
+RAISED = 1.15  # so much more runs would differ of a table that is as rough as a confidential one
+LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's table, that a group must hold
+Arrays = Mapping[str, npt.NDArray[Any]]
+Progress = Callable[[str], None]
+Parts: TypeAlias = tuple[IntArray, IntArray]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How many records of each group have a value in a column, and the sum of these, in grid units. `inside`: how far values are
+    apart within cells, or groups of them, on average over these records; of the released rows alone."""
+
+    held: IntArray
+    total: FloatArray
+    inside: FloatArray
+
+    @property
+    def means(self) -> FloatArray:
+        """NaN of a group without any."""
+        return np.where(self.held > 0, self.total / np.maximum(self.held, 1), np.nan)
+
+
+Sums = Mapping[tuple[int, int | None], Groups]  # of a column, by another one or over all records
+
+
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """The released table, and what came of it when its method was run on it again. Means are answered, by the rows; whatever else
+    rows say is declined. `design`: what was measured, as public facts have it; `groups`: of a column's cells in the tables of
+    pairs; `released` and `again`: sums by column and group."""
+
+    facts: Facts
+    design: Design
+    groups: Mapping[str, tuple[Group, ...]]
+    released: Sums
+    again: tuple[Sums, ...]
+
+    def __repr__(self) -> str:
+        return f"<Rerun of {self.facts.rows_out:,} released rows, {len(self.again)} times>"
+
+    def mean(self, column: str, *, level: float = 0.95) -> Interval | Moments:
+        """The mean of a column in the confidential table, over all records that have a value: by the released rows."""
+        place = self._place(column, level)
+        words = ANALYST("rerun.mean", times=len(self.again))
+        [found] = self._intervals(place, None, IN_CELLS, level, words)
+        if found is None:
+            raise NoHonestAnswer(ANALYST("decline.nobody"), where=column)
+        return found
+
+    def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Interval | Moments]:
+        """The mean of a column in the confidential table by each value of another, of the records that have one in both: by the
+        released rows. Values that too few records have, or that were counted together with others, are left out: no interval
+        held for them; `NoHonestAnswer` where none is left."""
+        place = self._place(column, level)
+        other = self._place_of(by)
+        if place == other:
+            raise InvalidArgument("a column has no means by itself.", where="by", remedy="Name another column.")
+        if (place, other) not in self.released:
+            raise NoHonestAnswer(ANALYST("decline.many_values", most=NARROW + 1), where=by)
+        words = ANALYST("rerun.means", times=len(self.again), column=by)
+        found = self._intervals(place, other, IN_GROUPS, level, words)
+        alone = {group.first for group in self.groups[by] if not group.reasons and group.first == group.last}
+        spread = deviation(self.design.pairs[min(place, other), max(place, other)]) * math.sqrt(len(self.groups[column]))
+        held = self.released[place, other].held
+        kept = {
+            name: interval
+            for entry, (name, interval) in enumerate(zip(self._name_values(by), found, strict=True))
+            if interval is not None and entry in alone and held[entry] >= LEAST_HELD * spread
+        }
+        if not kept:
+            raise NoHonestAnswer(ANALYST("decline.small_groups"), where=by, remedy=ANALYST("advice.pair"))
+        return kept
+
+    def correlation(self, x: str, y: str) -> NoReturn:
+        """Declined, in words."""
+        raise NoHonestAnswer(ANALYST("decline.links"), where=f"{x}, {y}", remedy=ANALYST("advice.pair"))
+
+    def slope(self, y: str, on: Sequence[str]) -> NoReturn:
+        """Declined, in words."""
+        raise NoHonestAnswer(ANALYST("decline.links"), where=", ".join([y, *on]), remedy=ANALYST("advice.pair"))
+
+    def deviation(self, column: str) -> NoReturn:
+        """The standard deviation: declined, in words."""
+        raise NoHonestAnswer(ANALYST("decline.deviations"), where=column)
+
+    def _place(self, column: str, level: float) -> int:
+        check_level(level)
+        self.facts.masked_column(column)
+        return design_names(self.facts).index(column)
+
+    def _place_of(self, by: str) -> int:
+        find_column(self.facts, by)
+        if by not in self.facts.synthetic:
+            raise InvalidArgument("this column has no values to group by.", where=by, remedy="Name a synthetic column.")
+        return design_names(self.facts).index(by)
+
+    def _name_values(self, by: str) -> Sequence[str]:
+        known = self.facts.columns[by]
+        if known.grid is None:
+            return known.values
+        numbers = known.grid.restore(np.arange(known.grid.width + 1, dtype=np.float64)).tolist()
+        return [f"{number:g}" if known.clock is None else known.clock.show(number) for number in numbers]
+
+    def _intervals(self, place: int, other: int | None, part: float, level: float, words: str) -> list[Interval | Moments | None]:
+        """Of each group; None of one that no row, or no row of one of the runs, is in."""
+        known = self.facts.columns[design_names(self.facts)[place]]
+        released = self.released[place, other]
+        again = np.array([sums[place, other].means for sums in self.again])
+        times, bias = len(again), again.mean(axis=0) - released.means
+        spread = np.sqrt(np.var(again, axis=0, ddof=1) * (1 + 1 / times) + bias**2)
+        reach = RAISED * _student(times - 1, level) * spread + part * released.inside
+        centre = released.means - bias
+        found: list[Interval | Moments | None] = []
+        for middle, off in zip(centre.tolist(), reach.tolist(), strict=True):
+            found.append(
+                None if math.isnan(middle + off) else _interval(known, (middle, middle - off, middle + off), level, words)
+            )
+        return found
+
+
+def _interval(known: ColumnFacts, ends: tuple[float, float, float], level: float, words: str) -> Interval | Moments:
+    """Estimate and ends in the column's unit, moved into the domain, where the mean is."""
+    grid = known.grid
+    if grid is None:
+        raise NoHonestAnswer(ANALYST("decline.no_numbers"), where=known.name)
+    estimate, low, high = grid.restore(np.clip(np.array(ends), 0.0, float(grid.width))).tolist()
+    interval = Interval(estimate, low, high, level, "rerun", words)
+    return interval if known.clock is None else tell_moments(interval, known.clock)
+
+
+def _student(degrees: int, level: float) -> float:
+    import scipy.special  # takes long to import: only where it is used
+
+    return float(cast(Any, scipy.special).stdtrit(degrees, (1 + level) / 2))
+
+
+def rerun(
+    facts: Facts,
+    data: Arrays,
+    counts: Mapping[str, Counts],
+    pairs: Mapping[tuple[str, str], Pair],
+    *,
+    times: int = USUAL_TIMES,
+    seed: int | None = None,
+    progress: Progress = lambda _: None,
+) -> Rerun:
+    """The method run on released rows, so many times; or `NoHonestAnswer`."""
+    _check(times, seed)
+    design = find_design(facts, counts, pairs)
+    entries = find_entries(facts, data, counts)
+    groups = _find_groups(facts, pairs)
+    secret = secrets.token_bytes(SECRET_BYTES) if seed is None else hashlib.sha256(str(seed).encode()).digest()
+    again: list[Sums] = []
+    for number in range(times):
+        progress(f"running the method again: {number + 1} of {times}")
+        measured = measure_table(entries.__getitem__, design, _streams(secret, number))
+        again.append(dict(add_up(synthesise(measured, make_random(secret, "rerun", number, "rows")), design)))
+    parts = [
+        _parts_of(counts[name], groups.get(name)) if facts.columns[name].grid is not None else None
+        for name in design_names(facts)
+    ]
+    return Rerun(facts, design, groups, dict(add_up(entries, design, parts)), tuple(again))
+
+
+def _check(times: object, seed: object) -> None:
+    if not isinstance(times, int) or isinstance(times, bool) or not LEAST_TIMES <= times <= MOST_TIMES:
+        raise InvalidArgument(
+            f"the method is run from {LEAST_TIMES} to {MOST_TIMES:,} times.", where="times", remedy=f"Like {USUAL_TIMES}."
+        )
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
+        raise InvalidType("the seed is a whole number.", where="seed", remedy="Leave it out for fresh noise each time.")
+
+
+def _streams(secret: bytes, number: int) -> Callable[..., NoiseStream]:
+    def stream(*purpose: Context) -> NoiseStream:
+        return noise_stream(secret, "rerun", number, *purpose)
+
+    return stream
+
+
+def design_names(facts: Facts) -> tuple[str, ...]:
+    """The columns that were counted, as the design has them: in the order of their names."""
+    return tuple(sorted(facts.synthetic))
+
+
+def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple[str, str], Pair]) -> Design:
+    """What was measured, and with how much noise: by the card, and by the laws that stand beside the counts. It is compared with
+    what this version of the package would measure under the card's claim; another version's is declined."""
+    names = design_names(facts)
+    if not facts.counts_whole_table:
+        raise NoHonestAnswer(ANALYST("decline.rerun_method", method=facts.method), remedy=ANALYST("advice.simulate"))
+    if facts.total is None or not all(name in counts for name in names):
+        raise NoHonestAnswer(ANALYST("decline.rerun_facts"), remedy=ANALYST("advice.ask"))
+    budget = TableBudget(facts.total.fraction, facts.by_rho)
+    columns = [_declare(facts, facts.columns[name], counts[name]) for name in names]
+    try:
+        usual = make_design(columns, facts.rows_in, budget)
+    except ReleasePipelineError:
+        raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask")) from None
+    known = [(names[one], names[other]) in pairs for one, other in usual.pairs]
+    if not all(known) or len(pairs) != 2 * len(known):
+        raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
+    laws = {pair: _law_of(pairs[names[pair[0]], names[pair[1]]].law) for pair in usual.pairs}
+    design = replace(usual, pairs=laws)
+    if {_law_of(counts[name]) for name in names} != {design.margins} or design.loss > budget.amount:
+        raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
+    return design
+
+
+def _declare(facts: Facts, known: ColumnFacts, counts: Counts) -> Column:
+    """What is public about a column, as the policy had it: a centre is no option of this method, so that it is at 0, or in the
+    middle of dates."""
+    labels = len(counts.reasons)
+    in_slots = facts.has_slots and counts.reasons[-1:] == (EMPTY,)
+    if known.grid is None:
+        return Column(len(known.values) - 1, nominal=True, labels=labels, in_slots=in_slots)
+    width = known.grid.width
+    centre = usual_centre(known.grid) if known.clock is None else width // 2
+    atoms = known.grid.units_of([known.number_text(atom) for atom in known.atoms])
+    return Column(width, atoms=tuple(atoms), centre=min(max(centre, 0), width), labels=labels, in_slots=in_slots)
+
+
+def _law_of(counts: Counts) -> Noise:
+    if counts.gaussian is not None:
+        return GaussianNoise(counts.gaussian)
+    return LaplaceNoise(counts.laplace or 0)
+
+
+def _find_groups(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[str, tuple[Group, ...]]:
+    """The groups of each column in the tables of its pairs: the same in all of them."""
+    return {one: pair.groups_of_one for (one, _), pair in pairs.items()}
+
+
+def find_entries(facts: Facts, data: Arrays, counts: Mapping[str, Counts]) -> list[IntArray]:
+    """The released rows as the design has them: the number of an entry for each, or of the reason to have none."""
+    found = [_find(facts.columns[name], data, counts[name].reasons) for name in design_names(facts)]
+    if any(len(own) != facts.rows_out for own in found) or facts.rows_out != facts.rows_in:
+        raise NoHonestAnswer(ANALYST("decline.rerun_rows"), remedy=ANALYST("advice.all_rows"))
+    return found
+
+
+def _find(known: ColumnFacts, data: Arrays, reasons: Sequence[str]) -> IntArray:
+    name, why = known.name, f"{known.name}_missing"
+    for column in (name, *([why] if reasons else [])):
+        if column not in data:
+            raise InvalidArgument("the data have no such column.", where=column)
+    if known.grid is None:
+        width = len(known.values) - 1
+        found = _look_up(data[name], known.values)
+    else:
+        grid, width = known.grid, known.grid.width
+        numbers = known.clock.count(data[name]) if known.clock is not None else data[name].astype(np.float64)
+        blank = np.isnan(numbers)
+        found = np.where(blank, -1, grid.quantise(np.where(blank, float(grid.lo), numbers)))
+    if reasons:
+        told = _look_up(data[why], reasons)
+        found = np.where((found < 0) & (told >= 0), width + 1 + told, found)
+    if (found < 0).any():
+        raise InvalidArgument(
+            "a cell of this column is none that the card declares.", where=name, remedy="Pass all columns as they are."
+        )
+    return found.astype(np.int64)
+
+
+def _look_up(cells: npt.NDArray[Any], listed: Sequence[str]) -> IntArray:
+    """The place of each cell's entry, -1 of another one."""
+    places = {entry: place for place, entry in enumerate(listed)}
+    return np.array([places.get(entry_of(cell), -1) for cell in cells.tolist()], dtype=np.int64)
+
+
+def add_up(
+    entries: Sequence[IntArray], design: Design, parts: Sequence[Parts | None] = ()
+) -> Iterator[tuple[tuple[int, int | None], Groups]]:
+    """Records and sums of every column with numbers: of all that have one, and by each column with few entries. `parts`: cells
+    and groups of each column's numbers, where it is to be told how far values are apart in them."""
+    columns = list(zip(entries, design.columns, strict=True))
+    for place, (own, column) in enumerate(columns):
+        if column.nominal:
+            continue
+        valued = own <= column.width
+        numbers = own[valued].astype(np.float64)
+        known = parts[place] if parts else None
+        cells, groups = (_apart(numbers, edges) for edges in known) if known is not None else (np.zeros(len(numbers)),) * 2
+        yield (place, None), _by(np.zeros(len(numbers), dtype=np.int64), 1, numbers, cells)
+        for other, (entry, by) in enumerate(columns):
+            if other != place and (by.nominal or by.width <= NARROW):
+                yield (place, other), _by(entry[valued], by.width + 1, numbers, groups)
+
+
+def _by(entry: IntArray, count: int, numbers: FloatArray, apart: FloatArray) -> Groups:
+    """Of the records with one of so many entries."""
+    held = np.bincount(entry, minlength=count)[:count].astype(np.int64)
+    total, inside = (np.bincount(entry, weights, count)[:count].astype(np.float64) for weights in (numbers, apart))
+    return Groups(held, total, inside / np.maximum(held, 1))
+
+
+def _parts_of(counts: Counts, groups: tuple[Group, ...] | None) -> Parts:
+    """Where the cells of a column's numbers begin, and the groups of these in the tables of pairs."""
+    firsts = [group.first for group in groups or () if group.first is not None]
+    return counts.first, np.array(sorted(firsts) or [0], dtype=np.int64)
+
+
+def _apart(numbers: FloatArray, firsts: IntArray) -> FloatArray:
+    """For each record the standard deviation of all that lie where it does."""
+    place = np.searchsorted(firsts, numbers, side="right") - 1
+    held = np.maximum(np.bincount(place, minlength=len(firsts)), 1)
+    means = np.bincount(place, numbers, len(firsts)) / held
+    squares = np.bincount(place, (numbers - means[place]) ** 2, len(firsts)) / held
+    apart: FloatArray = np.sqrt(squares)[place]
+    return apart
