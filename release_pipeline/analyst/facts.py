@@ -135,7 +135,7 @@ class Facts:
     is a point of its column's grid; where values were moved into their domain, they were rounded to it too.
     `delta`: that of its epsilon, under zcdp. `tables`: those beside the rows. `has_slots`: households have equally many records,
     and empty ones stand for nobody. `total`: what the whole release loses of one record, epsilon or, with a delta, rho; None
-    where the card does not say."""
+    where the card does not say. `has_impossible`: the policy says what cannot occur, which decides where cells end."""
 
     method: str
     scope: str
@@ -151,6 +151,7 @@ class Facts:
     tables: tuple[TableFacts, ...] = ()
     has_slots: bool = False
     total: Epsilon | None = None
+    has_impossible: bool = False
 
     @property
     def by_rho(self) -> bool:
@@ -269,6 +270,7 @@ def read_facts(card: Mapping[str, Any]) -> Facts:
             tables=tuple(map(_read_table, card.get("tables", ()))),
             has_slots=card["claim"].get("household_size") == SIZE_PROTECTED,
             total=_read_total(card["claim"].get("epsilon", {}), persons),
+            has_impossible=bool(card.get("cannot_occur")),
         )
     except InvalidArgument:
         raise

@@ -21,7 +21,6 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -32,9 +31,9 @@ from release_pipeline.flow.demo import find_demo_data
 from release_pipeline.privacy import Grid, noise_stream
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import shuffled_positions
-from release_pipeline.privacy.utility import column_error
+from release_pipeline.privacy.utility import column_error, rank_correlation_matrix
 from release_pipeline.privacy.whole_table import Column
-from release_pipeline.stages.measures.prediction import find_ranks, measure_ranking
+from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.structure import measure_structure
 
 LEAST_SHARE = 0.05  # of the records, that a category has whose means are compared
@@ -191,15 +190,14 @@ def learn(whole: Whole, rows: Sequence[IntArray] | None) -> float:
     learned = [own[others] for own in whole.entries] if rows is None else rows
     place = whole.names.index(whole.target)
     kept = [other for other in range(len(whole.names)) if other != place]
-    known = np.stack([learned[other] for other in kept], axis=1)
-    asked = np.stack([whole.entries[other][tested] for other in kept], axis=1)
+    known = np.stack([learned[other] for other in kept], axis=1).astype(np.float64)
+    asked = np.stack([whole.entries[other][tested] for other in kept], axis=1).astype(np.float64)
     return measure_ranking(known, learned[place] >= whole.least, asked, whole.entries[place][tested] >= whole.least, seed=1)
 
 
 def _compare_ranks(numbers: Sequence[Sequence[npt.NDArray[np.float64]]]) -> float:
-    ranks = [np.corrcoef(np.stack([find_ranks(column[side]) for column in numbers])) for side in range(2)]
-    pairs = list(combinations(range(len(numbers)), 2))
-    return float(np.mean([abs(float(ranks[0][pair] - np.nan_to_num(ranks[1])[pair])) for pair in pairs]))
+    before, after = (rank_correlation_matrix([column[side] for column in numbers]) for side in range(2))
+    return float(np.abs(np.nan_to_num(before) - np.nan_to_num(after))[np.triu_indices(len(numbers), 1)].mean())
 
 
 def _compare_means(groups: Sequence[tuple[IntArray, IntArray]], numbers: Sequence[Sequence[npt.NDArray[np.float64]]]) -> float:

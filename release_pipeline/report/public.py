@@ -67,6 +67,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
     return {
         "format": CARD_FORMAT,
         **({} if view.headline is None else {"headline": view.headline}),
+        **({"cannot_occur": list(view.cannot_occur)} if view.cannot_occur else {}),
         "release": view.release,
         "published": view.published,
         "supersedes": view.supersedes,

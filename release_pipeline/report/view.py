@@ -121,7 +121,8 @@ class PublicView:
     mean, in sentences. `values`: whether masked values lie `inside` their domain, or `anywhere`; `grid`: whether all of them
     are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as
     one formal statement. `household_size`: where the claim is about all records of a household, whether how
-    large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the whole package."""
+    large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the
+    whole package; `cannot_occur`: what the policy says of entries that no record has together."""
 
     release: str
     policy: str
@@ -174,6 +175,7 @@ class PublicView:
     rho: str | None = None
     household_size: str | None = None
     headline: str | None = None
+    cannot_occur: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

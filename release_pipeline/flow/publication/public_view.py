@@ -35,6 +35,7 @@ from release_pipeline.policy.derivations import list_leaves
 from release_pipeline.policy.families import find_family
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.formats import decimal_text, name_some
+from release_pipeline.policy.impossible import describe_rule
 from release_pipeline.policy.kinds import (
     CalibrateColumn,
     GeneraliseColumn,
@@ -95,6 +96,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         statement=state_claim(policy),
         epsilon=None if claimed is None else format_nano(policy.in_epsilon(claimed)),
         headline=describe_headline(policy) or None,
+        cannot_occur=tuple(map(describe_rule, policy.protect.impossible)),
         delta=None if policy.delta is None else decimal_text(policy.delta),
         rho=None if policy.delta is None or claimed is None else format_nano(claimed),
         records_per_person=policy.records_per_person,

@@ -29,7 +29,7 @@ def combine_margins(measured: Measured) -> list[FloatArray]:
 
 def _combine(margin: IntArray, groups: IntArray, variance: float, said: list[tuple[FloatArray, float]]) -> FloatArray:
     cells = np.bincount(groups)
-    mine: FloatArray = np.bincount(groups, margin.astype(np.float64))
+    mine: FloatArray = np.bincount(groups, margin.astype(np.float64)).astype(np.float64)
     certain = 1 / (cells * variance)
     found = mine * certain
     for sums, unsure in said:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.privacy.utility import f_measure
+from release_pipeline.privacy.utility import f_measure, rank_values
 from release_pipeline.stages.measures.features import Matrix
 
 TRAINED_SHARE = 0.66
@@ -78,20 +78,9 @@ def measure_ranking(
     area under its curve (AUC). One half where there is nothing to learn."""
     if not 0 < np.count_nonzero(target) < len(target):
         return 0.5
-    ranks = find_ranks(_make_forest(seed, least=5).fit(learned, target).predict_proba(asked)[:, 1])
+    ranks = rank_values(_make_forest(seed, least=5).fit(learned, target).predict_proba(asked)[:, 1])
     found, others = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
-    return float((ranks[truth].sum() - found * (found + 1) / 2) / (found * others))
-
-
-def find_ranks(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The rank of each number, from 1 on; of equal ones the mean of theirs.
-
-    >>> find_ranks(np.array([3.0, 1.0, 3.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    means: npt.NDArray[np.float64] = np.cumsum(counts) - (counts - 1) / 2
-    return means[place]
+    return float((ranks[truth].sum() - found * (found - 1) / 2) / (found * others))
 
 
 def _make_forest(seed: int, *, least: int = 2) -> Any:
