@@ -18,6 +18,7 @@ from benchmarks.masking import laplace, masking
 from benchmarks.ordering import ordering
 from benchmarks.pipeline import pipeline
 from benchmarks.sampler import sampler
+from benchmarks.synthesis import synthesis
 
 BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "sampler": sampler,
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "clustering": clustering,
     "ordering": ordering,
     "auditing": auditing,
+    "synthesis": synthesis,
     "pipeline": pipeline,
     "commands": commands,
     "events": events,
@@ -35,6 +37,7 @@ SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (4 * 10**3, 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 3 * 10**3)
 CLUSTERING_SIZES, QUICK_CLUSTERING_SIZES = (CENSUS, 10**4, 5 * 10**4, 10**5, 10**6), (CENSUS, 2 * 10**3, 4 * 10**3)
 AUDITING_SIZES, QUICK_AUDITING_SIZES = (5 * 10**4, 10**6), (10**3, 3 * 10**3)
+SYNTHESIS_SIZES, QUICK_SYNTHESIS_SIZES = (10**5, 10**6), (4 * 10**3,)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 COMMANDS_SIZES = (4 * 10**3,)
 EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run without some ten events before it
@@ -79,6 +82,8 @@ def _sizes(name: str, *, quick: bool) -> Sequence[int]:
         return QUICK_EVENTS_SIZES if quick else EVENTS_SIZES
     if name == "pipeline":
         return QUICK_PIPELINE_SIZES if quick else PIPELINE_SIZES
+    if name == "synthesis":
+        return QUICK_SYNTHESIS_SIZES if quick else SYNTHESIS_SIZES
     if name == "grouping":
         return QUICK_GROUPING_SIZES if quick else GROUPING_SIZES
     if name == "auditing":

@@ -36,7 +36,8 @@ def _figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> list[dict
 
 
 @pytest.mark.parametrize(
-    "benchmark", ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "auditing", "pipeline", "commands"]
+    "benchmark",
+    ["sampler", "masking", "laplace", "grouping", "clustering", "ordering", "auditing", "synthesis", "pipeline", "commands"],
 )
 def test_every_benchmark_reports_finite_figures(quick_run: tuple[str, dict[str, Any]], benchmark: str) -> None:
     figures = _figures(quick_run, benchmark)
@@ -108,6 +109,11 @@ def test_auditing_has_linkage_beside_both_baselines_and_the_attacks(quick_run: t
         if sys.platform == "linux":
             measured = {figure["case"] for figure in figures if figure["measure"] == "peak memory"}
             assert {f"linkage, {m} columns", f"attacks, {m} columns", f"whole audit, {m} columns"} <= measured
+
+
+def test_synthesis_is_counted_and_made_apart(quick_run: tuple[str, dict[str, Any]]) -> None:
+    spent = {figure["case"]: figure["amount"] for figure in _figures(quick_run, "synthesis") if figure["measure"] == "CPU time"}
+    assert spent["both"] == pytest.approx(spent["counts"] + spent["rows"])
 
 
 def test_the_pipeline_covers_the_job_every_stage_and_both_formats(quick_run: tuple[str, dict[str, Any]]) -> None:
