@@ -1,4 +1,4 @@
-"""`synthesis`: dp-table on 20 columns, from entries to rows: CPU time in sorts of all of them, peak memory in copies of the table.
+"""`synthesis`: dp-table on 20 columns, from entries to rows: CPU time in sorts of them, peak memory in copies of the table.
 
 What is counted grows with the number of records; the pool and its tables do not from 100,000 records on.
 """
