@@ -45,7 +45,7 @@ from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
 IN_CELLS, IN_GROUPS = 0.2, 0.5  # of the standard deviation within cells, or groups of them, that intervals are wider by
-RAISED = 1.15  # so much more runs would differ of a table that is as rough as a confidential one
+RAISED = 1.3  # so much more runs would differ of a table that is as rough as a confidential one
 LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's table, that a group must hold
 Arrays = Mapping[str, npt.NDArray[Any]]
 Progress = Callable[[str], None]
