@@ -85,8 +85,9 @@ class Rerun:
     def __repr__(self) -> str:
         return f"<Rerun of {self.facts.rows_out:,} released rows, {len(self.again)} times>"
 
-    def mean(self, column: str, *, level: float = 0.95) -> Interval | Moments:
-        """The mean of a column in the confidential table, over all records that have a value: by the released rows."""
+    def mean(self, column: str, *, level: float = 0.95) -> Any:
+        """The mean of a column in the confidential table, over all records that have a value: by the released rows. An
+        `Interval`, of a column of dates or times `Moments`; so are those of `means`."""
         place = self._place(column, level)
         words = ANALYST("rerun.mean", times=len(self.again))
         [found] = self._intervals(place, None, IN_CELLS, level, words)
@@ -94,7 +95,7 @@ class Rerun:
             raise NoHonestAnswer(ANALYST("decline.nobody"), where=column)
         return found
 
-    def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Interval | Moments]:
+    def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Any]:
         """The mean of a column in the confidential table by each value of another, of the records that have one in both: by the
         released rows. Values that too few records have, or that were counted together with others, are left out: no interval
         held for them; `NoHonestAnswer` where none is left."""
