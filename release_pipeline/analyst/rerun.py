@@ -45,7 +45,7 @@ from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
 IN_CELLS, IN_GROUPS = 0.2, 0.5  # of the standard deviation within cells, or groups of them, that intervals are wider by
-RAISED = 1.15  # so much more runs would differ of a table that is as rough as a confidential one
+RAISED = 1.3  # so much more runs would differ of a table that is as rough as a confidential one
 LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's table, that a group must hold
 Arrays = Mapping[str, npt.NDArray[Any]]
 Progress = Callable[[str], None]
@@ -85,8 +85,9 @@ class Rerun:
     def __repr__(self) -> str:
         return f"<Rerun of {self.facts.rows_out:,} released rows, {len(self.again)} times>"
 
-    def mean(self, column: str, *, level: float = 0.95) -> Interval | Moments:
-        """The mean of a column in the confidential table, over all records that have a value: by the released rows."""
+    def mean(self, column: str, *, level: float = 0.95) -> Any:
+        """The mean of a column in the confidential table, over all records that have a value: by the released rows. An
+        `Interval`, of a column of dates or times `Moments`; so are those of `means`."""
         place = self._place(column, level)
         words = ANALYST("rerun.mean", times=len(self.again))
         [found] = self._intervals(place, None, IN_CELLS, level, words)
@@ -94,7 +95,7 @@ class Rerun:
             raise NoHonestAnswer(ANALYST("decline.nobody"), where=column)
         return found
 
-    def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Interval | Moments]:
+    def means(self, column: str, *, by: str, level: float = 0.95) -> dict[str, Any]:
         """The mean of a column in the confidential table by each value of another, of the records that have one in both: by the
         released rows. Values that too few records have, or that were counted together with others, are left out: no interval
         held for them; `NoHonestAnswer` where none is left."""
