@@ -85,18 +85,23 @@ def _begin(
     trust = need_trust(site, registry)
     by = trust.sign(key, kind="package", subject=str(status.id), digest="")["statement"]["name"]  # refused if they may not
     _check_publishable(site, registry, trust, status, now=now)
-    intent = _record_intent(registry, status, by)
+    intent = _record_intent(site, registry, status, by)
     return trust, intent, build_view(site, registry.events, status, policy_of(registry, status.policy_hash))
 
 
-def _record_intent(registry: Registry, status: ReleaseStatus, by: str) -> Event:
+def _record_intent(site: Site, registry: Registry, status: ReleaseStatus, by: str) -> Event:
     """The event that the package will name as the head of the chain: that of an attempt that was stopped, if nothing happened
-    since."""
+    since.
+
+    What was refused before stands in the chain with counts that a check had: a head that is published must not be a hash by which
+    they could be guessed: so it is blinded, by what only the vault can make, and would make again."""
     last = registry.events[-1]
+    blind = site.keyed_hash(f"blind of what follows {last.hash}".encode())
     payload = {"candidate_hash": status.candidate_hash, "by": by}
-    if (last.kind, last.release, last.content) == (PUBLISHING, status.id, payload):
+    known = {name: value for name, value in last.content.items() if name != "blind"}
+    if (last.kind, last.release, known) == (PUBLISHING, status.id, payload):
         return last
-    return move(registry, status.id, PUBLISHING, **payload)
+    return move(registry, status.id, PUBLISHING, **payload, blind=blind)
 
 
 def _finish(folder: Path, built: Path, status: ReleaseStatus) -> None:

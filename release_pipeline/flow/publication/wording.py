@@ -143,7 +143,9 @@ def describe_missing(policy: Policy, name: str, column: NoiseColumn | ListedColu
     if column.reasons:
         reasons = ", ".join(column.reasons)
         beside = reason_column(name)
-        if isinstance(column, NoiseColumn):
+        if policy.protect.is_synthetic:
+            found.append(PUBLIC("missing.synthetic_reasons", reasons=reasons, column=beside))
+        elif isinstance(column, NoiseColumn):
             found.append(PUBLIC("missing.reasons", reasons=reasons, column=beside))
         else:
             found.append(PUBLIC("missing.kept_reasons", reasons=reasons, column=beside))

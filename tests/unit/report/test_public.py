@@ -150,6 +150,7 @@ LATER = {  # where the policy says something of them
     "kind",
     "having",
     "lacking",
+    "cannot_occur",
 }
 
 

@@ -68,7 +68,7 @@ def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
 
 @pytest.mark.parametrize(
     ("beyond", "words"),
-    [((0.2, 0.1, 0.3), "rows tell more of their people than of strangers"), ((-0.2, -0.3, -0.1), "nothing is given away")],
+    [((0.2, 0.1, 0.3), "rows tell more of their people than of strangers"), ((-0.2, -0.3, -0.1), "no gain was seen")],
 )
 def test_a_clear_difference_is_said_to_be_one(beyond: tuple[float, float, float], words: str) -> None:
     text = read(make_view(beyond))
