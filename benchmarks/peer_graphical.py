@@ -271,7 +271,8 @@ def aim(fit: Fit, given: Any, random: Any) -> dict[str, Any]:
         ]
         bias, found = math.sqrt(2 / math.pi * variance), fit.all_pairs()
         scores = [
-            weights[own] * (np.abs(answers[own] - (found[own] if len(own) > 1 else fit.table(own))).sum() - bias * answers[own].size)
+            weights[own]
+            * (np.abs(answers[own] - (found[own] if len(own) > 1 else fit.table(own))).sum() - bias * answers[own].size)
             for own in allowed
         ]
         clique = allowed[_choose(np.array(scores), e, 2 * max(weights[own] for own in allowed), random)]
