@@ -4,14 +4,14 @@ Stands alone: nothing of this project is imported. INPUT has the `method`, `code
 `megabytes` (the most that the junction tree of AIM's model may have) and, where columns were counted before, `margins` and their
 `variances`, one after the other. OUTPUT has as many synthetic `codes`, `cpu` seconds, `peak` bytes, and `notes`.
 
-`mbi` 2.0 has no mechanism of its own, so that the loops are here, as the papers have them. Junction trees and rows are `mbi`'s. The
-fits are mirror descent by plain NumPy, to convergence: `mbi`'s own is compiled by jax for every new set of cliques, 4 to 9 CPU
-seconds each, which would be nearly all of AIM's time and none of its doing. With `judge` in INPUT, its own goes on from the last
-fit, outside of the time, and `gained` says by how much it made the loss less.
+`mbi` 2.0 has no mechanism of its own, so that the loops are here, as the papers have them. Junction trees and rows are `mbi`'s.
+The fits are mirror descent by plain NumPy, to convergence: `mbi`'s own is compiled by jax for every new set of cliques, 4 to 9
+CPU seconds each, which would be nearly all of AIM's time and none of its doing. With `judge` in INPUT, its own goes on from the
+last fit, outside of the time, and `gained` says by how much it made the loss less.
 
-Neighbours replace a record. Counts have a sensitivity of sqrt(2) in L2, so that a table with noise of variance v costs 1/v of rho;
-the L1 distance of two tables has a sensitivity of 2, so that a selection at e costs e^2/8 of rho if scores are divided by twice
-the largest weight.
+Neighbours replace a record. Counts have a sensitivity of sqrt(2) in L2, so that a table with noise of variance v costs 1/v of
+rho; the L1 distance of two tables has a sensitivity of 2, so that a selection at e costs e^2/8 of rho if scores are divided by
+twice the largest weight.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Fit:
         held = [np.zeros([self.sizes[column] for column in node]) for node in self.nodes]
         for clique, own in potentials.items():
             held[self.homes[clique]] += own.reshape(self._spread(clique, self.nodes[self.homes[clique]]))
-        messages: list[Any] = [None] * len(held)
+        messages: list[Any] = [np.ones(())] * len(held)
         for place in range(len(held) - 1, -1, -1):
             held[place] -= held[place].max()
             np.exp(held[place], out=held[place])
@@ -179,7 +179,8 @@ class Fit:
                 near[parent].append(place)
         found: dict[int, Any] = {}
         start = next(place for place, node in enumerate(self.nodes) if one in node)
-        seen, waiting = {start}, [(start, -1, None)]
+        seen = {start}
+        waiting: list[tuple[int, int, Any]] = [(start, -1, np.ones(()))]
         while waiting:
             place, came, joint = waiting.pop()
             node, table = self.nodes[place], self.tables[place]
@@ -286,8 +287,8 @@ def aim(fit: Fit, given: Any, random: Any) -> dict[str, Any]:
 
 
 def mst(fit: Fit, given: Any, random: Any) -> dict[str, Any]:
-    """MMS21: a third of the budget for the columns, a third for a spanning tree of pairs, chosen, and a third for their tables. Where
-    columns were counted before, halves."""
+    """MMS21: a third of the budget for columns, a third for choosing a spanning tree of pairs, and a third for their tables.
+    Where columns were counted before, halves."""
     rho, count = float(given["rho"]), len(fit.sizes)
     share = rho / (2 if "margins" in given else 3)
     if "margins" not in given:
@@ -312,7 +313,7 @@ def main(given: Any) -> dict[str, Any]:
     """The synthetic codes, and what it took."""
     started = process_time()
     random = np.random.default_rng(int(given["seed"]))
-    np.random.seed(int(given["seed"]))  # noqa: NPY002: mbi draws rows from it
+    np.random.seed(int(given["seed"]))  # noqa: NPY002 (mbi draws rows from it)
     fit = Fit(given["codes"], given["sizes"])
     if "margins" in given:
         ends = np.cumsum(given["sizes"])[:-1]

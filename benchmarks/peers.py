@@ -34,7 +34,7 @@ import numpy as np
 
 from benchmarks import machine, table
 from release_pipeline.experiments.synthetic import WHOLE, Whole, compare, read_whole
-from release_pipeline.experiments.tables import KEY
+from release_pipeline.experiments.tables import KEY, VARIABLE
 from release_pipeline.privacy import noise_stream
 from release_pipeline.privacy.budget import NANO
 from release_pipeline.privacy.concentrated import rho_within
@@ -58,7 +58,7 @@ MEASURES = ("pairs", "triples", "spearman", "group_means", "auc", "cpu", "peak")
 HIGHER = {"auc"}
 LEVEL = 0.05  # two-way tables may be this much behind AIM's
 TENTH = 0.1  # of AIM's CPU
-DATA = Path(os.environ.get("RELEASE_PIPELINE_REFERENCE_DATA", "/work/shared/data"))
+DATA = Path(os.environ.get(VARIABLE, "."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Seen:
     sizes: IntArray
     rho: Fraction
     groups: tuple[IntArray, ...]  # of each cell
-    margins: tuple[FloatArray, FloatArray] | None
+    margins: tuple[Any, Any] | None
 
 
 def measure_ours(case: Case, whole: Whole) -> tuple[Measured, dict[str, float]]:
@@ -140,7 +140,7 @@ def show(measured: Measured, whole: Whole, seen: str) -> Seen:
     )
     both = list(zip(groups, measured.margins, strict=True))
     counts = np.concatenate([np.bincount(own, margin.astype(np.float64)) for own, margin in both])
-    variances = np.concatenate([np.bincount(own) for own in groups]) * deviation(design.margins) ** 2
+    variances = np.concatenate([np.bincount(own) * deviation(design.margins) ** 2 for own in groups])
     codes = np.stack([own[cell] for own, cell in zip(groups, found, strict=True)], axis=1)
     sizes = np.array([int(own.max()) + 1 for own in groups])
     return Seen(codes, sizes, left - design.margins.loss * len(groups), groups, (counts, variances))
@@ -171,8 +171,8 @@ def run_peer(case: Case, seen: Seen, interpreter: Path, script: Path, *, judge: 
 
 
 def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> list[IntArray]:
-    """Entries for a peer's codes, by dp-table's placement; in groups of several cells, by scores that go together as the peer's own
-    columns do."""
+    """Entries for a peer's codes, by dp-table's placement; in groups of several cells, by scores that go together as the peer's
+    own columns do."""
     columns = measured.design.columns
     chosen: IntArray = np.ascontiguousarray(codes.T)
     alone = seen.margins is None
@@ -304,7 +304,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--make", type=Path, metavar="FOLDER", help="make such an environment there first")
     parser.add_argument("--script", type=Path, default=SCRIPT, help=argparse.SUPPRESS)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep there what peers made, and take it from there")
-    parser.add_argument("--tables", nargs="+", choices=list(WHOLE), default=["adult", "rand-hie"])
+    parser.add_argument(
+        "--tables", nargs="+", choices=list(WHOLE), default=["adult", "rand-hie"] if VARIABLE in os.environ else ["rand-hie"]
+    )
     parser.add_argument("--epsilons", nargs="+", type=int, default=[1, 3])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--methods", nargs="*", choices=PEERS, default=list(PEERS))
