@@ -1,13 +1,15 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say."""
+"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say. `python -m benchmarks peers`
+is apart (`benchmarks.peers`): it takes hours, and packages that are none of the project's."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import machine, memory, table
+from benchmarks import machine, memory, peers, table
 from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.commands import commands
@@ -45,11 +47,15 @@ EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run witho
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print machine facts and one line per figure as it is measured; write all of it to the JSON file if one is named."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["peers"]:
+        peers.main(given[1:])
+        return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=f"Run the benchmarks {', '.join(BENCHMARKS)}.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (all)")
     parser.add_argument("--quick", action="store_true", help="small sizes: shows that it runs, not how fast")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     if unknown := [name for name in options.names if name not in BENCHMARKS]:
         parser.error(f"no such benchmark: {', '.join(unknown)} (there are {', '.join(BENCHMARKS)})")
 

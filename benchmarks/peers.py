@@ -1,0 +1,334 @@
+"""`python -m benchmarks peers`: dp-table beside AIM and MST from the field's own package, in one run, table by table.
+
+The package (`mbi`, which needs jax) cannot live in the project's environment: `--interpreter`, or RELEASE_PIPELINE_PEERS, is a
+Python that has it, and `--make FOLDER` makes one there. Without it the run says so and measures dp-table alone.
+
+What is held equal. Every method protects the whole table at the same rho (that of epsilon at delta 1e-6) for neighbours that
+replace a record; it gets the cut points that dp-table paid for, and pays for them too. `cells`: the peer sees records as
+dp-table's cells, and has all that is left of rho after the cuts, its own counts of columns included. `groups`: as at most twelve
+groups of these cells, with dp-table's noisy counts of columns as they are, and has what is left after these as well. Its
+synthetic codes become entries by the placement of dp-table itself, and all tables are measured by `experiments.synthetic`.
+
+With `--keep FOLDER` what the peers made, and how far it is off, is kept there, a file a case, and not made again: dp-table is
+measured anew against the same seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from benchmarks import machine, table
+from release_pipeline.experiments.synthetic import WHOLE, Whole, compare, read_whole
+from release_pipeline.experiments.tables import KEY, VARIABLE
+from release_pipeline.privacy import noise_stream
+from release_pipeline.privacy.budget import NANO
+from release_pipeline.privacy.concentrated import rho_within
+from release_pipeline.privacy.grid import FloatArray, IntArray
+from release_pipeline.privacy.unclaimed import Random, make_random
+from release_pipeline.privacy.whole_table import Measured, TableBudget, make_design, measure_table
+from release_pipeline.privacy.whole_table.cells import group_cells
+from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
+from release_pipeline.privacy.whole_table.design import deviation
+from release_pipeline.privacy.whole_table.links import Link, link_columns
+from release_pipeline.privacy.whole_table.pool import Linked
+from release_pipeline.privacy.whole_table.rows import _score_rows as score_rows
+from release_pipeline.privacy.whole_table.rows import place_entries
+
+INTERPRETER = "RELEASE_PIPELINE_PEERS"
+PACKAGES = ("mbi==2.0.0", "jax")
+SCRIPT = Path(__file__).with_name("peer_graphical.py")
+OURS, PEERS, SEEN = "dp-table", ("aim", "mst"), ("cells", "groups")
+DELTA, MEGABYTES, GROUPS = Decimal("0.000001"), 2.0, 12
+MEASURES = ("pairs", "triples", "spearman", "group_means", "auc", "cpu", "peak")
+HIGHER = {"auc"}
+LEVEL = 0.05  # two-way tables may be this much behind AIM's
+TENTH = 0.1  # of AIM's CPU
+DATA = Path(os.environ.get(VARIABLE, "."))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One run of one method. `pure`: epsilon alone, which dp-table can do and the peers cannot."""
+
+    table: str
+    epsilon: int
+    seed: int
+    method: str
+    seen: str = ""
+    pure: bool = False
+
+    @property
+    def label(self) -> str:
+        """The method, and what it sees the records as."""
+        return f"{self.method} on {self.seen}" if self.seen else self.method
+
+    @property
+    def file(self) -> str:
+        """Where it is kept."""
+        return f"{self.table}-{self.epsilon}-{self.seed}-{self.method}-{self.seen}.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The records of a table as a peer sees them. `margins`, of which it need not pay: noisy counts, and their variances."""
+
+    codes: IntArray
+    sizes: IntArray
+    rho: Fraction
+    groups: tuple[IntArray, ...]  # of each cell
+    margins: tuple[Any, Any] | None
+
+
+def measure_ours(case: Case, whole: Whole) -> tuple[Measured, dict[str, float]]:
+    """What dp-table measured, and how far its rows are off."""
+    started = json.dumps(asdict(case))  # the child makes the same table: CPU and memory are of a process of its own
+    root = Path(__file__).resolve().parents[1]
+    with TemporaryDirectory(prefix="release-pipeline-peers-") as folder:
+        written = Path(folder) / "rows.npz"
+        subprocess.run([sys.executable, "-m", "benchmarks.peer_ours", started, str(written)], cwd=root, check=True)
+        with np.load(written) as made:
+            found = compare(whole, list(made["rows"])) | {"cpu": float(made["cpu"]), "peak": float(made["peak"])}
+    return measure(case, whole), found
+
+
+def measure(case: Case, whole: Whole) -> Measured:
+    """dp-table's noisy counts."""
+    design = make_design(whole.columns, whole.records, budget_of(case))
+    return measure_table(
+        lambda place: whole.entries[place], design, lambda *purpose: noise_stream(KEY, *context_of(case), *purpose)
+    )
+
+
+def context_of(case: Case) -> tuple[str, str, int, int]:
+    """Of dp-table's noise: the same for all methods."""
+    return ("pure" if case.pure else "peers", case.table, case.epsilon, case.seed)
+
+
+def budget_of(case: Case) -> TableBudget:
+    """That of the whole table."""
+    if case.pure:
+        return TableBudget(Fraction(case.epsilon))
+    return TableBudget(Fraction(rho_within(case.epsilon * NANO, DELTA), NANO), by_rho=True)
+
+
+def show(measured: Measured, whole: Whole, seen: str) -> Seen:
+    """The records as a peer sees them, and what is left of rho for it."""
+    design = measured.design
+    found = [cells.find(own) for cells, own in zip(measured.cells, whole.entries, strict=True)]
+    levels = sum((design.budget.loss_of_cuts(e) * (depth + OUTER_LEVELS) for e, depth in design.cuts.values()), Fraction(0))
+    left = design.budget.amount - levels
+    if seen == "cells":
+        sizes = np.array([cells.count for cells in measured.cells])
+        return Seen(np.stack(found, axis=1), sizes, left, tuple(np.arange(size) for size in sizes), None)
+    groups = tuple(
+        group_cells(cells, measured.held(place), GROUPS, design.pair_deviation / 4) for place, cells in enumerate(measured.cells)
+    )
+    both = list(zip(groups, measured.margins, strict=True))
+    counts = np.concatenate([np.bincount(own, margin.astype(np.float64)) for own, margin in both])
+    variances = np.concatenate([np.bincount(own) * deviation(design.margins) ** 2 for own in groups])
+    codes = np.stack([own[cell] for own, cell in zip(groups, found, strict=True)], axis=1)
+    sizes = np.array([int(own.max()) + 1 for own in groups])
+    return Seen(codes, sizes, left - design.margins.loss * len(groups), groups, (counts, variances))
+
+
+def run_peer(case: Case, seen: Seen, interpreter: Path, script: Path, *, judge: bool) -> dict[str, Any]:
+    """The synthetic codes of a peer, and what it says of its run."""
+    given: dict[str, Any] = {
+        "method": case.method,
+        "codes": seen.codes,
+        "sizes": seen.sizes,
+        "rho": float(seen.rho),
+        "seed": case.seed,
+        "megabytes": MEGABYTES,
+    }
+    if seen.margins is not None:
+        given["margins"], given["variances"] = seen.margins
+    if judge:
+        given["judge"] = True
+    with TemporaryDirectory(prefix="release-pipeline-peers-") as folder:
+        source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
+        np.savez(source, **given)
+        subprocess.run(
+            [str(interpreter), str(script), str(source), str(target)], check=True, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+        )
+        with np.load(target) as made:
+            return dict(made)
+
+
+def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> list[IntArray]:
+    """Entries for a peer's codes, by dp-table's placement; in groups of several cells, by scores that go together as the peer's
+    own columns do."""
+    columns = measured.design.columns
+    chosen: IntArray = np.ascontiguousarray(codes.T)
+    alone = seen.margins is None
+    order: Mapping[int, FloatArray] = {} if alone else _score(chosen, measured, seen, random)
+    entries: list[IntArray] = []
+    for place in range(len(columns)):
+        held = measured.held(place)
+        if alone:
+            held = np.bincount(chosen[place], minlength=len(held)).astype(np.float64)
+        entries.append(place_entries(measured.cells[place], held, seen.groups[place], chosen[place], order.get(place), random))
+    return entries
+
+
+def _score(chosen: IntArray, measured: Measured, seen: Seen, random: Random) -> dict[int, FloatArray]:
+    held = [np.bincount(own, minlength=int(size)) + 1e-6 for own, size in zip(chosen, seen.sizes, strict=True)]
+    held = [own * (chosen.shape[1] / own.sum()) for own in held]
+    ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
+    links: dict[tuple[int, int], Link] = {}
+    for number, one in enumerate(ordered):
+        for other in ordered[number + 1 :]:
+            size = int(seen.sizes[one]), int(seen.sizes[other])
+            both = (
+                np.bincount(chosen[one] * size[1] + chosen[other], minlength=size[0] * size[1]).reshape(size).astype(np.float64)
+            )
+            links[one, other] = link_columns(both, held[one], held[other], 1.0, ordered=True)
+    return dict(zip(ordered, score_rows(chosen, Linked(held, links, ordered), random), strict=True))
+
+
+def _of_peer(case: Case, whole: Whole, measured: Measured, options: argparse.Namespace) -> dict[str, Any]:
+    kept = options.keep / case.file if options.keep else None
+    seen = show(measured, whole, case.seen)
+    digest = hashlib.sha256(seen.codes.tobytes() + str(seen.rho).encode()).hexdigest()
+    if kept is not None and kept.exists():
+        with np.load(kept) as file:
+            found = json.loads(str(file["found"]))
+        if found["digest"] != digest:
+            print(f"{case.file} was made with other cells than today's: kept as it is.", file=sys.stderr)
+        return found
+    made = run_peer(case, seen, options.interpreter, options.script, judge=case.seed == 0)
+    entries = enter(made["codes"], measured, seen, make_random(KEY, "peer", *context_of(case), case.method, case.seen))
+    found = compare(whole, entries) | {"cpu": float(made["cpu"]), "peak": float(made["peak"])}
+    found |= {"notes": json.loads(str(made["notes"])), "digest": digest}
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(kept, rows=np.stack(entries), found=json.dumps(found))
+    return found
+
+
+def run(options: argparse.Namespace) -> Iterator[tuple[Case, dict[str, Any]]]:
+    """Every case, method after method of each seed."""
+    for name in options.tables:
+        whole = read_whole(DATA, name)
+        for epsilon in options.epsilons:
+            for seed in range(options.seeds):
+                ours = Case(name, epsilon, seed, OURS)
+                measured, found = measure_ours(ours, whole)
+                yield ours, found
+                for method in options.methods:
+                    for seen in options.seen:
+                        case = Case(name, epsilon, seed, method, seen)
+                        if options.interpreter is not None or (options.keep and (options.keep / case.file).exists()):
+                            yield case, _of_peer(case, whole, measured, options)
+                if options.pure:
+                    yield (pure := Case(name, epsilon, seed, f"{OURS}, pure", pure=True)), measure_ours(pure, whole)[1]
+
+
+def judge(medians: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, bool]]:
+    """The claims about one table at one epsilon, each with whether it holds; a peer that ran in two ways counts as the better."""
+    ours = medians[OURS]
+
+    def best(method: str, measure: str) -> float:
+        values = [own[measure] for label, own in medians.items() if label.startswith(f"{method} on")]
+        return max(values) if measure in HIGHER else min(values)
+
+    def is_ahead(method: str, measure: str) -> bool:
+        own, other = ours[measure], best(method, measure)
+        return own > other if measure in HIGHER else own < other
+
+    labels = {label.partition(" ")[0] for label in medians}
+    if "mst" in labels:
+        for measure in MEASURES[:5]:
+            if measure != "group_means":
+                yield f"ahead of MST on {measure}", is_ahead("mst", measure)
+    if "aim" in labels:
+        for measure in ("triples", "spearman", "auc"):
+            yield f"ahead of AIM on {measure}", is_ahead("aim", measure)
+        yield "within 5% of AIM on pairs", ours["pairs"] <= (1 + LEVEL) * best("aim", "pairs")
+        yield "at a tenth of AIM's CPU or less", ours["cpu"] <= TENTH * best("aim", "cpu")
+
+
+def describe(found: Mapping[Case, Mapping[str, Any]]) -> Iterator[str]:
+    """A table of medians, in Markdown, of every table and epsilon, and the claims about it."""
+    for name, epsilon in dict.fromkeys((case.table, case.epsilon) for case in found):
+        mine = {case: own for case, own in found.items() if (case.table, case.epsilon) == (name, epsilon)}
+        medians = {
+            label: {measure: median(own[measure] for case, own in mine.items() if case.label == label) for measure in MEASURES}
+            for label in dict.fromkeys(case.label for case in mine)
+        }
+        yield f"\n{name}, epsilon {epsilon}, medians of {len({case.seed for case in mine})} seeds\n"
+        yield "| method | pairs | triples | Spearman | group means | AUC | CPU s | peak MiB |"
+        yield "|---|---|---|---|---|---|---|---|"
+        for label, own in medians.items():
+            figures = [f"{own[measure]:.4f}" for measure in MEASURES[:5]]
+            yield "| " + " | ".join([label, *figures, f"{own['cpu']:.1f}", f"{own['peak'] / 2**20:.0f}"]) + " |"
+        yield ""
+        yield from (f"{'holds ' if holds else 'MISSED'}  {claim}" for claim, holds in judge(medians))
+        ours = medians[OURS]
+        for label, own in medians.items():
+            if " on " in label:
+                times = ", ".join(f"{measure} {ours[measure] / own[measure]:.2f}" for measure in MEASURES)
+                yield f"dp-table over {label}: {times}"
+
+
+def make_environment(folder: Path) -> Path:
+    """A Python there that has the packages."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    found = folder / "bin" / "python"
+    subprocess.run([str(found), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+    return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print each case as it is measured, then tables and verdicts."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks peers", description="dp-table beside AIM and MST, in one run.")
+    given = os.environ.get(INTERPRETER)
+    parser.add_argument(
+        "--interpreter", type=Path, default=Path(given) if given else None, help=f"a Python with mbi ({INTERPRETER})"
+    )
+    parser.add_argument("--make", type=Path, metavar="FOLDER", help="make such an environment there first")
+    parser.add_argument("--script", type=Path, default=SCRIPT, help=argparse.SUPPRESS)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep there what peers made, and take it from there")
+    parser.add_argument(
+        "--tables", nargs="+", choices=list(WHOLE), default=["adult", "rand-hie"] if VARIABLE in os.environ else ["rand-hie"]
+    )
+    parser.add_argument("--epsilons", nargs="+", type=int, default=[1, 3])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", nargs="*", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--seen", nargs="+", choices=SEEN, default=["cells"], help="what peers see records as")
+    parser.add_argument("--pure", action="store_true", help="dp-table at pure epsilon too")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    if options.make is not None:
+        options.interpreter = make_environment(options.make)
+    facts = machine.facts()
+    print(table.machine_lines(facts) + "\n")
+    if options.interpreter is None:
+        print(f"No peer is measured: name a Python with mbi by --interpreter or {INTERPRETER}, or make one by --make FOLDER.\n")
+    if options.pure:
+        print("MST at pure epsilon is not measured: no package of it draws Laplace noise.\n")
+    found: dict[Case, dict[str, Any]] = {}
+    for case, own in run(options):
+        figures = " ".join(f"{measure} {own[measure]:.4g}" for measure in MEASURES)
+        print(f"{case.table} {case.epsilon} seed {case.seed} {case.label}: {figures} {own.get('notes', '')}", flush=True)
+        found[case] = own
+    print("\n".join(describe(found)))
+    if options.json is not None:
+        cases = [asdict(case) | {"measured": own} for case, own in found.items()]
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps({"machine": facts, "cases": cases}, indent=2) + "\n", encoding="utf-8")
