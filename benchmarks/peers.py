@@ -45,6 +45,7 @@ from release_pipeline.privacy.whole_table.cells import group_cells
 from release_pipeline.privacy.whole_table.cuts import OUTER_LEVELS
 from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.links import Link, link_columns
+from release_pipeline.privacy.whole_table.measure import hold_records
 from release_pipeline.privacy.whole_table.pool import Linked
 from release_pipeline.privacy.whole_table.rows import _score_rows as score_rows
 from release_pipeline.privacy.whole_table.rows import place_entries
@@ -136,7 +137,13 @@ def show(measured: Measured, whole: Whole, seen: str) -> Seen:
         sizes = np.array([cells.count for cells in measured.cells])
         return Seen(np.stack(found, axis=1), sizes, left, tuple(np.arange(size) for size in sizes), None)
     groups = tuple(
-        group_cells(cells, measured.held(place), GROUPS, design.pair_deviation / 4) for place, cells in enumerate(measured.cells)
+        group_cells(
+            cells,
+            hold_records(measured.design, measured.cells[place], measured.margins[place]),
+            GROUPS,
+            design.pair_deviation / 4,
+        )
+        for place, cells in enumerate(measured.cells)
     )
     both = list(zip(groups, measured.margins, strict=True))
     counts = np.concatenate([np.bincount(own, margin.astype(np.float64)) for own, margin in both])
@@ -179,7 +186,7 @@ def enter(codes: IntArray, measured: Measured, seen: Seen, random: Random) -> li
     order: Mapping[int, FloatArray] = {} if alone else _score(chosen, measured, seen, random)
     entries: list[IntArray] = []
     for place in range(len(columns)):
-        held = measured.held(place)
+        held = hold_records(measured.design, measured.cells[place], measured.margins[place])
         if alone:
             held = np.bincount(chosen[place], minlength=len(held)).astype(np.float64)
         entries.append(place_entries(measured.cells[place], held, seen.groups[place], chosen[place], order.get(place), random))
