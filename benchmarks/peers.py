@@ -279,12 +279,15 @@ def describe(found: Mapping[Case, Mapping[str, Any]]) -> Iterator[str]:
             label: {measure: median(own[measure] for case, own in mine.items() if case.label == label) for measure in MEASURES}
             for label in dict.fromkeys(case.label for case in mine)
         }
-        yield f"\n{name}, epsilon {epsilon}, medians of {len({case.seed for case in mine})} seeds\n"
+        seeds = len({case.seed for case in mine})
+        yield f"\n{name}, epsilon {epsilon}, medians of {seeds} seeds\n"
         yield "| method | pairs | triples | Spearman | group means | AUC | CPU s | peak MiB |"
         yield "|---|---|---|---|---|---|---|---|"
         for label, own in medians.items():
             figures = [f"{own[measure]:.4f}" for measure in MEASURES[:5]]
-            yield "| " + " | ".join([label, *figures, f"{own['cpu']:.1f}", f"{own['peak'] / 2**20:.0f}"]) + " |"
+            runs = sum(case.label == label for case in mine)
+            name_of = label if runs == seeds else f"{label} ({runs} of the seeds)"
+            yield "| " + " | ".join([name_of, *figures, f"{own['cpu']:.1f}", f"{own['peak'] / 2**20:.0f}"]) + " |"
         yield ""
         yield from (f"{'holds ' if holds else 'MISSED'}  {claim}" for claim, holds in judge(medians))
         ours = medians[OURS]
