@@ -333,7 +333,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.interpreter is None:
         print(f"No peer is measured: name a Python with mbi by --interpreter or {INTERPRETER}, or make one by --make FOLDER.\n")
     if options.pure:
-        print("MST at pure epsilon is not measured: neither of the packages that were looked at (mbi, dpmm) draws Laplace noise for it.\n")
+        print("MST at pure epsilon is not measured: neither mbi nor dpmm draws Laplace noise for it.\n")
     found: dict[Case, dict[str, Any]] = {}
     for case, own in run(options):
         figures = " ".join(f"{measure} {own[measure]:.4g}" for measure in MEASURES)
