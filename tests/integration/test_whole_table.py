@@ -412,7 +412,8 @@ def test_a_package_is_one_claim_and_answers_from_its_counts(package: tuple[TinyS
     first = re.sub("<[^>]*>", "", page.split("<header>", 1)[1].split("</p>", 1)[0]).strip()
     assert first.startswith("epsilon 10 for everything in this package. Synthetic rows: nobody’s record.")
     note = (folder / "RELEASE_NOTE.md").read_text().splitlines()
-    assert note[2] == "**epsilon 10 for everything in this package.** Synthetic rows: nobody's record."
+    covered = "Covered is all that a reader sees, given that it was published."
+    assert note[2] == f"**epsilon 10 for everything in this package.** Synthetic rows: nobody's record. {covered}"
     assert f"{ROWS} synthetic rows, nobody's record" in "\n".join(note)
     for text in (page, "\n".join(note)):
         assert "on the counts" in text
