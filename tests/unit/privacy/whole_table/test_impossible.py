@@ -14,7 +14,7 @@ from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Impossible, Measured, TableBudget, make_design, measure_table, synthesise
 from release_pipeline.privacy.whole_table.impossible import draw_possible, find_barred, find_met, is_anything_left
-from release_pipeline.privacy.whole_table.rows import find_never, fit_model, link_table, replace_tables
+from release_pipeline.privacy.whole_table.rows import find_never, fit_model, hold_all, link_table, replace_tables
 
 SECRET = b"n" * 32
 YOUNG = Impossible({0: ((0, 14),), 1: ((2, 2), (3, 3))})  # of age, married or widowed
@@ -43,7 +43,7 @@ def test_tables_of_pairs_have_zeros_and_their_margins() -> None:
     """Exactly 0 where a rule about two columns says so; adding up to what columns hold as before, and no cell that is not barred
     is 0. A rule about three columns leaves no cell of a pair out."""
     measured = measure(YOUNG, THREE)
-    linked, never = link_table(measured), find_never(measured)
+    linked, never = link_table(measured, hold_all(measured)), find_never(measured)
     model = fit_model(measured, linked)
     assert model is not None
     for tables in (linked, replace_tables(linked, model, never)):
@@ -56,14 +56,15 @@ def test_tables_of_pairs_have_zeros_and_their_margins() -> None:
                 assert (link.table[barred] == 0).all()
     np.testing.assert_allclose(linked.links[0, 1].table.sum(axis=1), linked.held[0], rtol=0.02, atol=3)
     np.testing.assert_allclose(linked.links[0, 1].table.sum(axis=0), linked.held[1], rtol=0.02, atol=3)
-    plain = link_table(measure())
+    without = measure()
+    plain = link_table(without, hold_all(without))
     assert (plain.links[0, 1].table > 0).all()
 
 
 def test_the_model_has_none_of_what_cannot_occur() -> None:
     """Of rules about columns that it looks at together: what it makes is possible, and without rules some of it is not."""
     measured = measure(YOUNG, THREE, epsilon=1)
-    linked, never = link_table(measured), find_never(measured)
+    linked, never = link_table(measured, hold_all(measured)), find_never(measured)
     plain = replace(measured, design=replace(measured.design, never=()))
     ruled, free = fit_model(measured, linked), fit_model(plain, linked)
     assert ruled is not None
