@@ -19,9 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
 
 Columns: TypeAlias = dict[str, tuple[npt.NDArray[np.float64], Decimal]]
 
+threadpool_limits(1)  # of this process itself: a plugin has loaded NumPy before the variable was set
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
 settings.load_profile("default")
