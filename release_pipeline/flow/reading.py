@@ -154,9 +154,10 @@ def _count(name: str, reading: Reading, table: RawTable) -> dict[str, Mapping[st
             return {name: table.count_categories(name, values, filled=filled)}
 
 
-def typed_column(policy: Policy, name: str, table: RawTable) -> pa.Array | None:
+def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: bool = False) -> pa.Array | None:
     """A column of the source as the records have it: numbers, or entries, with what is declared for the missing ones; None where
-    it is absent or of a type that cannot be read so, which the checks tell."""
+    it is absent or of a type that cannot be read so, which the checks tell. With `only_declared` entries that are not declared
+    are null, where there was no check that refuses them."""
     kind = table.kinds.get(name)
     if kind is None:
         return None
@@ -170,12 +171,17 @@ def typed_column(policy: Policy, name: str, table: RawTable) -> pa.Array | None:
             if how.fill is not None:
                 numbers = np.where(np.isnan(numbers), float(how.fill), numbers)
             return pa.array(numbers, from_pandas=how.keeps_missing)  # NaN stands for a missing one, which the checks have counted
-        case RuleReading(filled=filled, codes=reasons):
+        case RuleReading(covers=covers, filled=filled, codes=reasons):
             entries = _fill(table.categories(name), filled)
+            if only_declared:
+                distinct = [entry for entry in entries.unique().to_pylist() if entry is not None]
+                entries = _leave(entries, [entry for entry in distinct if entry in {*reasons, filled} or covers(entry)])
             found = _compute.index_in(entries, value_set=pa.array(list(reasons), pa.string()))
             return _compute.coalesce(pa.array(list(reasons.values()), pa.string()).take(found), entries) if reasons else entries
-        case ListReading(filled=filled, integers=integers, stand_ins=stand_ins, empty=empty):
+        case ListReading(values=values, filled=filled, integers=integers, stand_ins=stand_ins, empty=empty):
             entries = _fill(table.categories(name), filled)
+            if only_declared:
+                entries = _leave(entries, [*map(str, values), *([] if filled is None else [filled])])
             for code, entry in stand_ins:
                 entries = _compute.if_else(_compute.equal(entries, code), entry, entries)
             if empty is not None and (slots := table.empty_slots()) is not None:
@@ -239,6 +245,13 @@ def _fill(entries: pa.ChunkedArray, filled: str | None) -> pa.Array:
     """Entries with the declared category in the place of missing ones."""
     whole = entries.combine_chunks()
     return whole if filled is None else whole.fill_null(filled)
+
+
+def _leave(entries: pa.Array, declared: Sequence[str]) -> pa.Array:
+    """Entries that are declared, null in the place of others."""
+    return _compute.if_else(
+        _compute.is_in(entries, value_set=pa.array(declared, pa.string())), entries, pa.scalar(None, pa.string())
+    )
 
 
 def refuse(name: str, checks: Sequence[Check]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any, cast, get_type_hints
@@ -24,7 +24,7 @@ from release_pipeline.policy.rules import find_contradictions
 from release_pipeline.policy.scalars import Name, Slug
 from release_pipeline.policy.sections import Publish
 from release_pipeline.policy.tables import Table
-from release_pipeline.policy.text import Path, Problem, read_yaml
+from release_pipeline.policy.text import Document, Path, Problem, read_yaml
 
 MAX_BYTES = 1_000_000
 _COLUMN: TypeAdapter[Any] = TypeAdapter(Column)
@@ -133,9 +133,23 @@ def list_policies(site: FilePath) -> list[FilePath]:
 def parse_policy(text: str, *, name: str, read: Read = refuse_files) -> Policy:
     """The policy in `text`; `name` is how messages call the file, `read` gives the text of files that it names."""
     document = read_yaml(text)
+    return _read_document(document, document.value, name, read)
+
+
+def parse_changed(
+    text: str, change: Callable[[dict[str, Any]], dict[str, Any]], *, name: str, read: Read = refuse_files
+) -> Policy:
+    """The policy that `text` would be with a change of what it says: the change is made to the values of the file, before
+    anything is read from it. Problems have the places of what they are about, or of what is around that in the file."""
+    document = read_yaml(text)
+    raw = document.value
+    return _read_document(document, change(cast(dict[str, Any], raw)) if isinstance(raw, dict) else raw, name, read)
+
+
+def _read_document(document: Document, raw: Any, name: str, read: Read) -> Policy:
+    """The policy that these values of a document are."""
     problems: list[Problem] = list(document.problems)
     policy: Policy | None = None
-    raw: Any = document.value
     if not isinstance(raw, dict):
         if not problems:
             problems.append(((), "a policy is a mapping that starts with 'policy: NAME'.", ""))

@@ -128,7 +128,7 @@ def summarise_errors(
         released = values - centre
         errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(released * released * size)))
     found = np.array(errors) / squares
-    return ExpectedError(float(np.mean(found)), *_predict_range(found))
+    return ExpectedError(float(np.mean(found)), *predict_range(found))
 
 
 def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float) -> ExpectedError:
@@ -149,10 +149,10 @@ def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, siz
 def summarise_found(errors: Sequence[float]) -> ExpectedError:
     """Of errors of simulated releases, each over the variance."""
     found = np.array(errors)
-    return ExpectedError(float(np.mean(found)), *_predict_range(found))
+    return ExpectedError(float(np.mean(found)), *predict_range(found))
 
 
-def _predict_range(found: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
+def predict_range(found: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
     """Where one more of these figures should be, in 99 of 100 cases."""
     import scipy.special
 

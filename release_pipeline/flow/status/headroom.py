@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -20,8 +20,8 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Amount, Hash, Moment
 from release_pipeline.policy.loss import Account, Loss, depends_on_records
 from release_pipeline.policy.populations import find_population
-from release_pipeline.store.ledger import list_charges
-from release_pipeline.store.registry import ReleaseId
+from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.registry import Event, ReleaseId
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +60,31 @@ class Headroom:
 
 def read_headroom(site: Site, policy: Policy, *, rows: int | None) -> Headroom:
     """The room that the ledger of its population has for a policy."""
-    caps = read_caps(site)
-    find_population(caps.declared, policy.population, file=caps.file)
+    [found] = read_headrooms(site, [policy], rows=rows)
+    return found
+
+
+def read_headrooms(site: Site, policies: Sequence[Policy], *, rows: int | None) -> list[Headroom]:
+    """The same of several policies of one population, each as if it were the only one: the registry is read once."""
+    caps, population = read_caps(site), policies[0].population
+    find_population(caps.declared, population, file=caps.file)
     with site.open_registry(read_only=True) as registry:
         charges = list_charges(registry)
         events = registry.events
     check_lineage(caps, charges)
-    [ledger] = read_ledgers(site, policy.population, rows=rows)
+    [ledger] = read_ledgers(site, population, rows=rows)
+    return [_find_headroom(policy, ledger.account, charges, events, rows) for policy in policies]
+
+
+def _find_headroom(
+    policy: Policy, account: Account, charges: list[Charge], events: tuple[Event, ...], rows: int | None
+) -> Headroom:
     ahead = list_ahead(policy, charges, events)
     unknown = rows is None and depends_on_records(policy)
     losses = None if unknown else tuple(list_losses(policy, ahead, charges, rows=rows))
     series = find_series(events, policy.policy) if policy.publishes_parts else None
     begun = "" if series is None or series.policy_hash == policy.canonical_hash() else series.policy_hash
-    return Headroom(policy, ledger.account, tuple(ahead), losses, begun)
+    return Headroom(policy, account, tuple(ahead), losses, begun)
 
 
 def describe_headroom(headroom: Headroom) -> Iterator[str]:

@@ -1,0 +1,261 @@
+"""Other ways to protect the same columns: the policy that a file would be with another method, epsilon or k.
+
+What a setting needs beside `protect` is changed with it and told (`Setting.changes`): synthetic rows have no column that is kept,
+and options that a family of methods does not know are left out. What cannot be said of a policy at all is no setting: `apply`
+raises what a check of such a file would say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, cast
+
+from release_pipeline.errors import PolicyInvalid
+from release_pipeline.policy.declared import option_of
+from release_pipeline.policy.documents import Fault
+from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.hierarchies import Read
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.load import parse_changed
+from release_pipeline.policy.model import Policy
+from release_pipeline.policy.options import options_of
+from release_pipeline.privacy.catalogue import find_method
+
+Values = Mapping[str, Any]
+_ORDER = ("method", "definition", "epsilon", "delta", "k", "scope", "partitions", "weights")
+_KEPT = ("clamp", "consistency", "weights", "pairs", "never", "order", "statistic", "grouping", "metric", "l", "blocks", "delta")
+_QUIET = (  # that words leave out
+    *("clamp", "consistency", "pairs", "never", "order", "statistic", "grouping", "metric", "blocks"),
+    *("publish_parts", "amplification"),
+)
+USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
+TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
+SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A way to protect: `protect` as a policy file has it. `trust`: ends of domains are taken for known caps. `min_rows`: so many
+    records at least where the file lets fewer through, for what needs more."""
+
+    protect: Values
+    trust: bool = False
+    min_rows: int | None = None
+
+    @property
+    def method(self) -> str:
+        """Its method."""
+        return str(self.protect["method"])
+
+    @property
+    def words(self) -> str:
+        """It in a line, which tells it from the others."""
+        parts = [self.method]
+        if self.protect.get("definition") == "zcdp":
+            parts.append("by rho")
+        parts += [
+            f"{key} {_text(value)}"
+            for key, value in self.protect.items()
+            if key not in ("method", "definition", "delta", "weights", *_QUIET) and value is not None
+        ]
+        if weights := self.protect.get("weights"):
+            parts.append("weights " + ", ".join(f"{name} {_text(weight)}" for name, weight in weights.items()))
+        return ", ".join(parts + ["tail trusted"] * self.trust)
+
+    @property
+    def block(self) -> str:
+        """The line of a policy file."""
+        ordered = [*(key for key in _ORDER if key in self.protect), *(key for key in self.protect if key not in _ORDER)]
+        return f"protect: {_flow({key: self.protect[key] for key in ordered})}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """What settings are made of. Nothing named: what is usual for the policy."""
+
+    methods: Sequence[str] = ()
+    epsilons: Sequence[Decimal] = ()
+    sizes: Sequence[int] = ()
+    definitions: Sequence[str] = ()
+    scopes: Sequence[str] = ()
+    partitions: Sequence[int] = ()
+    tails: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The policy that a file would be under a setting. `changes`: what else than `protect` is another then, in words."""
+
+    setting: Setting
+    policy: Policy
+    changes: tuple[str, ...] = field(default=())
+
+
+def own_setting(raw: Values) -> Setting:
+    """That of the file itself."""
+    return Setting(dict(raw["protect"]))
+
+
+def list_settings(raw: Values, policy: Policy, axes: Axes) -> Iterator[Setting]:
+    """The policy's own setting first, then all others that the axes make, each once."""
+    own = own_setting(raw)
+    seen = {_key(own)}
+    yield own
+    for method in axes.methods or _usual_methods(policy):
+        for setting in _settings_of(method, own, policy, axes):
+            if (key := _key(setting)) not in seen:
+                seen.add(key)
+                yield setting
+
+
+def apply(text: str, setting: Setting, *, name: str, read: Read, rows: int | None = None) -> Changed:
+    """The policy that the file would be; raises `PolicyInvalid` where it would be none. Where it would be one if it let through no
+    fewer records than `rows`, `min_rows` is raised to that."""
+    try:
+        return _apply(text, setting, name, read)
+    except PolicyInvalid as error:
+        if rows is None or not any(_is_for_want_of_rows(fault) for fault in error.faults):
+            raise
+        try:
+            return _apply(text, replace(setting, min_rows=rows), name, read)
+        except PolicyInvalid:
+            raise error from None
+
+
+def _is_for_want_of_rows(fault: object) -> bool:
+    return isinstance(fault, Fault) and "min_rows" in f"{fault.option} {fault.what}"
+
+
+def _apply(text: str, setting: Setting, name: str, read: Read) -> Changed:
+    changes: list[str] = []
+
+    def change(raw: dict[str, Any]) -> dict[str, Any]:
+        return change_values(raw, setting, changes)
+
+    policy = parse_changed(text, change, name=name, read=read)
+    return Changed(setting, policy, tuple(dict.fromkeys(changes)))
+
+
+def change_values(raw: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
+    """The values of the file under the setting; what else is changed is added to `changes`."""
+    spec = find_method(setting.method)
+    changed = {**raw, "protect": dict(setting.protect)}
+    columns = {name: _change_column(name, dict(column), setting, changes) for name, column in raw["columns"].items()}
+    changed["columns"] = columns
+    gates = changed.get("gates")
+    if (
+        setting.min_rows is not None
+        and isinstance(gates, dict)
+        and cast(dict[str, Any], gates).get("min_rows", 0) < setting.min_rows
+    ):
+        changes.append(f"gates: min_rows: {setting.min_rows} in place of {cast(dict[str, Any], gates)['min_rows']}")
+        changed["gates"] = {**cast(dict[str, Any], gates), "min_rows": setting.min_rows}
+    if spec.family == "whole-table" and "suppress" in changed:
+        del changed["suppress"]
+        changes.append("without suppress: rows are nobody's")
+    return changed
+
+
+def _change_column(name: str, column: dict[str, Any], setting: Setting, changes: list[str]) -> dict[str, Any]:
+    family, does = find_method(setting.method).family, column.get("do")
+    if family == "whole-table" and does in ("noise", "keep"):
+        changes.append(f"{name}: do: synthesise in place of do: {does}")
+        column["do"] = "synthesise"
+    elif family != "whole-table" and does == "synthesise":
+        column["do"] = "noise" if "domain" in column else "keep"
+        changes.append(f"{name}: do: {column['do']} in place of do: synthesise")
+    if column["do"] in ("noise", "synthesise") and "domain" in column:
+        for option in [key for key in column if family in option_of(NoiseColumn, key).not_for]:
+            changes.append(f"{name}: without {option}")
+            del column[option]
+        if setting.trust and family == "by-value":
+            changes.append(f"{name}: tail: trust, for which its why must name the cap")
+            column["tail"] = "trust"
+    return column
+
+
+def _usual_methods(policy: Policy) -> list[str]:
+    own = policy.protect.method
+    if policy.method.family in ("vectors", "classes"):  # which need columns of their own
+        return [own]
+    usual = [own, *USUAL, *(["mdav"] if policy.method.family == "mdav" else [])]
+    return list(dict.fromkeys(usual))
+
+
+def _settings_of(method: str, own: Setting, policy: Policy, axes: Axes) -> Iterator[Setting]:
+    spec = find_method(method)
+    base = {key: own.protect[key] for key in _KEPT if key in own.protect and _takes(method, key, own)}
+    total = own.protect.get("epsilon")
+    usual = [Decimal(total) * times for times in TIMES] if total is not None else [Decimal(1)]
+    epsilons: list[Decimal | None] = list(axes.epsilons or usual)
+    if method == "mdav":
+        epsilons = [None]
+    for definition in axes.definitions or (own.protect.get("definition") or "dp",):
+        for scope in axes.scopes or (None,):
+            for parts in axes.partitions or (None,):
+                for tail in axes.tails or ("prove",):
+                    for k in _sizes_of(method, policy, axes):
+                        for epsilon in epsilons:
+                            protect: dict[str, Any] = {"method": method, "epsilon": epsilon, "k": k, **base}
+                            protect["scope"] = scope or _scope_of(method, own)
+                            protect["partitions"] = None if parts == 1 else parts
+                            protect["definition"] = "zcdp" if definition == "zcdp" else None
+                            if definition != "zcdp":
+                                protect["delta"] = None
+                            elif protect.get("delta") is None:
+                                protect["delta"] = Decimal("0.000001")
+                            if definition == "zcdp" and "zcdp" not in {one.definition.key for one in spec.claims}:
+                                continue
+                            kept = {key: value for key, value in protect.items() if value is not None}
+                            yield Setting(kept, trust=tail == "trust" and spec.family == "by-value")
+
+
+def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
+    spec = find_method(method)
+    if spec.family in ("whole-table",) or (spec.family == "columns" and spec.sums is None):
+        return (None,)
+    if spec.family == "by-value" and not axes.sizes:
+        return (policy.protect.k if policy.method.family == "by-value" else None,)
+    own = policy.protect.k if policy.protect.k and policy.method.family != "by-value" else None
+    sizes = axes.sizes or sorted({*SIZES, *([own] if own else [])})
+    return [k for k in sizes if k >= spec.least_k]
+
+
+def _scope_of(method: str, own: Setting) -> str | None:
+    """The scope of the policy where the method has it; else its own."""
+    scope = own.protect.get("scope")
+    family = find_method(method).family
+    return scope if scope is not None and family in ("columns", "vectors") and scope in find_method(method).scopes else None
+
+
+def _takes(method: str, key: str, own: Setting) -> bool:
+    """Whether an option of the policy goes with another method."""
+    model = options_of(method)
+    if key not in model.model_fields or key in ("definition",):
+        return False
+    if key in ("consistency", "clamp"):
+        return find_method(method).family == find_method(own.method).family and method == own.method
+    return find_method(method).family not in option_of(model, key).not_for
+
+
+def _key(setting: Setting) -> tuple[Any, ...]:
+    return (*sorted((key, _text(value)) for key, value in setting.protect.items()), setting.trust)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return decimal_text(Decimal(value))
+    return _flow(value)
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML in one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, Decimal | int) and not isinstance(value, bool):
+        return decimal_text(Decimal(value))
+    return str(value)

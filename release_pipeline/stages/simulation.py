@@ -1,0 +1,343 @@
+"""Releases that nobody gets: a policy tried on some records again and again with fresh noise, and what a reader would be left with.
+
+Every draw goes through the strategy of the policy as a release does, from groups to suppression, and is compared with the records
+in all that a reader asks first. What is found is as confidential as the records that it was tried on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.policy import Policy
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, link
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import noise_stream, shuffled_positions
+from release_pipeline.privacy.risk import record_linkage
+from release_pipeline.privacy.utility import column_error, correlation_matrix, covariance_matrix, share_at_most, variance_of
+from release_pipeline.stages.audit import compare_values, without_reasons
+from release_pipeline.stages.measures.features import encode_entries, encode_features
+from release_pipeline.stages.measures.prediction import measure_ranking
+from release_pipeline.stages.strategies import RECORD, Series, find_strategy
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # whose quantiles are compared
+PLACES = 60  # of a distribution's curve
+MOST_GROUPS, MOST_LABELS = 3, 60
+LEAST = 10  # records of a group whose mean is looked at
+LINKED, MODELLED, ATTACKED = 500, 4_000, 2_000  # records that figures of the first draw are of
+SEED = 1
+
+Numbers = npt.NDArray[np.float64]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Some records as stages have them, by column."""
+
+    columns: Mapping[str, pa.Array]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(next(iter(self.columns.values())))
+
+    def read(self, table: str, names: Sequence[str] | None) -> pa.Table:
+        """As a strategy reads them."""
+        if table != "records":
+            raise KeyError(table)
+        return pa.table({name: self.columns[name] for name in (self.columns if names is None else names)})
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the records are like themselves, of the columns that every setting masks: as a reader of the records would find it."""
+
+    records: Records
+    columns: Mapping[str, NoiseColumn]
+    groupings: tuple[str, ...]
+
+    @cached_property
+    def seen(self) -> dict[str, Numbers]:
+        """The numbers in their domain and on their grid."""
+        return {name: column.coded_grid.snap(self.records.columns[name].to_numpy()) for name, column in self.columns.items()}
+
+    @cached_property
+    def variance(self) -> dict[str, float]:
+        """Of those that have a value."""
+        valued = {name: known(column, self.seen[name]) for name, column in self.columns.items()}
+        return {name: variance_of(values) if len(values) else 0.0 for name, values in valued.items()}
+
+    @cached_property
+    def points(self) -> dict[str, Numbers]:
+        """The values whose share of the records is looked at: declared atoms, zero where a column has it, and reasons for none."""
+        return {name: list_looked_at(column) for name, column in self.columns.items()}
+
+    @cached_property
+    def places(self) -> dict[str, Numbers]:
+        """Where curves are drawn."""
+        return {
+            name: np.unique(np.quantile(known(c, self.seen[name]), np.linspace(0, 1, PLACES), method="nearest"))
+            for name, c in self.columns.items()
+        }
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, Numbers]]:
+        """The figures of every column that releases are compared in."""
+        return {name: self.describe(name, self.seen[name], self.groups) for name in self.columns}
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
+        """The place of each record's group, -1 where it has none, and the groups' labels, by the column that makes them."""
+        return {name: group_by(self.records.columns[name], None) for name in self.groupings}
+
+    @cached_property
+    def correlations(self) -> Numbers:
+        """Those of all columns."""
+        return correlate(list(self.columns.values()), [self.seen[name] for name in self.columns])
+
+    def describe(self, name: str, numbers: Numbers, groups: Mapping[str, tuple[IntArray, tuple[str, ...]]]) -> dict[str, Numbers]:
+        """What readers ask of a column first."""
+        column = self.columns[name]
+        values = known(column, numbers)
+        ordered = np.sort(numbers)
+        points = self.points[name]
+        at = (np.searchsorted(ordered, points, side="right") - np.searchsorted(ordered, points, side="left")) / len(ordered)
+        there = values if len(values) else np.array([np.nan])
+        own = without_reasons(column, numbers)
+        return {
+            "mean": np.array([float(np.mean(there))]),
+            "quantiles": np.quantile(there, SHARES, method="inverted_cdf"),
+            "at": at,
+            "curve": share_at_most(there, self.places[name]),
+            "groups": np.concatenate([mean_by(own, *groups[by]) for by in groups]) if groups else np.empty(0),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What simulated releases were like, draw by draw along the first axis. `once`: figures of the first draw alone; `refusal`: why
+    no such release would be made."""
+
+    draws: int
+    columns: Mapping[str, Mapping[str, Numbers]] = field(default_factory=dict[str, Mapping[str, Numbers]])
+    whole: Mapping[str, Numbers] = field(default_factory=dict[str, Numbers])
+    once: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    refusal: str = ""
+
+
+def simulate(
+    policy: Policy, records: Records, reference: Reference, *, secret: bytes, draws: int, progress: Progress
+) -> Simulated:
+    """So many simulated releases of a policy on these records. The same secret gives the same draws."""
+    columns: dict[str, dict[str, list[Numbers]]] = {name: {} for name in reference.columns}
+    whole: dict[str, list[float]] = {}
+    once: dict[str, Any] = {}
+    kept: dict[str, pa.Table] | None = None
+    for draw in range(draws):
+        progress(f"draw {draw + 1} of {draws}")
+        series = Series(secret, 0) if policy.publishes_parts else None
+        strategy = find_strategy(policy, series=series)
+        context = ("simulated", draw)
+
+        def read(table: str, names: Sequence[str] | None, made: Mapping[str, pa.Table] | None = None) -> pa.Table:
+            if table == "records":
+                return records.read(table, names)
+            found = (stored if made is None else made)[table]
+            return found if names is None else found.select(list(names))
+
+        if kept is None or policy.parts > 1:
+            kept = dict(strategy.group(records.read, secret=secret, context=context, progress=_quiet).tables)
+        stored: dict[str, pa.Table] = dict(kept)
+        stored |= strategy.measure(read, secret=secret, context=context, progress=_quiet)
+        masked = strategy.mask(read, secret=secret, context=context, progress=_quiet)
+        suppressed = strategy.suppress(read, masked)
+        if suppressed.refusal:
+            return Simulated(draw, refusal=suppressed.refusal)
+        table = suppressed.table
+        whole.setdefault("suppressed", []).append(suppressed.share)
+        _compare(policy, reference, table, columns, whole)
+        if draw == 0:
+            once = _look_once(policy, records, reference, table, secret)
+    return Simulated(
+        draws,
+        {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},
+        {name: np.array(found) for name, found in whole.items()},
+        once,
+    )
+
+
+def _compare(
+    policy: Policy,
+    reference: Reference,
+    table: pa.Table,
+    columns: dict[str, dict[str, list[Numbers]]],
+    whole: dict[str, list[float]],
+) -> None:
+    nobodys = policy.protect.is_synthetic
+    own = table.column(RECORD).to_numpy()
+    groups = {by: group_by(table.column(by), reference.groups[by][1]) for by in reference.groupings}
+    released: list[Numbers] = []
+    for name, column in reference.columns.items():
+        numbers: Numbers = table.column(name).to_numpy()
+        released.append(numbers)
+        before = reference.seen[name] if nobodys else reference.seen[name][own]
+        found = reference.describe(name, numbers, groups)
+        found["error"] = np.array(
+            [column_error(*compare_values(column, before, numbers, is_nobodys=nobodys), variance=reference.variance[name])]
+        )
+        found["ks"] = np.array([_ks(column, reference.seen[name], numbers)])
+        for figure, one in found.items():
+            columns[name].setdefault(figure, []).append(one)
+    if len(released) > 1:
+        off = np.abs(correlate(list(reference.columns.values()), released) - reference.correlations)
+        pairs = off[np.triu_indices(len(off), 1)]
+        valid = pairs[~np.isnan(pairs)]
+        whole.setdefault("correlation", []).append(float(valid.mean()) if len(valid) else 0.0)
+        whole.setdefault("worst_correlation", []).append(float(valid.max()) if len(valid) else 0.0)
+
+
+def _look_once(policy: Policy, records: Records, reference: Reference, table: pa.Table, secret: bytes) -> dict[str, Any]:
+    """What is too dear to do at every draw: linkage, attacks, models."""
+    nobodys, own = policy.protect.is_synthetic, table.column(RECORD).to_numpy()
+    found: dict[str, Any] = {}
+    names = list(reference.columns)
+    if not nobodys and names:
+        tried = shuffled_positions(len(own), noise_stream(secret, "linkage"))[:LINKED]
+        original = np.column_stack([records.columns[name].to_numpy() for name in names])
+        masked = np.column_stack([table.column(name).to_numpy()[tried] for name in names])
+        linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
+        found["linkage"] = linked.value
+        found["linkage_by_chance"] = 1 / len(original)
+        found |= _attack(policy, records, table, secret)
+    for name, target in policy.audit.predict.items():
+        if (score := _score(policy, records, table, name, target, secret)) is not None:
+            found.setdefault("models", {})[name] = score
+    return found
+
+
+def _attack(policy: Policy, records: Records, table: pa.Table, secret: bytes) -> dict[str, Any]:
+    """Linking and inferring (GEM23) on a sample of the records: how much likelier than for people who are not in it."""
+    tried = shuffled_positions(table.num_rows, noise_stream(secret, "attacked"))[:ATTACKED]
+    sample, places = table.take(pa.array(tried)), table.column(RECORD).to_numpy()[tried]
+    columns: list[AttackedColumn] = []
+    own = np.arange(len(tried))
+    for name, column in policy.released_columns.items():
+        before, after = pa.chunked_array([records.columns[name].take(pa.array(places))]), sample.column(name)
+        if isinstance(column, NoiseColumn):
+            columns.append(AttackedColumn(name, before.to_numpy(), after.to_numpy(), own))
+        elif name in policy.listed_columns:
+            columns.append(AttackedColumn(name, *encode_entries([before, after])))
+    if len(columns) < 2 or len(tried) < LEAST:
+        return {}
+    attacked = Attacked(tuple(columns))
+    linked = link(attacked, stream=noise_stream(secret, "link"))
+    inferred = infer(attacked, stream=noise_stream(secret, "infer")).overall
+    return {"attacks": {attack.name: attack.risk.value for attack in (linked, inferred)}, "attacked": len(tried)}
+
+
+def _score(policy: Policy, records: Records, table: pa.Table, name: str, target: Any, secret: bytes) -> dict[str, float] | None:
+    """How well a forest that learned from released records ranks original ones, beside one that learned from original ones."""
+    if name not in table.column_names or name not in records.columns:
+        return None
+    nobodys = policy.protect.is_synthetic
+    order = shuffled_positions(records.count, noise_stream(secret, "tested"))
+    tested, learned = order[: MODELLED // 2], order[MODELLED // 2 : MODELLED + MODELLED // 2]
+    place = np.full(records.count, -1, dtype=np.int64)
+    place[table.column(RECORD).to_numpy()] = np.arange(table.num_rows)
+    rows = np.arange(table.num_rows)[: len(learned)] if nobodys else place[learned][place[learned] >= 0]
+    names = [one for one in policy.released_columns if one in table.column_names and one in records.columns]
+    sides = [pa.table({one: records.columns[one].take(pa.array(at)) for one in names}) for at in (learned, tested)]
+    sides.append(table.select(names).take(pa.array(rows)))
+    features = encode_features(sides)
+    rest = [at for at, one in enumerate(names) if one != name]
+    answers = [_says_yes(side.column(name), target) for side in sides]
+    if not rest or not 0 < answers[1].sum() < len(answers[1]):
+        return None
+    scores = {
+        words: measure_ranking(features[at][:, rest], answers[at], features[1][:, rest], answers[1], seed=SEED)
+        for words, at in (("original", 0), ("released", 2))
+    }
+    return scores
+
+
+def _says_yes(column: pa.ChunkedArray, target: Any) -> npt.NDArray[np.bool_]:
+    if target.above is not None:
+        return column.to_numpy() > float(target.above)
+    return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)
+
+
+def list_groupings(policy: Policy, records: Records) -> tuple[str, ...]:
+    """The columns whose groups are looked at: those of the policy's audit, or the first with few entries."""
+    listed = [
+        name for name, column in policy.listed_columns.items() if isinstance(column, ListedColumn) and name in records.columns
+    ]
+    named = [name for name in policy.audit.groups if name in listed]
+    few = [name for name in listed if len(pa.chunked_array([records.columns[name]]).unique()) <= MOST_LABELS]
+    return tuple((named or few)[:MOST_GROUPS])
+
+
+def list_looked_at(column: NoiseColumn) -> Numbers:
+    """Declared atoms, zero where the domain has it, the reasons for no value."""
+    grid = column.exact_grid
+    atoms = {float(point) for point in grid.restore(np.array(column.exact_atoms, dtype=np.float64))}
+    if float(grid.lo) <= 0 <= float(grid.hi):
+        atoms.add(0.0)
+    return np.append(np.array(sorted(atoms)), column.reason_points)
+
+
+def known(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """Those that are values."""
+    return numbers[column.find_reasons(numbers) < 0] if column.reasons else numbers
+
+
+def group_by(entries: pa.Array | pa.ChunkedArray, labels: tuple[str, ...] | None) -> tuple[IntArray, tuple[str, ...]]:
+    """The place of each record's group among the labels, -1 for none; the labels are those that occur, in order, unless given."""
+    whole = entries.combine_chunks() if isinstance(entries, pa.ChunkedArray) else entries
+    texts = whole.cast(pa.string()).dictionary_encode()
+    found = texts.dictionary.to_pylist()
+    if labels is None:
+        labels = tuple(sorted(found, key=lambda text: (len(text), text)))
+    place = {label: at for at, label in enumerate(labels)}
+    moved = np.array([*(place.get(text, -1) for text in found), -1], dtype=np.int64)
+    return moved[texts.indices.fill_null(-1).to_numpy()], labels
+
+
+def mean_by(numbers: Numbers, place: IntArray, labels: tuple[str, ...]) -> Numbers:
+    """The mean of each group's values; NaN where fewer than ten have one."""
+    use = (place >= 0) & ~np.isnan(numbers)
+    count = np.bincount(place[use], minlength=len(labels))
+    sums = np.bincount(place[use], numbers[use], minlength=len(labels))
+    return np.divide(sums, count, out=np.full(len(labels), np.nan), where=count >= LEAST)
+
+
+def correlate(columns: Sequence[NoiseColumn], numbers: Sequence[Numbers]) -> Numbers:
+    """Correlations of the records that have a value in all columns."""
+    there = np.ones(len(numbers[0]), dtype=np.bool_)
+    for column, own in zip(columns, numbers, strict=True):
+        if column.reasons:
+            there &= column.find_reasons(own) < 0
+    valued = list(numbers) if there.all() else [own[there] for own in numbers]
+    return correlation_matrix(covariance_matrix(valued)) if len(valued[0]) else np.full((len(columns),) * 2, np.nan)
+
+
+def _ks(column: NoiseColumn, before: Numbers, after: Numbers) -> float:
+    """The largest difference of the two distribution functions, reasons included."""
+    values = np.unique(before)
+    own, other = np.sort(before), np.sort(after)
+    sides = [
+        np.abs(np.searchsorted(own, values, side=side) / len(own) - np.searchsorted(other, values, side=side) / len(other))
+        for side in ("left", "right")
+    ]
+    return float(max(found.max() for found in sides))
+
+
+def _quiet(_: str) -> None:
+    """Strategies tell every column."""
