@@ -12,7 +12,19 @@ from pathlib import Path
 from types import FrameType
 
 from release_pipeline import __version__
-from release_pipeline.cli import auditor, demo, experiments, keeping, people, policies, releases, reviewing, root, series
+from release_pipeline.cli import (
+    auditor,
+    demo,
+    experiments,
+    exploring,
+    keeping,
+    people,
+    policies,
+    releases,
+    reviewing,
+    root,
+    series,
+)
 from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
 from release_pipeline.cli.stopping import list_outputs, say_stopped
@@ -76,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for part in (demo, policies, releases, series, people, reviewing, root, auditor, keeping, experiments):
+    for part in (demo, policies, exploring, releases, series, people, reviewing, root, auditor, keeping, experiments):
         part.add_commands(commands)
     return parser
 

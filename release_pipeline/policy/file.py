@@ -15,6 +15,7 @@ from release_pipeline.policy.kinds import Column
 from release_pipeline.policy.options import ProtectSection
 from release_pipeline.policy.scalars import Days, Name, ReleaseList, Slug, release_texts, unique
 from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Review, Scheduled, Source
+from release_pipeline.policy.sketch import Sketch
 from release_pipeline.policy.suppression import AnySuppress
 from release_pipeline.policy.tables import Table, by_name
 
@@ -51,3 +52,4 @@ class PolicyFile(Frozen):
     review: Review = Review()
     publish: Publish = Publish()
     retain: Days | None = None
+    shape: Annotated[Sketch | None, Field(exclude=True)] = None  # what is believed: nothing that is released depends on it

@@ -214,6 +214,7 @@ def _validate_parts(raw: dict[str, Any], problems: list[Problem]) -> Parts:
         publish=valid.get("publish") if "publish" in raw else Publish(),
         drop=valid.get("drop") or (),
         expect=valid.get("expect") or {},
+        shape=valid.get("shape"),
         tables=valid.get("tables") or {},
         derive=valid.get("derive") or {},
         columns=columns,

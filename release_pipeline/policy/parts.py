@@ -19,6 +19,7 @@ from release_pipeline.policy.kinds import (
 )
 from release_pipeline.policy.options import AnyOptions
 from release_pipeline.policy.sections import Audit, Gates, Person, Publish, Scheduled, Source
+from release_pipeline.policy.sketch import Sketch
 from release_pipeline.policy.suppression import Suppress, SuppressClasses
 from release_pipeline.policy.tables import Table
 
@@ -40,6 +41,7 @@ class Parts:
     expect: dict[str, Expectation] = field(default_factory=dict[str, Expectation])
     tables: dict[str, Table] = field(default_factory=dict[str, Table])
     derive: dict[str, Derived] = field(default_factory=dict[str, Derived])
+    shape: Sketch | None = None
     names: tuple[str, ...] = ()
     complete: bool = True  # whether every column is valid
 

@@ -28,6 +28,7 @@ from release_pipeline.policy.parts import Parts
 from release_pipeline.policy.published_rules import check_published
 from release_pipeline.policy.scalars import look_alike_key
 from release_pipeline.policy.sections import Gates, Person, Scheduled
+from release_pipeline.policy.sketch_rules import check_sketch
 from release_pipeline.policy.table_rules import check_tables
 from release_pipeline.policy.text import Path, Problem
 from release_pipeline.privacy.catalogue import find_definition
@@ -56,6 +57,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
         yield from find_groupless(parts)
     yield from _person(parts)
     yield from check_households(parts)
+    yield from check_sketch(parts)
     for name, column in parts.columns.items():
         yield from column.find_faults(("columns", name))
     yield from check_derivations(parts)

@@ -7,20 +7,22 @@ raises what a check of such a file would say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, cast
 
-from release_pipeline.errors import PolicyInvalid
+from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.policy.declared import option_of
 from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.hierarchies import Read
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.policy.load import parse_changed
+from release_pipeline.policy.load import parse_changed, parse_policy
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import options_of
+from release_pipeline.policy.text import Document, read_yaml
 from release_pipeline.privacy.catalogue import find_method
 
 Values = Mapping[str, Any]
@@ -33,6 +35,7 @@ _QUIET = (  # that words leave out
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
 SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
+NEAR = 2  # sizes whose ratio is less tell the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +114,8 @@ def list_settings(raw: Values, policy: Policy, axes: Axes) -> Iterator[Setting]:
 
 
 def apply(text: str, setting: Setting, *, name: str, read: Read, rows: int | None = None) -> Changed:
-    """The policy that the file would be; raises `PolicyInvalid` where it would be none. Where it would be one if it let through no
-    fewer records than `rows`, `min_rows` is raised to that."""
+    """The policy that the file would be; raises `PolicyInvalid` where it would be none. Where it would be one if it let
+    through no fewer records than `rows`, `min_rows` is raised to that."""
     try:
         return _apply(text, setting, name, read)
     except PolicyInvalid as error:
@@ -219,7 +222,8 @@ def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
     if spec.family == "by-value" and not axes.sizes:
         return (policy.protect.k if policy.method.family == "by-value" else None,)
     own = policy.protect.k if policy.protect.k and policy.method.family != "by-value" else None
-    sizes = axes.sizes or sorted({*SIZES, *([own] if own else [])})
+    others = [size for size in SIZES if own is None or not own / NEAR < size < own * NEAR]
+    sizes = axes.sizes or sorted([*others, *([own] if own else [])])
     return [k for k in sizes if k >= spec.least_k]
 
 
@@ -253,9 +257,71 @@ def _text(value: Any) -> str:
 def _flow(value: Any) -> str:
     """A value as YAML in one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in cast(Values, value).items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(_flow, cast(Sequence[Any], value))) + "]"
     if isinstance(value, Decimal | int) and not isinstance(value, bool):
         return decimal_text(Decimal(value))
     return str(value)
+
+
+def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
+    """The text of the file with the setting in it, comments and the rest as they are. Raises `WrongUsage` where that cannot be
+    done line by line: what to change by hand is told then."""
+    lines = text.splitlines(keepends=True)
+    document = read_yaml(text)
+    written = _replace_entry(lines, document, "protect", changed.setting.block + "\n")
+    for column, values in change_values(document.value, changed.setting, [])["columns"].items():
+        before = document.value["columns"][column]
+        if values != before:
+            written = _change_line(written, read_yaml("".join(written)), column, before, values)
+    if changed.setting.min_rows is not None:
+        written = _change_rows(written, read_yaml("".join(written)), changed.setting.min_rows)
+    if "suppress" in document.value and find_method(changed.setting.method).family == "whole-table":
+        written = _replace_entry(written, read_yaml("".join(written)), "suppress", "")
+    result = "".join(written)
+    try:
+        is_it = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
+    except PolicyInvalid:
+        is_it = False
+    if not is_it:
+        told = "; ".join((changed.setting.block, *changed.changes))
+        raise WrongUsage("the file cannot be changed line by line.", where=name, remedy=f"Change it by hand: {told}.")
+    return result
+
+
+def _replace_entry(lines: list[str], document: Document, key: str, line: str) -> list[str]:
+    """The lines with another one in the place of a part of the file; a comment at its end stays."""
+    first = document.place_of((key,)).line - 1
+    later = [place.line - 1 for path, place in document.places.items() if len(path) == 1 and place.line - 1 > first]
+    end = min(later, default=len(lines))
+    while end > first + 1 and not (lines[end - 1].strip() and not lines[end - 1].lstrip().startswith("#")):
+        end -= 1  # what stands above the next part belongs to that
+    return [*lines[:first], *([line] if line else []), *lines[end:]]
+
+
+def _change_line(
+    lines: list[str], document: Document, column: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> list[str]:
+    """The lines with what one column is, where that stands on lines of its own."""
+    path = ("columns", column)
+    first = document.place_of(path).line - 1
+    later = [place.line - 1 for known, place in document.places.items() if len(known) <= 2 and place.line - 1 > first]
+    end = min(later, default=len(lines))
+    changed = list(lines)
+    for number in range(first, end):
+        line = changed[number]
+        for key in before.keys() - after.keys():
+            line = re.sub(rf"(,\s*{key}:\s*(\[[^\]]*\]|\{{[^}}]*\}}|[^,}}\n]+))|(^\s+{key}:.*\n)", "", line)
+        for key in after.keys() & before.keys():
+            if before[key] != after[key]:
+                line = re.sub(rf"\b{key}:\s*{re.escape(str(before[key]))}\b", f"{key}: {after[key]}", line)
+        for key in after.keys() - before.keys():
+            line = re.sub(r"\bdo:\s*(\w+)", rf"do: \1, {key}: {after[key]}", line) if "{" in line else line
+        changed[number] = line
+    return changed
+
+
+def _change_rows(lines: list[str], document: Document, rows: int) -> list[str]:
+    number = document.place_of(("gates", "min_rows")).line - 1
+    return [*lines[:number], re.sub(r"\bmin_rows:\s*[0-9]+", f"min_rows: {rows}", lines[number]), *lines[number + 1 :]]

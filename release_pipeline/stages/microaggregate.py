@@ -3,7 +3,6 @@ throughout."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from release_pipeline.privacy.methods import Statistics, compute_statistics, sim
 from release_pipeline.privacy.noise import Context
 from release_pipeline.privacy.utility import Clamping, measure_clamping
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
+from release_pipeline.stages.ranges import predict
 
 DRAWS, ROUNDS = 200_000, 200  # simulated draws per column for the expected error, in 3 rounds of them to 200
 
@@ -154,14 +154,9 @@ def summarise_found(errors: Sequence[float]) -> ExpectedError:
 
 def predict_range(found: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
     """Where one more of these figures should be, in 99 of 100 cases."""
-    import scipy.special
-
     rounds = len(found)
     if rounds == 1:
         return None, None
     if rounds == ROUNDS or (found <= 0).any():
         return float(found.min()), float(found.max())
-    logs = np.log(found)
-    reach = float(scipy.special.stdtrit(rounds - 1, 0.995)) * float(np.std(logs, ddof=1)) * math.sqrt(1 + 1 / rounds)
-    centre = float(np.mean(logs))
-    return math.exp(centre - reach), math.exp(centre + reach)
+    return predict(found, positive=True)

@@ -1,4 +1,4 @@
-"""Releases that nobody gets: a policy tried on some records again and again with fresh noise, and what a reader would be left with.
+"""Releases that nobody gets: a policy tried on some records again and again with fresh noise, and what readers are left with.
 
 Every draw goes through the strategy of the policy as a release does, from groups to suppression, and is compared with the records
 in all that a reader asks first. What is found is as confidential as the records that it was tried on.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
-from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, link
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
@@ -49,6 +49,10 @@ class Records:
         """How many there are."""
         return len(next(iter(self.columns.values())))
 
+    def take(self, places: npt.NDArray[np.intp]) -> Records:
+        """Some of them, in this order, with repetition."""
+        return Records({name: column.take(pa.array(places)) for name, column in self.columns.items()})
+
     def read(self, table: str, names: Sequence[str] | None) -> pa.Table:
         """As a strategy reads them."""
         if table != "records":
@@ -58,11 +62,16 @@ class Records:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the records are like themselves, of the columns that every setting masks: as a reader of the records would find it."""
+    """What the records are like themselves, of the columns that every setting masks. `base`: those that these were drawn of."""
 
     records: Records
     columns: Mapping[str, NoiseColumn]
     groupings: tuple[str, ...]
+    base: Reference | None = None
+
+    def resample(self, places: npt.NDArray[np.intp]) -> Reference:
+        """That of some of the records, drawn again and again, with curves and groups at the same places as here."""
+        return Reference(self.records.take(places), self.columns, self.groupings, self)
 
     @cached_property
     def seen(self) -> dict[str, Numbers]:
@@ -77,12 +86,14 @@ class Reference:
 
     @cached_property
     def points(self) -> dict[str, Numbers]:
-        """The values whose share of the records is looked at: declared atoms, zero where a column has it, and reasons for none."""
+        """The values whose share of the records is looked at: declared atoms, zero where a column has it, reasons for none."""
         return {name: list_looked_at(column) for name, column in self.columns.items()}
 
     @cached_property
     def places(self) -> dict[str, Numbers]:
         """Where curves are drawn."""
+        if self.base is not None:
+            return self.base.places
         return {
             name: np.unique(np.quantile(known(c, self.seen[name]), np.linspace(0, 1, PLACES), method="nearest"))
             for name, c in self.columns.items()
@@ -96,7 +107,8 @@ class Reference:
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
         """The place of each record's group, -1 where it has none, and the groups' labels, by the column that makes them."""
-        return {name: group_by(self.records.columns[name], None) for name in self.groupings}
+        labels = {name: None if self.base is None else self.base.groups[name][1] for name in self.groupings}
+        return {name: group_by(self.records.columns[name], labels[name]) for name in self.groupings}
 
     @cached_property
     def correlations(self) -> Numbers:
@@ -123,8 +135,8 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What simulated releases were like, draw by draw along the first axis. `once`: figures of the first draw alone; `refusal`: why
-    no such release would be made."""
+    """What simulated releases were like, draw by draw along the first axis. `once`: figures of the first draw alone; `refusal`:
+    why no such release would be made."""
 
     draws: int
     columns: Mapping[str, Mapping[str, Numbers]] = field(default_factory=dict[str, Mapping[str, Numbers]])
@@ -134,44 +146,49 @@ class Simulated:
 
 
 def simulate(
-    policy: Policy, records: Records, reference: Reference, *, secret: bytes, draws: int, progress: Progress
+    policy: Policy, references: Sequence[Reference], *, secret: bytes, draws: int, progress: Progress = lambda _: None
 ) -> Simulated:
-    """So many simulated releases of a policy on these records. The same secret gives the same draws."""
-    columns: dict[str, dict[str, list[Numbers]]] = {name: {} for name in reference.columns}
+    """So many simulated releases of a policy, each of the records of a reference, one after the other. The same secret gives the
+    same draws."""
+    columns: dict[str, dict[str, list[Numbers]]] = {name: {} for name in references[0].columns}
     whole: dict[str, list[float]] = {}
     once: dict[str, Any] = {}
-    kept: dict[str, pa.Table] | None = None
+    strategy = find_strategy(policy, series=Series(secret, 0) if policy.publishes_parts else None)
+    grouped: Mapping[str, pa.Table] | None = None
     for draw in range(draws):
         progress(f"draw {draw + 1} of {draws}")
-        series = Series(secret, 0) if policy.publishes_parts else None
-        strategy = find_strategy(policy, series=series)
-        context = ("simulated", draw)
-
-        def read(table: str, names: Sequence[str] | None, made: Mapping[str, pa.Table] | None = None) -> pa.Table:
-            if table == "records":
-                return records.read(table, names)
-            found = (stored if made is None else made)[table]
-            return found if names is None else found.select(list(names))
-
-        if kept is None or policy.parts > 1:
-            kept = dict(strategy.group(records.read, secret=secret, context=context, progress=_quiet).tables)
-        stored: dict[str, pa.Table] = dict(kept)
-        stored |= strategy.measure(read, secret=secret, context=context, progress=_quiet)
-        masked = strategy.mask(read, secret=secret, context=context, progress=_quiet)
-        suppressed = strategy.suppress(read, masked)
+        reference, context = references[draw % len(references)], ("simulated", draw)
+        if grouped is None or len(references) > 1 or policy.parts > 1:
+            grouped = strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
+        made = _Made(reference.records, dict(grouped))
+        made.tables.update(strategy.measure(made.read, secret=secret, context=context, progress=_quiet))
+        suppressed = strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
         if suppressed.refusal:
             return Simulated(draw, refusal=suppressed.refusal)
-        table = suppressed.table
         whole.setdefault("suppressed", []).append(suppressed.share)
-        _compare(policy, reference, table, columns, whole)
+        _compare(policy, reference, suppressed.table, columns, whole)
         if draw == 0:
-            once = _look_once(policy, records, reference, table, secret)
+            once = _look_once(policy, reference, suppressed.table, secret)
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},
         {name: np.array(found) for name, found in whole.items()},
         once,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Records, and what the stages before have made of them."""
+
+    records: Records
+    tables: dict[str, pa.Table]
+
+    def read(self, table: str, names: Sequence[str] | None) -> pa.Table:
+        """As a strategy reads them."""
+        if table == "records":
+            return self.records.read(table, names)
+        return self.tables[table] if names is None else self.tables[table].select(list(names))
 
 
 def _compare(
@@ -204,8 +221,9 @@ def _compare(
         whole.setdefault("worst_correlation", []).append(float(valid.max()) if len(valid) else 0.0)
 
 
-def _look_once(policy: Policy, records: Records, reference: Reference, table: pa.Table, secret: bytes) -> dict[str, Any]:
+def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: bytes) -> dict[str, Any]:
     """What is too dear to do at every draw: linkage, attacks, models."""
+    records = reference.records
     nobodys, own = policy.protect.is_synthetic, table.column(RECORD).to_numpy()
     found: dict[str, Any] = {}
     names = list(reference.columns)
@@ -252,20 +270,22 @@ def _score(policy: Policy, records: Records, table: pa.Table, name: str, target:
     tested, learned = order[: MODELLED // 2], order[MODELLED // 2 : MODELLED + MODELLED // 2]
     place = np.full(records.count, -1, dtype=np.int64)
     place[table.column(RECORD).to_numpy()] = np.arange(table.num_rows)
-    rows = np.arange(table.num_rows)[: len(learned)] if nobodys else place[learned][place[learned] >= 0]
+    chosen: npt.NDArray[np.int64] = np.arange(min(table.num_rows, len(learned)))
+    if not nobodys:
+        chosen = place[learned]
+        chosen = chosen[chosen >= 0]
     names = [one for one in policy.released_columns if one in table.column_names and one in records.columns]
     sides = [pa.table({one: records.columns[one].take(pa.array(at)) for one in names}) for at in (learned, tested)]
-    sides.append(table.select(names).take(pa.array(rows)))
+    sides.append(table.select(names).take(pa.array(chosen)))
     features = encode_features(sides)
     rest = [at for at, one in enumerate(names) if one != name]
     answers = [_says_yes(side.column(name), target) for side in sides]
     if not rest or not 0 < answers[1].sum() < len(answers[1]):
         return None
-    scores = {
+    return {
         words: measure_ranking(features[at][:, rest], answers[at], features[1][:, rest], answers[1], seed=SEED)
         for words, at in (("original", 0), ("released", 2))
     }
-    return scores
 
 
 def _says_yes(column: pa.ChunkedArray, target: Any) -> npt.NDArray[np.bool_]:
@@ -276,9 +296,7 @@ def _says_yes(column: pa.ChunkedArray, target: Any) -> npt.NDArray[np.bool_]:
 
 def list_groupings(policy: Policy, records: Records) -> tuple[str, ...]:
     """The columns whose groups are looked at: those of the policy's audit, or the first with few entries."""
-    listed = [
-        name for name, column in policy.listed_columns.items() if isinstance(column, ListedColumn) and name in records.columns
-    ]
+    listed = [name for name in policy.listed_columns if name in records.columns]
     named = [name for name in policy.audit.groups if name in listed]
     few = [name for name in listed if len(pa.chunked_array([records.columns[name]]).unique()) <= MOST_LABELS]
     return tuple((named or few)[:MOST_GROUPS])

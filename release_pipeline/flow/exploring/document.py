@@ -1,4 +1,4 @@
-"""What `explore --json` prints, and what its page shows: every setting with what readers would be left with, and what it costs."""
+"""What `explore --json` prints, and what its page shows: every setting with what readers are left with, and what it costs."""
 
 from __future__ import annotations
 
@@ -117,6 +117,17 @@ class SolvedView:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitView:
+    """Weights with which the same epsilon serves the worst column better."""
+
+    words: Annotated[str, "the setting in a line"]
+    block: Annotated[str, "the line of a policy file"]
+    before: Annotated[float, "the largest error of a column without them"]
+    after: Annotated[float, "with them, by simulation"]
+    number: Annotated[int | None, "among the settings"]
+
+
+@dataclass(frozen=True, slots=True)
 class DomainView:
     """A shorter domain, and what the present one costs beside it."""
 
@@ -148,5 +159,6 @@ class ExploreDocument:
     refused: Annotated[tuple[RefusedView, ...], "those that could not, and why"]
     targets: Annotated[tuple[str, ...], "what was asked for with --target"] = ()
     solved: Annotated[tuple[SolvedView, ...], "the least epsilon that meets them, by method"] = ()
+    splits: Annotated[tuple[SplitView, ...], "weights that are worth having at the policy's own epsilon, by method"] = ()
     domains: Annotated[tuple[DomainView, ...], "domains that cost much"] = ()
     chosen: Annotated[int | None, "the setting that was written to the policy"] = field(default=None, metadata=OPTIONAL)

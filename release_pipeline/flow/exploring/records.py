@@ -79,7 +79,6 @@ def _read_records(policy: Policy, source: SourceDoor, where: str, *, release: st
             lambda name: numbers_of(policy, name, table),
             count,
             where,
-            table,
         )
 
 
@@ -96,7 +95,6 @@ def _finish(
     numbers: Callable[[str], npt.NDArray[np.float64]],
     count: int,
     where: str,
-    table: RawTable | None = None,
 ) -> Tried:
     columns: dict[str, pa.Array] = {}
     left = np.ones(count, dtype=np.bool_)
@@ -147,7 +145,7 @@ def _finish(
 
 
 def _read_package(policy: Policy, folder: Path, progress: Progress) -> Tried:
-    """The rows of a published package, as the source would have them: reasons for no value stand in columns of their own there."""
+    """The rows of a published package, as the source would have them: reasons for no value have columns of their own there."""
     file = next((folder / f"data.{form}" for form in ("parquet", "csv") if (folder / f"data.{form}").is_file()), None)
     if file is None:
         raise DataRefused(
@@ -185,7 +183,7 @@ def _read_package(policy: Policy, folder: Path, progress: Progress) -> Tried:
             values = _moments(column, table, name) if isinstance(column, NoiseColumn) else table.numbers(name)
             return values[~np.isnan(values)]
 
-        return _finish(policy, typed, numbers, table.count_records(), str(folder), table)
+        return _finish(policy, typed, numbers, table.count_records(), str(folder))
 
 
 def _moments(column: NoiseColumn, table: RawTable, name: str) -> npt.NDArray[np.float64]:

@@ -1,0 +1,275 @@
+"""The command for choosing before anything is spent: explore."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from release_pipeline.cli.options import KINDS_OF_FILES, Progress, add_json, check_input, positive, print_json
+from release_pipeline.cli.visible import print_lines
+from release_pipeline.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from release_pipeline.flow.exploring.document import ExploreDocument, SettingView
+
+SHOWN = 12  # settings, where not all are asked for
+
+
+def add_commands(commands: Any) -> None:
+    """Add this command."""
+    explore = commands.add_parser(
+        "explore",
+        help="what methods, k and epsilons would leave of the data, before anything is spent",
+        description="Try other methods, cluster sizes and epsilons for the columns of a policy, by simulated releases that "
+        "nobody gets: errors with their range, distributions, groups, correlations, risks, and what the ledger would have left. "
+        "On a public file, or a package of this site (--like); on a table made up of what the policy believes (--shape); or on "
+        "the confidential data themselves (--on source). The last is a look: it is noted in the registry and told on the card, "
+        "for no epsilon accounts for what choosing tells. So is --like FILE, unless --public says where anybody finds it.",
+    )
+    explore.add_argument("policy", type=Path, metavar="POLICY", help="the policy file")
+    on = explore.add_mutually_exclusive_group(required=True)
+    on.add_argument("--like", type=Path, metavar="FILE", help=f"a file that is like the source, or a package: {KINDS_OF_FILES}")
+    on.add_argument("--shape", action="store_true", help="a table that is made up of the policy's `shape`")
+    on.add_argument("--on", choices=["source"], metavar="source", help="the confidential source itself: a look, which is noted")
+    explore.add_argument("--public", default="", metavar="WHERE", help="of --like: where anybody finds this file")
+    explore.add_argument(
+        "--release", help="which release's records, where the file or the source has several (default: the first)"
+    )
+    explore.add_argument(
+        "--rows", type=positive, metavar="N", help="how many records a release will have (default: as there are)"
+    )
+    explore.add_argument(
+        "--methods", default="", metavar="A,B,...", help="methods to try (default: what is usual for the policy)"
+    )
+    explore.add_argument("--epsilons", default="", metavar="X,Y,...", help="of a release (default: 1/4 to 4 times the policy's)")
+    explore.add_argument("--k", default="", metavar="K,L,...", help="records per cluster (default: the policy's, 3, 10, 30, 100)")
+    explore.add_argument("--definitions", default="", metavar="dp,zcdp", help="pure, or by rho (default: as the policy)")
+    explore.add_argument("--scopes", default="", metavar="A,B", help="what is claimed for (default: as the policy)")
+    explore.add_argument("--partitions", default="", metavar="N,M,...", help="random parts; 1 for none (default: none)")
+    explore.add_argument(
+        "--tails", default="", metavar="prove,trust", help="of dp-cdf: ends of domains as known caps (default: prove)"
+    )
+    explore.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="FIGURE:COLUMN=MOST",
+        help="seek the least epsilon for this, with every method: error:income=0.1, share-zero:income=1pt, ks:..., mean:..., "
+        "median:..., group-mean:..., correlation=0.02 (several: all of them)",
+    )
+    explore.add_argument(
+        "-o", "--output", type=Path, metavar="PAGE.html", help="a page to choose on; of a look it stays in the vault"
+    )
+    explore.add_argument("--overwrite", action="store_true", help="replace PAGE.html if it exists")
+    explore.add_argument("--write", action="store_true", help="put a setting into the policy file, and tell the difference")
+    explore.add_argument("--choose", type=positive, metavar="N", help="which, by its number (default: what meets the targets)")
+    explore.add_argument("--all", action="store_true", help="list every setting, not the best alone")
+    explore.add_argument("--home", type=Path, help="the site whose ledger is asked (default: the one that the policy lies in)")
+    explore.add_argument("--by", default="", metavar="NAME", help="who looks (default: the account)")
+    explore.add_argument("--quiet", action="store_true", help="no progress")
+    add_json(explore, "all figures")
+    explore.set_defaults(run=_explore)
+
+
+def _explore(options: argparse.Namespace) -> int:
+    from release_pipeline.flow.exploring.explore import Asked, explore
+    from release_pipeline.policy.documents import to_json
+    from release_pipeline.policy.settings import Axes
+
+    if options.like is not None and not options.like.is_dir():
+        check_input(options.like)
+    if options.public and options.like is None:
+        raise WrongUsage("only a file can be public.", where="--public", remedy="Name it with --like.")
+    axes = Axes(
+        methods=_check_methods(_split(options.methods)),
+        epsilons=[_read_number(text, "--epsilons") for text in _split(options.epsilons)],
+        sizes=[_read_whole(text, "--k") for text in _split(options.k)],
+        definitions=_check_words(options.definitions, ("dp", "zcdp"), "--definitions"),
+        scopes=_check_words(options.scopes, ("centroid", "column", "table"), "--scopes"),
+        partitions=[_read_whole(text, "--partitions") for text in _split(options.partitions)],
+        tails=_check_words(options.tails, ("prove", "trust"), "--tails"),
+    )
+    asked = Asked(
+        like=options.like,
+        public=options.public.strip(),
+        shape=options.shape,
+        source=options.on is not None,
+        release=options.release,
+        rows=options.rows,
+        axes=axes,
+        targets=options.target,
+        home=options.home,
+        by=options.by or getpass.getuser(),
+    )
+    explored = explore(options.policy, asked, progress=(lambda _: None) if options.quiet else Progress())
+    document = explored.document
+    if options.json:
+        print_json(to_json(document))
+    else:
+        print_lines(_describe(document, every=options.all))
+    if options.output is not None or document.is_look:
+        from release_pipeline.flow.exploring.pages import write_page
+
+        place = write_page(explored, options.output, overwrite=options.overwrite)
+        print(f"{place}: the page to choose on", file=sys.stderr if options.json else sys.stdout)
+    if options.write:
+        _write(options, explored)
+    return 0
+
+
+def _write(options: argparse.Namespace, explored: Any) -> None:
+    from release_pipeline.flow.exploring.explore import choose_setting, write_choice
+    from release_pipeline.flow.files import PUBLIC, write_text
+    from release_pipeline.policy import load_policy
+    from release_pipeline.policy.diff import describe_diff
+
+    before, view = load_policy(options.policy), choose_setting(explored, options.choose)
+    text = write_choice(explored, view)
+    write_text(options.policy, text, mode=PUBLIC)
+    out = sys.stderr if options.json else sys.stdout
+    print(f"{options.policy}: setting {view.number} is written. The difference:", file=out)
+    for line in describe_diff(before, load_policy(options.policy)):
+        print(f"  {line}", file=out)
+
+
+def _describe(document: ExploreDocument, *, every: bool) -> Iterator[str]:
+    """The document in lines for a person."""
+    from release_pipeline.privacy.figures import show_figure
+
+    yield f"{document.policy}: tried on {document.on_words}; releases of {document.rows:,} records"
+    if document.is_look:
+        yield "This was a look at confidential records. It is noted in the registry, and the card of every later release tells it."
+    yield from (f"note: {warning}" for warning in document.warnings)
+    for solved in document.solved:
+        reached = ", ".join(f"{text} gives {show_figure(value)}" for text, value in solved.reached.items())
+        if solved.met:
+            number = f" (setting {solved.number})" if solved.number else ""
+            yield f"target: {solved.words}{number}: {reached}"
+        else:
+            yield f"target: {solved.words.split(',')[0]}: no: {solved.why.rstrip('.')}"
+    for split in document.splits:
+        yield (
+            f"weights: {split.words}{f' (setting {split.number})' if split.number else ''}: the largest error falls from "
+            f"{show_figure(split.before)} to {show_figure(split.after)}"
+        )
+    yield from (f"domain: {domain.words}" for domain in document.domains)
+    shown = list(document.settings) if every else _choose(document)
+    yield ""
+    yield from _tabulate(document, shown)
+    if len(shown) < len(document.settings):
+        yield f"{len(document.settings) - len(shown)} settings that another one beats are not shown: --all, --json, or -o PAGE.html"
+    yield from (f"not tried: {refused.words}: {refused.why}" for refused in (document.refused if every else ()))
+    if document.refused and not every:
+        yield f"{len(document.refused)} settings would be refused: --all says why"
+
+
+def _choose(document: ExploreDocument) -> list[SettingView]:
+    """The policy's own setting, and those that no other beats: less epsilon, a smaller error, and as strong a claim."""
+    best = [
+        one
+        for one in document.settings
+        if not any(_beats(other, one) for other in document.settings if other.number != one.number)
+    ]
+    ordered = sorted(best, key=lambda one: (one.method, float(one.epsilon or 0)))[:SHOWN]
+    own = [one for one in document.settings if one.number == 1]
+    return [*own, *(one for one in ordered if one.number != 1)]
+
+
+def _beats(one: SettingView, other: SettingView) -> bool:
+    """Whether a setting of the same definition, or with a claim for the whole table, has no more epsilon and less error."""
+    if one.epsilon is None or other.epsilon is None or one.error.middle is None or other.error.middle is None:
+        return False
+    as_strong = one.definition == other.definition or (one.definition == "dp" and other.definition in ("idp", "zcdp"))
+    as_wide = one.covers_table or not other.covers_table
+    return as_strong and as_wide and float(one.epsilon) <= float(other.epsilon) and one.error.middle < other.error.middle
+
+
+def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[str]:
+
+    names = [column.name for column in document.columns]
+    told = names if len(names) <= 6 else []
+    head = [
+        "",
+        "setting",
+        "claims",
+        *([f"error of {name}" for name in told] or ["largest error", "mean error"]),
+        "linked",
+        "left after",
+    ]
+    rows = [head]
+    for view in shown:
+        errors = (
+            [_say_range(view.columns[name].error) for name in told] if told else [_say_range(view.error), _say(view.mean_error)]
+        )
+        ledger = view.ledger.next if view.ledger is not None else None
+        after = "" if ledger is None else ledger.after if ledger.fits else "refused"
+        linked = "nobody's" if view.linkage is None else f"{view.linkage:.0%}"
+        claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
+        rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
+    for row in rows:
+        yield "  ".join(
+            cell.rjust(width) if at == 0 else cell.ljust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+    yield "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets where 99 of 100 releases should be."
+
+
+def _say_range(found: Any) -> str:
+    if found.middle is None:
+        return "-"
+    return f"{_say(found.middle)} [{_say(found.low)}, {_say(found.high)}]"
+
+
+def _say(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _check_methods(names: list[str]) -> list[str]:
+    from release_pipeline.policy.formats import ask_for_near
+    from release_pipeline.privacy.catalogue import METHODS
+
+    for name in names:
+        if name not in METHODS:
+            raise WrongUsage(
+                f"there is no method '{name}'.",
+                where="--methods",
+                remedy=ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}."),
+            )
+    return names
+
+
+def _check_words(text: str, known: tuple[str, ...], where: str) -> list[str]:
+    words = _split(text)
+    for word in words:
+        if word not in known:
+            raise WrongUsage(f"'{word}' is not known here.", where=where, remedy=f"Known: {', '.join(known)}.")
+    return words
+
+
+def _read_number(text: str, where: str) -> Decimal:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal(0)
+    if not value.is_finite() or value <= 0:
+        raise WrongUsage(
+            f"'{text}' is no number above 0.", where=where, remedy="Write numbers with commas between, like 0.5,1,2."
+        )
+    return value
+
+
+def _read_whole(text: str, where: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 10**9:
+        raise WrongUsage(
+            f"'{text}' is no whole number above 0.", where=where, remedy="Write numbers with commas between, like 3,10."
+        )
+    return int(text)

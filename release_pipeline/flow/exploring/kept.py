@@ -1,0 +1,52 @@
+"""Results of simulations in files of their own: numbers alone, so that a file that somebody else put there can do nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from release_pipeline.flow.files import write_bytes
+from release_pipeline.stages.simulation import Simulated
+from release_pipeline.store.folders import make_private_folder
+
+ENDING = ".npz"
+_INDEX = "index"
+
+
+def keep(file: Path, found: Simulated) -> None:
+    """Keep it, for the owner alone."""
+    arrays: dict[str, Any] = {}
+
+    def put(array: Any) -> str:
+        name = f"a{len(arrays)}"
+        arrays[name] = array
+        return name
+
+    columns = {name: {figure: put(array) for figure, array in figures.items()} for name, figures in found.columns.items()}
+    whole = {figure: put(array) for figure, array in found.whole.items()}
+    index = {"draws": found.draws, "columns": columns, "whole": whole, "once": found.once}
+    arrays[_INDEX] = np.frombuffer(json.dumps(index).encode(), dtype=np.uint8)
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    make_private_folder(file.parent)
+    write_bytes(file, content.getvalue())
+
+
+def read_kept(file: Path) -> Simulated | None:
+    """What is kept in a file; None where there is none, or it cannot be read: then it is found anew."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            index = json.loads(arrays[_INDEX].tobytes())
+            return Simulated(
+                index["draws"],
+                {name: {key: arrays[one] for key, one in figures.items()} for name, figures in index["columns"].items()},
+                {key: arrays[one] for key, one in index["whole"].items()},
+                index["once"],
+            )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+        return None

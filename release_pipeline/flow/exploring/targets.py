@@ -1,0 +1,242 @@
+"""What a steward asks for, and the least epsilon that gives it with each method.
+
+A target is a figure of releases, of one column or of all, and the most that it may be: `error:income=0.1`, `ks:income=0.05`,
+`share-zero:income=1pt` (how far the share of zeros may be off, in percentage points), `mean:income=200`, `median:income=500`,
+`group-mean:income=1000` (the largest group's), `correlation=0.02` (the mean of all pairs). It is met where the middle of
+simulated releases is no more than that. Where each column has a part of epsilon that is its own, each is given the least that
+meets what is asked of it, and the weights follow; a column of which nothing is asked keeps the part that the policy gives it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+import numpy as np
+
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.exploring.trials import Bench, Tested, explain
+from release_pipeline.policy import Policy
+from release_pipeline.policy.formats import ask_for_near, decimal_text
+from release_pipeline.policy.settings import Setting
+from release_pipeline.privacy.figures import show_figure
+from release_pipeline.stages.simulation import SHARES, Reference, Simulated, simulate
+
+_FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9.]+)(pt|%)?")
+LEAST, MOST = Decimal("0.01"), Decimal(1000)  # epsilon of a column, where it is sought
+STEPS = 12  # of halving, between these: a hundredth at the end
+NEAR = 1.02  # how near the least is sought
+DRAWS = 25  # simulated releases of a step
+OF_COLUMN = ("error", "ks", "share-zero", "mean", "median", "group-mean")
+OF_ALL = ("correlation",)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The most that a figure may be."""
+
+    figure: str
+    column: str
+    most: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The setting that meets the targets with the least epsilon, and what it gives; `why` none does."""
+
+    setting: Setting
+    reached: Mapping[str, float]
+    why: str = ""
+
+
+def read_target(text: str, policy: Policy) -> Target:
+    """A target as it is written; refused in words."""
+    match = _FORM.fullmatch(text.strip())
+    known = ", ".join((*(f"{figure}:COLUMN" for figure in OF_COLUMN), *OF_ALL))
+    if match is None or match[1] not in (*OF_COLUMN, *OF_ALL):
+        raise WrongUsage(
+            "this is no target.", where=text, remedy=f"Write FIGURE:COLUMN=MOST, like error:income=0.1. Figures: {known}."
+        )
+    figure, column, most = match[1], match[2] or "", float(match[3])
+    if (figure in OF_ALL) == bool(column):
+        what = "is of all columns together" if column else "needs its column"
+        raise WrongUsage(f"{figure} {what}.", where=text, remedy=f"Figures: {known}.")
+    if column and column not in policy.noise_columns:
+        remedy = ask_for_near(column, policy.noise_columns, f"There are: {', '.join(policy.noise_columns)}.")
+        raise WrongUsage(f"the policy masks no column '{column}'.", where=text, remedy=remedy)
+    if match[4] and figure != "share-zero":
+        raise WrongUsage(f"{figure} is no share.", where=text, remedy="Leave pt or % out.")
+    if most <= 0:
+        raise WrongUsage("no release is exactly like the data.", where=text, remedy="Name a number above 0.")
+    return Target(figure, column, most / 100 if match[4] else most, text.strip())
+
+
+def measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
+    """What simulated releases give of it, in the middle."""
+    if target.figure in OF_ALL:
+        return float(np.median(found.whole.get(target.figure, np.zeros(1))))
+    figures = found.columns[target.column]
+    if target.figure in ("error", "ks"):
+        return float(np.median(figures[target.figure]))
+    return float(np.median([_off(target, figures, references[draw % len(references)], draw) for draw in range(found.draws)]))
+
+
+def _off(target: Target, figures: Mapping[str, Any], reference: Reference, draw: int) -> float:
+    """How far a figure of one release is from that of its records."""
+    own = reference.figures[target.column]
+    if target.figure == "mean":
+        return abs(float(figures["mean"][draw, 0] - own["mean"][0]))
+    if target.figure == "median":
+        middle = SHARES.index(0.5)
+        return abs(float(figures["quantiles"][draw, middle] - own["quantiles"][middle]))
+    if target.figure == "share-zero":
+        [at] = np.flatnonzero(reference.points[target.column] == 0) if 0 in reference.points[target.column] else [-1]
+        return abs(float(figures["at"][draw, at] - own["at"][at])) if at >= 0 else 0.0
+    away = np.abs(figures["groups"][draw] - own["groups"])
+    return float(np.nanmax(away)) if np.isfinite(away).any() else 0.0
+
+
+def solve(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], progress: Callable[[str], None]) -> Iterator[Solved]:
+    """For every method that was tried, with the best of its k, the least epsilon that meets all targets."""
+    for method in dict.fromkeys(one.setting.method for one in tested):
+        mine = [one for one in tested if one.setting.method == method and one.found is not None and one.changed is not None]
+        if not mine:
+            refused = next(one for one in tested if one.setting.method == method)
+            yield Solved(refused.setting, {}, refused.refused)
+            continue
+        if mine[0].setting.protect.get("epsilon") is None:
+            reached, best = min(((_worst(targets, bench, one), one) for one in mine), key=lambda pair: pair[0])
+            yield Solved(
+                best.setting,
+                _reach(targets, bench, best),
+                "" if reached <= 1 else "no k that was tried meets them, and it has no epsilon",
+            )
+            continue
+        progress(f"seeking the least epsilon of {method}")
+        yield _solve_method(bench, targets, mine)
+
+
+def _worst(targets: Sequence[Target], bench: Bench, one: Tested) -> float:
+    """How many times the most that is allowed the worst target is."""
+    assert one.found is not None  # noqa: S101  for the type checker
+    return max(measure_target(target, one.found, bench.references) / target.most for target in targets)
+
+
+def _reach(targets: Sequence[Target], bench: Bench, one: Tested) -> dict[str, float]:
+    assert one.found is not None  # noqa: S101  for the type checker
+    return {target.text: measure_target(target, one.found, bench.references) for target in targets}
+
+
+def _solve_method(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> Solved:
+    """By halving, with the cluster sizes that came nearest at the least epsilon that met them, or at the largest."""
+    shares = tested[0].changed is not None and has_shares(tested[0].changed.policy)
+    sizes = _choose_sizes(bench, targets, tested)
+    solved = [found for k in sizes if (found := _solve_size(bench, targets, tested, k, shares=shares)) is not None]
+    met = [found for found in solved if not found.why]
+    if met:
+        return min(met, key=lambda found: found.setting.protect["epsilon"])
+    return solved[0] if solved else Solved(tested[0].setting, {}, "no setting of it meets them")
+
+
+def has_shares(policy: Policy) -> bool:
+    """Whether columns have parts of epsilon that add up to it."""
+    return bool(policy.column_epsilon) and policy.delta is None
+
+
+def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> list[Any]:
+    """The two cluster sizes with which targets are nearest: one for less epsilon, one for more."""
+    ranked = sorted(tested, key=lambda one: _worst(targets, bench, one))
+    met = [one for one in tested if _worst(targets, bench, one) <= 1]
+    least = sorted(met, key=lambda one: Decimal(one.setting.protect["epsilon"]))
+    order = [*(one.setting.protect.get("k") for one in least), *(one.setting.protect.get("k") for one in ranked)]
+    return list(dict.fromkeys(order))[:2]
+
+
+def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], k: Any, *, shares: bool) -> Solved | None:
+    base = next(one for one in tested if one.setting.protect.get("k") == k)
+    assert base.changed is not None  # noqa: S101  for the type checker
+    policy = base.changed.policy
+
+    def at(epsilons: Mapping[str, Decimal] | Decimal) -> tuple[Setting, Simulated | None, str]:
+        setting = _with(base.setting, epsilons)
+        try:
+            changed = bench.written.change(setting, rows=bench.rows)
+            found = simulate(
+                changed.policy, bench.references, secret=bench.secret, draws=min(DRAWS, bench.draws_of(changed.policy))
+            )
+        except PolicyInvalid as error:
+            return setting, None, explain(error)
+        except ReleasePipelineError as error:
+            return setting, None, explain(error)
+        return changed.setting, None if found.refusal else found, found.refusal
+
+    if not shares:
+        return _halve_whole(bench, targets, at)
+    return _halve_columns(bench, targets, policy, at)
+
+
+At = Callable[[Any], tuple[Setting, Simulated | None, str]]
+
+
+def _halve_whole(bench: Bench, targets: Sequence[Target], at: At) -> Solved:
+    low, high = float(LEAST), float(MOST)
+    best: tuple[Setting, Simulated] | None = None
+    why = ""
+    for _ in range(STEPS):
+        if high / low < NEAR:
+            break
+        middle = math.sqrt(low * high)
+        setting, found, refused = at(_round_up(middle))
+        worst = math.inf if found is None else max(measure_target(t, found, bench.references) / t.most for t in targets)
+        why = refused or why
+        if found is not None and worst <= 1:
+            best, high = (setting, found), middle
+        else:
+            low = middle
+    if best is None:
+        setting, found, refused = at(_round_up(high))
+        reached = {} if found is None else {t.text: measure_target(t, found, bench.references) for t in targets}
+        return Solved(setting, reached, refused or f"not even with epsilon {show_figure(high)}")
+    return Solved(best[0], {t.text: measure_target(t, best[1], bench.references) for t in targets})
+
+
+def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: At) -> Solved:
+    """All columns at once: a column's figures depend on its own part alone."""
+    own = {name: float(share.fraction) for name, share in policy.column_epsilon.items()}
+    asked = {name: [target for target in targets if target.column in (name, "")] for name in own}
+    ends = {name: [float(LEAST), float(MOST)] for name in own if asked[name]}
+    for _ in range(STEPS):
+        middles = {name: math.sqrt(low * high) for name, (low, high) in ends.items()}
+        if all(high / low < NEAR for low, high in ends.values()):
+            break
+        _, found, _ = at({name: _round_up(middles.get(name, own[name])) for name in own})
+        for name, middle in middles.items():
+            is_met = found is not None and all(measure_target(t, found, bench.references) <= t.most for t in asked[name])
+            ends[name][1 if is_met else 0] = middle
+    setting, found, refused = at({name: _round_up(ends[name][1] if name in ends else own[name]) for name in own})
+    reached = {} if found is None else {target.text: measure_target(target, found, bench.references) for target in targets}
+    missed = [name for name, (_, high) in ends.items() if high >= float(MOST)]
+    why = refused or (f"not even with epsilon {MOST} for {missed[0]}" if missed else "")
+    return Solved(setting, reached, why)
+
+
+def _with(setting: Setting, epsilons: Mapping[str, Decimal] | Decimal) -> Setting:
+    """The setting with this epsilon, or with these of the columns."""
+    rest = {key: value for key, value in setting.protect.items() if key not in ("epsilon", "weights")}
+    if isinstance(epsilons, Decimal):
+        return Setting({**rest, "epsilon": epsilons}, setting.trust, setting.min_rows)
+    if len(set(epsilons.values())) > 1:
+        rest["weights"] = dict(epsilons)
+    return Setting({**rest, "epsilon": sum(epsilons.values(), Decimal(0))}, setting.trust, setting.min_rows)
+
+
+def _round_up(epsilon: float) -> Decimal:
+    """Three digits, as a steward would write it, and no less."""
+    value = Decimal(repr(epsilon))
+    step = Decimal(1).scaleb(value.adjusted() - 2)
+    return Decimal(decimal_text(value.quantize(step, rounding=ROUND_CEILING)))

@@ -1,0 +1,203 @@
+"""Many settings tried on the same records, on all processors: what each came to, kept so that nothing is tried twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property
+from multiprocessing import get_context
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from release_pipeline import __version__
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
+from release_pipeline.flow.exploring.kept import ENDING, keep, read_kept
+from release_pipeline.policy import Policy
+from release_pipeline.policy.load import list_files, read_text, reader_beside
+from release_pipeline.policy.settings import Changed, Setting, apply
+from release_pipeline.policy.text import read_yaml
+from release_pipeline.privacy.unclaimed import make_random
+from release_pipeline.stages.simulation import Records, Reference, Simulated, list_groupings, simulate
+
+CELLS = 4_000_000  # simulated values of a setting, about
+FEWEST, MOST = 5, 30  # draws of a setting
+SLOW_CELLS, SLOW = 1_000_000, 3  # of methods that are slow on tables with so many values
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A policy as its file has it: text, and the files that it names. `name`: how messages call it."""
+
+    text: str
+    name: str
+    files: Mapping[str, str]
+
+    @classmethod
+    def of(cls, file: Path) -> Written:
+        """The policy in a file."""
+        text, read = read_text(file), reader_beside(file)
+        return cls(text, str(file), {name: read(name) for name in list_files(text)})
+
+    @cached_property
+    def raw(self) -> dict[str, Any]:
+        """Its values."""
+        return read_yaml(self.text).value
+
+    def change(self, setting: Setting, *, rows: int | None = None) -> Changed:
+        """The policy that it would be under a setting."""
+        return apply(self.text, setting, name=self.name, read=self.files.__getitem__, rows=rows)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Records on which settings are tried, and how. `rows`: of each simulated release; `secret`: what simulated noise is drawn
+    with; `resampled`: whether each draw has records of its own, drawn of these with repetition, since those of the release are
+    others; `kept`: where results are kept."""
+
+    written: Written
+    policy: Policy
+    records: Records
+    rows: int
+    secret: bytes
+    resampled: bool
+    kept: Path | None = None
+
+    @cached_property
+    def groupings(self) -> tuple[str, ...]:
+        """The columns whose groups are looked at."""
+        return list_groupings(self.policy, self.records)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """What the records are like."""
+        return Reference(self.records, self.policy.noise_columns, self.groupings)
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """What each draw is of, in turn."""
+        if not self.resampled:
+            return [self.reference]
+        random = make_random(hashlib.sha256(self.secret).digest(), "resampled records")
+        return [
+            self.reference.resample(np.sort((random.random(self.rows) * self.records.count).astype(np.intp)))
+            for _ in range(self.draws)
+        ]
+
+    @property
+    def draws(self) -> int:
+        """How many releases are simulated of a setting."""
+        return int(np.clip(CELLS // (self.rows * max(len(self.policy.noise_columns), 1)), FEWEST, MOST))
+
+    def draws_of(self, policy: Policy) -> int:
+        """The same, of one that is slow."""
+        is_slow = policy.method.family in ("whole-table", "mdav", "vectors", "classes")
+        large = self.rows * len(policy.released_columns) > SLOW_CELLS
+        return SLOW if is_slow and large else self.draws
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells these records from others."""
+        found = hashlib.sha256(f"{self.rows} {self.resampled}".encode() + self.secret)
+        for name, column in sorted(self.records.columns.items()):
+            found.update(name.encode())
+            for buffer in pa.concat_arrays([column]).buffers():
+                found.update(b"-" if buffer is None else memoryview(buffer))
+        return found.hexdigest()
+
+    def file_of(self, policy: Policy) -> Path | None:
+        """Where the result of a policy is kept."""
+        if self.kept is None:
+            return None
+        told = json.dumps([__version__, self.digest, policy.canonical_hash(), self.draws_of(policy), *self.groupings])
+        return self.kept / f"{hashlib.sha256(told.encode()).hexdigest()}{ENDING}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A setting, the policy that it makes, and what came of it; `refused`: why nothing did."""
+
+    setting: Setting
+    changed: Changed | None = None
+    found: Simulated | None = None
+    refused: str = ""
+
+
+def try_settings(bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress) -> list[Tested]:
+    """What each setting comes to, in their order."""
+    found: dict[int, Tested] = {}
+    wanted: dict[int, Changed] = {}
+    for number, setting in enumerate(settings):
+        try:
+            changed = bench.written.change(setting, rows=bench.rows)
+        except PolicyInvalid as error:
+            found[number] = Tested(setting, refused=explain(error))
+            continue
+        file = bench.file_of(changed.policy)
+        if file is not None and (known := read_kept(file)) is not None:
+            found[number] = Tested(changed.setting, changed, known)
+        else:
+            wanted[number] = changed
+    if found and wanted:
+        progress(f"{len(found)} of {len(settings)} settings are known already, or refused")
+    started = monotonic()
+    for done, (number, simulated, refused) in enumerate(_run(bench, wanted, workers), 1):
+        changed = wanted[number]
+        found[number] = Tested(changed.setting, changed, simulated, refused)
+        if simulated is not None and (file := bench.file_of(changed.policy)) is not None:
+            keep(file, simulated)
+        left = (monotonic() - started) / done * (len(wanted) - done)
+        progress(f"{done} of {len(wanted)} settings tried" + (f", about {left:.0f} s to go" if left >= 1 else ""))
+    return [found[number] for number in range(len(settings))]
+
+
+def explain(error: ReleasePipelineError) -> str:
+    """What is wrong, in a line, without its place: that is of a file that nobody wrote."""
+    faults = [f"{fault.option}: {fault.what} {fault.remedy}".strip() for fault in getattr(error, "faults", ())]
+    return faults[0] if faults else f"{error.what} {error.remedy}".strip()
+
+
+def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> Iterator[tuple[int, Simulated | None, str]]:
+    """The results as they come, the slow ones first."""
+    order = sorted(wanted, key=lambda number: wanted[number].policy.method.family not in ("whole-table", "mdav", "classes"))
+    count = min(workers or _count_processors(), len(order))
+    if count <= 1 or bench.rows * len(order) < 20_000:  # a process costs more than that
+        yield from ((number, *_simulate(bench, wanted[number].policy)) for number in order)
+        return
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=(bench,)) as pool:
+        waiting = {pool.submit(_simulate_here, wanted[number].setting): number for number in order}
+        for future in as_completed(waiting):
+            yield waiting[future], *future.result()
+
+
+_bench: Bench | None = None  # of a worker
+
+
+def _start(bench: Bench) -> None:
+    global _bench
+    _bench = bench
+
+
+def _simulate_here(setting: Setting) -> tuple[Simulated | None, str]:
+    assert _bench is not None  # noqa: S101  for the type checker
+    return _simulate(_bench, _bench.written.change(setting).policy)
+
+
+def _simulate(bench: Bench, policy: Policy) -> tuple[Simulated | None, str]:
+    try:
+        found = simulate(policy, bench.references, secret=bench.secret, draws=bench.draws_of(policy))
+    except ReleasePipelineError as error:
+        return None, explain(error)
+    return (None, found.refusal) if found.refusal else (found, "")
+
+
+def _count_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

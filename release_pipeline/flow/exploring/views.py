@@ -1,0 +1,125 @@
+"""What simulated releases came to, in the words and ranges of the document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from release_pipeline.flow.exploring.document import (
+    ColumnFigures,
+    ExploredColumn,
+    GroupView,
+    ModelView,
+    SettingView,
+    ShareView,
+)
+from release_pipeline.flow.exploring.ranges import NOTHING, Numbers, RangeView, predict, round_figure
+from release_pipeline.flow.exploring.trials import Bench, Tested
+from release_pipeline.flow.status.headroom import HeadroomView
+from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.words import describe_claim, not_covered_words
+from release_pipeline.privacy.budget import format_nano
+from release_pipeline.stages.simulation import SHARES, Simulated
+
+WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the release, are each a sample of their own
+
+
+def view_column(bench: Bench, name: str, clamped: float) -> ExploredColumn:
+    """A masked column as it is whatever the setting."""
+    reference, column = bench.reference, bench.policy.noise_columns[name]
+    places = reference.places[name]
+    return ExploredColumn(
+        name,
+        column.label or "",
+        column.domain_texts,
+        clamped,
+        tuple(map(round_figure, places.tolist())),
+        tuple(map(round_figure, reference.figures[name]["curve"].tolist())),
+    )
+
+
+def view_setting(bench: Bench, tested: Tested, number: int, ledger: HeadroomView | None) -> SettingView:
+    """A setting that was tried."""
+    assert tested.changed is not None  # noqa: S101  for the type checker
+    assert tested.found is not None  # noqa: S101  for the type checker
+    policy, found, setting = tested.changed.policy, tested.found, tested.setting
+    widened = WIDER if bench.resampled else 1.0
+    shares = {name: format_nano(policy.in_epsilon(share.nano)) for name, share in policy.column_epsilon.items()}
+    columns = {name: view_figures(bench, name, found, widened, shares.get(name)) for name in found.columns}
+    errors = np.stack([figures["error"][:, 0] for figures in found.columns.values()], axis=1)
+    middles = np.median(errors, axis=0)
+    linkage = found.once.get("linkage")
+    return SettingView(
+        number=number,
+        words=setting.words,
+        block=setting.block,
+        changes=tested.changed.changes,
+        method=policy.protect.method,
+        k=policy.protect.k,
+        epsilon=None if policy.epsilon is None else format_nano(policy.in_epsilon(policy.epsilon)),
+        delta=None if policy.delta is None else decimal_text(policy.delta),
+        definition=policy.definition,  # pyright: ignore[reportArgumentType]  one of the catalogue's
+        scope=policy.protect.scope,  # pyright: ignore[reportArgumentType]  likewise
+        claim=describe_claim(policy),
+        covers_table=policy.covers_table,
+        not_covered=tuple(not_covered_words(policy)),
+        error=predict(errors.max(axis=1), positive=True, widened=widened),
+        mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))),
+        correlation=_of_whole(found, "correlation", widened),
+        worst_correlation=_of_whole(found, "worst_correlation", widened),
+        linkage=None if linkage is None else round_figure(linkage),
+        attacks={name: round_figure(risk) for name, risk in found.once.get("attacks", {}).items()},
+        models=tuple(
+            ModelView(name, round_figure(score["original"]), round_figure(score["released"]))
+            for name, score in found.once.get("models", {}).items()
+        ),
+        suppressed=round_figure(float(np.median(found.whole["suppressed"]))) if "suppressed" in found.whole else None,
+        draws=found.draws,
+        ledger=ledger,
+        columns=columns,
+    )
+
+
+def view_figures(bench: Bench, name: str, found: Simulated, widened: float, epsilon: str | None) -> ColumnFigures:
+    """A column under a setting."""
+    reference, figures, column = bench.reference, found.columns[name], bench.policy.noise_columns[name]
+    original, points = reference.figures[name], reference.points[name]
+    units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
+    return ColumnFigures(
+        error=predict(figures["error"][:, 0], positive=True, widened=widened),
+        ks=predict(figures["ks"][:, 0], positive=True, widened=widened),
+        mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened)),
+        quantiles=_list([str(share) for share in SHARES], original["quantiles"], figures["quantiles"], widened),
+        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened, within=True),
+        groups=tuple(_list_groups(bench, original["groups"], figures["groups"], widened)),
+        curve=tuple(map(round_figure, np.median(figures["curve"], axis=0).tolist())),
+        epsilon=epsilon,
+    )
+
+
+def _list(
+    labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float, *, within: bool = False
+) -> tuple[ShareView, ...]:
+    return tuple(
+        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, within=within))
+        for at, label in enumerate(labels)
+    )
+
+
+def _list_groups(bench: Bench, original: Numbers, drawn: Numbers, widened: float) -> list[GroupView]:
+    found: list[GroupView] = []
+    for by in bench.groupings:
+        for label in bench.reference.groups[by][1]:
+            at = len(found)
+            found.append(GroupView(by, label, _number(original[at]), predict(drawn[:, at], widened=widened)))
+    return found
+
+
+def _of_whole(found: Simulated, figure: str, widened: float) -> RangeView:
+    return predict(found.whole[figure], positive=True, widened=widened) if figure in found.whole else NOTHING
+
+
+def _number(value: float) -> float | None:
+    return round_figure(float(value)) if math.isfinite(value) else None
