@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,7 @@ class Inference:
     columns: tuple[Attack, ...]
 
 
-def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None, known: Sequence[str] | None = None) -> Inference:
+def infer(table: Attacked, *, stream: NoiseStream, people: People | None = None) -> Inference:
     """How often the rows nearest by all other columns tell a person's value in one column, for each column in turn.
 
     The attacker guesses the value of one of the nearest rows. A category is inferred if it is the person's own. A number is
