@@ -47,8 +47,7 @@ from release_pipeline.privacy.whole_table.design import deviation
 from release_pipeline.privacy.whole_table.links import Link, link_columns
 from release_pipeline.privacy.whole_table.measure import hold_records
 from release_pipeline.privacy.whole_table.pool import Linked
-from release_pipeline.privacy.whole_table.rows import _score_rows as score_rows
-from release_pipeline.privacy.whole_table.rows import place_entries
+from release_pipeline.privacy.whole_table.rows import place_entries, score_rows
 
 INTERPRETER = "RELEASE_PIPELINE_PEERS"
 PACKAGES = ("mbi==2.0.0", "jax")

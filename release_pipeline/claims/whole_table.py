@@ -121,6 +121,11 @@ def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: st
             figures[f"likelihood ratio of {words}"][draw] += found.log_ratio
         for (words, one), (others, other) in combinations(lists.items(), 2):
             figures[f"the same noise in {words} and {others}"][draw] += one.likeness(other)
+        for place, name in enumerate(names):
+            if design.columns[place].labels:
+                # noise that adds up to 0 over the values is no likelier of either table, but their number is told
+                valued = len(measured.cells[place].edges) - 1
+                figures[f"how many have a value of {name}"][draw] = measured.margins[place][:valued].sum()
         edges = [measured.cells[place].edges for place in design.cuts]
         cells[draw, 0] = zlib.crc32(b"".join(found.tobytes() for found in edges))
         cells[draw, 1:] = [found[len(found) // 2] for found in edges]

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 REFUSED = re.compile(r"^! (.*)$", re.MULTILINE)
 PEOPLE = {"ana": 61201, "olga": 61202, "ben": 61203, "cleo": 61204, "vic": 61205}
-# The caller's own streams are kept under numbers that no redirection of this shell touches: it moves 0 and 1 about while it waits.
+# The caller's own streams are kept under numbers that no redirection of this shell touches: it moves 0 and 1 while it waits.
 CLIENT = """#!/bin/sh
 exec 7<&0 8>&1 9>&2
 mkfifo "{folder}/$$"

@@ -412,12 +412,12 @@ def plain_meets(column: npt.NDArray[Any], comparison: str, value: float) -> npt.
 
 def test_predicates_single_out_whom_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every predicate tried: exactly one released row of the half meets it, and its successes are counted row by row."""
-    from release_pipeline.privacy import attacks
+    from release_pipeline.privacy.attacks import singling_out
 
     seen: list[list[Any]] = []
-    for maker in ("_one_column", "_several_columns"):
-        plain = getattr(attacks, maker)
-        monkeypatch.setattr(attacks, maker, lambda *args, _plain=plain: seen.append(_plain(*args)) or seen[-1])
+    for maker in ("make_by_one_column", "make_by_several_columns"):
+        plain = getattr(singling_out, maker)
+        monkeypatch.setattr(singling_out, maker, lambda *args, _plain=plain: seen.append(_plain(*args)) or seen[-1])
     table = mixed_table(random.Random(5), 300)  # noqa: S311
     wide = AttackedColumn("e", np.arange(300) ** 2 / 7.0, np.round(np.arange(300) ** 2 / 7.0))
     table = Attacked((*table.columns, wide))

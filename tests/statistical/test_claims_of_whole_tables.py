@@ -17,8 +17,11 @@ from release_pipeline.claims.whole_table import make_whole_pairs
 from release_pipeline.privacy.by_value.noise_laws import LaplaceNoise
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream
+from release_pipeline.privacy.whole_table import measure
+from release_pipeline.privacy.whole_table.cells import Cells
 from release_pipeline.privacy.whole_table.cuts import CutLaw, Node
-from release_pipeline.privacy.whole_table.design import TableBudget
+from release_pipeline.privacy.whole_table.design import Design, TableBudget
+from release_pipeline.privacy.whole_table.measure import Stream
 from release_pipeline.stages.strategies import whole_table
 
 pytestmark = [pytest.mark.statistical, pytest.mark.slow]
@@ -83,17 +86,27 @@ def _the_same(secret: bytes, context: Any) -> Any:
     return lambda purpose, *_: streams(purpose, 0)
 
 
+def _add_up(entries: IntArray, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:
+    """Cells whose values add up to as many records as have one: the last takes what the noise of the others made of it."""
+    cells, margin = COUNTED_AS_BUILT(entries, design, place, stream)
+    last = len(cells.edges) - 2
+    margin[last] = np.count_nonzero(entries <= cells.column.width) - margin[:last].sum()
+    return cells, margin
+
+
 SAME_AS_BUILT = whole_table._streams  # pyright: ignore[reportPrivateUsage]
+COUNTED_AS_BUILT = measure.measure_column
 FAULTS: dict[str, Callable[[PATCH], None]] = {
     "a cut without noise": lambda patch: patch.setattr(CutLaw, "draw", _middle),
     "counts with a tenth of the noise": lambda patch: patch.setattr(TableBudget, "noise_of", _a_tenth),
     "the same noise in all pairs": lambda patch: patch.setattr(whole_table, "_streams", _the_same),
+    "margins of the true total": lambda patch: patch.setattr(measure, "measure_column", _add_up),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(fault: str, monkeypatch: PATCH) -> None:
-    """Whether in cut points, in counts, or between the tables of two pairs."""
+    """Whether in cut points, in counts, in what these add up to, or between the tables of two pairs."""
     FAULTS[fault](monkeypatch)
     found = audit()
     assert not found.holds, f"{found.proved} of {found.claimed} by {found.view}"

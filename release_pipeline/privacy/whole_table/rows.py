@@ -42,7 +42,7 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
         )
         return add_empty(measured, rows, empty, random)
     held, never = hold_all(measured), find_never(measured)
-    linked = link_table(measured, held)
+    linked = link_table(measured, held, never)
     progress("fitting a model of the strongest pairs")
     model = fit_model(measured, linked)
     if model is not None:
@@ -56,7 +56,7 @@ def synthesise(measured: Measured, random: Random, progress: Callable[[str], Non
     chosen = exchange_rows(chosen, pool, weights, linked, random)
     chosen = chosen[:, random.permutation(design.records)]
     progress("placing entries")
-    scores = _score_rows(chosen, linked, random)
+    scores = score_rows(chosen, linked, random)
     order = dict(zip(linked.ordered, scores, strict=True))
     return [
         place_entries(measured.cells[place], held[place], measured.groups[place], groups, order.get(place), random)
@@ -76,15 +76,14 @@ def find_never(measured: Measured) -> list[Groups]:
     return [find_groups(rule, firsts, measured.groups) for rule in measured.design.never]
 
 
-def link_table(measured: Measured, cells: Sequence[FloatArray]) -> Linked:
-    """How all columns go together, by their noisy tables; `cells`: how many records these hold."""
+def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[Groups] = ()) -> Linked:
+    """How all columns go together, by their noisy tables; `cells`: how many records these hold; `never`: what cannot occur."""
     held = [
         np.bincount(groups, own) + _SURE * measured.design.records for groups, own in zip(measured.groups, cells, strict=True)
     ]
     held = [own * (measured.design.records / own.sum()) for own in held]
     ordered = [place for place, column in enumerate(measured.design.columns) if not column.nominal]
     links: dict[tuple[int, int], Link] = {}
-    never = find_never(measured)
     for (one, other), noisy in measured.pairs.items():
         both = one in ordered and other in ordered
         spread = deviation(measured.design.pairs[one, other])
@@ -125,7 +124,7 @@ def replace_tables(linked: Linked, model: Model, never: Sequence[Groups] = ()) -
     return Linked(linked.held, links, linked.ordered)
 
 
-def _score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
+def score_rows(chosen: IntArray, linked: Linked, random: Random) -> FloatArray:
     """Normal scores of the ordered columns, each within its row's group, given those of the others: a few sweeps of Gibbs."""
     laws = normal_laws()
     rows: int = chosen.shape[1]

@@ -43,7 +43,8 @@ def test_tables_of_pairs_have_zeros_and_their_margins() -> None:
     """Exactly 0 where a rule about two columns says so; adding up to what columns hold as before, and no cell that is not barred
     is 0. A rule about three columns leaves no cell of a pair out."""
     measured = measure(YOUNG, THREE)
-    linked, never = link_table(measured, hold_all(measured)), find_never(measured)
+    never = find_never(measured)
+    linked = link_table(measured, hold_all(measured), never)
     model = fit_model(measured, linked)
     assert model is not None
     for tables in (linked, replace_tables(linked, model, never)):
@@ -64,7 +65,8 @@ def test_tables_of_pairs_have_zeros_and_their_margins() -> None:
 def test_the_model_has_none_of_what_cannot_occur() -> None:
     """Of rules about columns that it looks at together: what it makes is possible, and without rules some of it is not."""
     measured = measure(YOUNG, THREE, epsilon=1)
-    linked, never = link_table(measured, hold_all(measured)), find_never(measured)
+    never = find_never(measured)
+    linked = link_table(measured, hold_all(measured), never)
     plain = replace(measured, design=replace(measured.design, never=()))
     ruled, free = fit_model(measured, linked), fit_model(plain, linked)
     assert ruled is not None

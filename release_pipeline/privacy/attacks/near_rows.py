@@ -1,0 +1,111 @@
+"""Rows near people, where rows are nobody's: what they tell of people that they were made of, and of strangers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.attacks.control import People
+from release_pipeline.privacy.attacks.inferring import infer_column
+from release_pipeline.privacy.attacks.table import Attacked
+from release_pipeline.privacy.attacks.view import View
+from release_pipeline.privacy.grid import FloatArray
+from release_pipeline.privacy.shares import Difference, Share, measure_share, subtract_shares
+
+
+@dataclass(frozen=True, slots=True)
+class Closest:
+    """How far the nearest released row is from people that the table was made of, and from people that it was made without: the
+    median of Gower's distance (0 to 1, a column counting alike), and the share of people who have a row just like theirs."""
+
+    median: float
+    equal: Share
+    control_median: float
+    control_equal: Share
+
+
+def find_closest(table: Attacked, people: People) -> Closest:
+    """The distance to the closest row, for both."""
+    equal, medians = _measure_nearness(View(table.columns, people.left), people, len(table.columns))
+    return Closest(medians[0], equal[0], medians[1], equal[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a person's nearest row says of one column, taken for the person's own: how often that is right of people that the
+    table was made of, of people that it was made without, and of all originals for the best constant; and how much more often
+    of the first."""
+
+    name: str
+    people: Share
+    strangers: Share
+    guess: float
+    beyond: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class NearRows:
+    """What rows that are nobody's tell somebody who knows some columns of a person and takes the nearest row for the person's.
+
+    known             the columns that are known
+    equal             the share of people that the table was made of for whom some row has exactly what is known of them
+    strangers_equal   the same of people that it was made without; `beyond` is the difference
+    median            the median of Gower's distance to the nearest row (0 to 1, a column counting alike)
+    strangers_median  the same
+    claims            each column that is not known
+    overall           their mean, person by person; none where all are known
+    """
+
+    known: tuple[str, ...]
+    equal: Share
+    strangers_equal: Share
+    beyond: Difference
+    median: float
+    strangers_median: float
+    claims: tuple[Claim, ...]
+    overall: Claim | None
+
+
+def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], secrets: Sequence[str]) -> NearRows:
+    """The attack on every secret with what is known, for people that released rows were made of and for strangers.
+
+    Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of
+    `infer`. No row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are
+    many, or by chance. What is more for the first than for strangers is what the table tells of its people. Where a secret is
+    known too, of another secret, it is left out of what is known for its own.
+    """
+    if not set(known) | set(secrets) <= {column.name for column in table.columns} or not set(known):
+        raise InvalidArgument("nothing is known, or a column is not one of the table's.", where="known")
+    columns = [column for column in table.columns if column.name in known]
+    view = View(columns, people.left)
+    equal, medians = _measure_nearness(view, people, len(columns))
+    claims: list[Claim] = []
+    sums = [np.zeros(len(some)) for some in (people.targets, people.control)]
+    for secret in table.columns:
+        if secret.name not in secrets:
+            continue
+        tried, guess = infer_column(table, secret, people, view if secret.name not in known else None)
+        for total, successes in zip(sums, tried, strict=True):
+            total += successes
+        claims.append(_judge_claim(secret.name, tried[0], tried[1], guess))
+    overall = None
+    if claims:
+        guess = float(np.mean([claim.guess for claim in claims]))
+        overall = _judge_claim("", sums[0] / len(claims), sums[1] / len(claims), guess)
+    return NearRows(tuple(column.name for column in columns), *equal, subtract_shares(*equal), *medians, tuple(claims), overall)
+
+
+def _judge_claim(name: str, people: FloatArray, strangers: FloatArray, guess: float) -> Claim:
+    right, beside = measure_share(people, among=None), measure_share(strangers, among=None)
+    return Claim(name, right, beside, guess, subtract_shares(right, beside))
+
+
+def _measure_nearness(view: View, people: People, columns: int) -> tuple[tuple[Share, Share], tuple[float, float]]:
+    """The shares of people for whom a row is just alike, and the median distances, each for both."""
+    found: list[FloatArray] = [view.nearest(some) / columns for some in (people.targets, people.control)]
+    equal = [measure_share((distance == 0).astype(np.float64), among=None) for distance in found]
+    medians = [float(np.median(distance)) for distance in found]
+    return (equal[0], equal[1]), (medians[0], medians[1])
