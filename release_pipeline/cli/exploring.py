@@ -143,7 +143,7 @@ def _describe(document: ExploreDocument, *, every: bool) -> Iterator[str]:
 
     yield f"{document.policy}: tried on {document.on_words}; releases of {document.rows:,} records"
     if document.is_look:
-        yield "This was a look at confidential records. It is noted in the registry, and the card of every later release tells it."
+        yield "This was a look at confidential records: it is noted in the registry, and the cards of later releases tell of it."
     yield from (f"note: {warning}" for warning in document.warnings)
     for solved in document.solved:
         reached = ", ".join(f"{text} gives {show_figure(value)}" for text, value in solved.reached.items())
@@ -162,7 +162,7 @@ def _describe(document: ExploreDocument, *, every: bool) -> Iterator[str]:
     yield ""
     yield from _tabulate(document, shown)
     if len(shown) < len(document.settings):
-        yield f"{len(document.settings) - len(shown)} settings that another one beats are not shown: --all, --json, or -o PAGE.html"
+        yield f"{len(document.settings) - len(shown)} settings that others beat are not shown: --all, --json, or -o PAGE.html"
     yield from (f"not tried: {refused.words}: {refused.why}" for refused in (document.refused if every else ()))
     if document.refused and not every:
         yield f"{len(document.refused)} settings would be refused: --all says why"
@@ -212,11 +212,13 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
         rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
     widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
-    for row in rows:
-        yield "  ".join(
-            cell.rjust(width) if at == 0 else cell.ljust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-    yield "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets where 99 of 100 releases should be."
+    for number, *rest in rows:
+        cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join([number.rjust(widths[0]), *cells]).rstrip()
+    yield (
+        "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets: where 99 "
+        "of 100 releases should be."
+    )
 
 
 def _say_range(found: Any) -> str:

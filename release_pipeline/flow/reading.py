@@ -175,7 +175,7 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
             entries = _fill(table.categories(name), filled)
             if only_declared:
                 distinct = [entry for entry in entries.unique().to_pylist() if entry is not None]
-                entries = _leave(entries, [entry for entry in distinct if entry in {*reasons, filled} or covers(entry)])
+                entries = _leave(entries, [str(entry) for entry in distinct if entry in {*reasons, filled} or covers(entry)])
             found = _compute.index_in(entries, value_set=pa.array(list(reasons), pa.string()))
             return _compute.coalesce(pa.array(list(reasons.values()), pa.string()).take(found), entries) if reasons else entries
         case ListReading(values=values, filled=filled, integers=integers, stand_ins=stand_ins, empty=empty):

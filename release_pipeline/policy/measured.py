@@ -29,15 +29,17 @@ def describe_measured(policy: Policy, rows: int | None) -> Iterator[str]:
     there is nothing to say, nor of methods that look at several columns at once."""
     if rows is None or policy.delta is not None or policy.protect.method not in MEDIAN_ERRORS or policy.protect.scope != "column":
         return
-    least = min(share.fraction for share in policy.column_epsilon.values()) * (rows // policy.parts)
-    place = max(number for number, begins in enumerate(FROM) if begins <= least)
+    records = min(share.fraction for share in policy.column_epsilon.values()) * (rows // policy.parts)
+    place = max(number for number, begins in enumerate(FROM) if begins <= records)
     methods = dict.fromkeys((policy.protect.method, *COMPARED))
     words = [f"{show_figure(MEDIAN_ERRORS[method][place])} by {_name(method)}" for method in methods]
     begins = f"from {FROM[place]:,} to {FROM[place + 1]:,}" if 0 < place < len(FROM) - 1 else f"below {FROM[1]}"
     begins = f"of {FROM[place]:,} or more" if place == len(FROM) - 1 else begins
+    least = min(methods, key=lambda method: MEDIAN_ERRORS[method][place])
+    fits = f"{_name(least)} fits best" if least == policy.protect.method else f"{_name(least)} would fit better"
     yield (
         f"public columns with records times epsilon {begins} had an error of {', '.join(words)} in the median, where 1 is no "
-        "better than publishing the mean (docs/choosing.md)"
+        f"better than publishing the mean: {fits} (docs/choosing.md; `release-pipeline explore` tries them)"
     )
 
 

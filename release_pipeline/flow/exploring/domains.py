@@ -20,11 +20,12 @@ from release_pipeline.flow.exploring.trials import Bench
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.load import parse_changed
+from release_pipeline.policy.model import CLAMPED_AT_MOST
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.simulation import Records, Reference, simulate
 
-LEFT_OUT = (0.001, 0.005, 0.02)  # shares of the records that lie beyond a shorter domain
+LEFT_OUT = (0.001, 0.003, 0.008)  # shares of the records that lie beyond a shorter domain
 DRAWS, FEWEST = 15, 50  # simulated releases; values of a column of which something can be told
 WORTH = 1.5  # times the squared error, from which on a domain is told
 
@@ -59,9 +60,10 @@ def find_dear_domains(bench: Bench, as_came: Mapping[str, npt.NDArray[np.float64
             times = before / (_squares(bench, policy, name) or math.nan)
             beyond = float(np.mean((values < float(low)) | (values > float(high))))
             found.append(Shorter(name, decimal_text(low), decimal_text(high), times, beyond))
-        worth = [one for one in found if one.times >= WORTH]
+        most = float(bench.policy.clamped_at_most.get(name, CLAMPED_AT_MOST))  # with more a release is refused
+        worth = [one for one in found if one.times >= WORTH and one.clamped <= most]
         if worth:
-            yield max(worth, key=lambda one: one.times * (1 - 20 * one.clamped))
+            yield max(worth, key=lambda one: one.times)
 
 
 def _shorten(

@@ -1,4 +1,4 @@
-"""`explore`: the settings of a policy, tried before anything is spent, on records that tell nothing or in a look that is noted."""
+"""`explore`: the settings of a policy, tried before anything is spent: on records that tell nothing, or in a noted look."""
 
 from __future__ import annotations
 

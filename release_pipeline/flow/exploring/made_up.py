@@ -105,8 +105,8 @@ def _values_in_order(column: NoiseColumn, said: ColumnSketch, count: int) -> Num
 
 
 def quantile_function(said: ColumnSketch, domain: tuple[float, float]) -> Callable[[Numbers], Numbers]:
-    """The values at shares of the records: lines between those that are said; beyond the last one values grow by e-foldings to the
-    end of the domain, which hardly any reaches."""
+    """The values at shares of the records: lines between those that are said; beyond the last one values grow by e-foldings to
+    the end of the domain, which hardly any reaches."""
     shares = [float(share) for share in said.quantiles]
     values = [float(value) for value in said.quantiles.values()]
     if not shares or shares[0] > 0:

@@ -1,7 +1,7 @@
 """The best split of an epsilon over columns: the weights with which the column that is worst off is as well off as it can be.
 
-Settings that differ in epsilon alone tell what each column has at each part of it. Between them the logarithm of its error is a line
-of the logarithm of epsilon, which never rises. What comes out is tried.
+Settings that differ in epsilon alone tell what each column has at each part of it. Between them its error is a power of epsilon
+that never rises. What comes out is tried.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def split_best(bench: Bench, tested: Sequence[Tested]) -> Iterator[Split]:
         except ReleasePipelineError:
             continue
         before, after = _largest(best), _largest(Tested(setting, changed, found))
-        if after < BETTER * before:
+        if after < BETTER * before and after < 1:
             yield Split(changed.setting, before, after)
 
 

@@ -22,8 +22,9 @@ from release_pipeline.flow.status.headroom import (
     view_headroom,
 )
 from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, read_prospects, view_prospects
+from release_pipeline.flow.status.typical import TypicalView, describe_typical, find_typical
 from release_pipeline.policy import load_policy
-from release_pipeline.policy.documents import Fault
+from release_pipeline.policy.documents import OPTIONAL, Fault
 from release_pipeline.policy.families.base import Plan
 from release_pipeline.policy.load import check_name
 from release_pipeline.policy.measured import describe_measured
@@ -55,6 +56,9 @@ class CheckDocument(PlanView):
     valid: Annotated[Literal[True], "it has no errors: the exit code is 0"] = True
     errors: Annotated[tuple[str, ...], "none"] = ()
     problems: Annotated[tuple[Fault, ...], "none"] = ()
+    typical: Annotated[tuple[TypicalView, ...] | None, "what noise a typical value would have, by public facts alone"] = (
+        dataclasses.field(default=None, metadata=OPTIONAL)
+    )
     timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
     series: Annotated[SeriesStatus | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
     ledger: Annotated[HeadroomView | None, "the ledger before and after; null where the policy lies in no site and none is named"]
@@ -101,6 +105,8 @@ def describe_check(check: Check) -> Iterator[str]:
     yield from describe_plan(check.plan)
     if check.plan.rows is not None:
         yield f"{'rows':<12}{check.plan.rows:,}, {check.plan.rows_from}"
+    for words in describe_typical(check.plan):
+        yield from textwrap.wrap(words, 110, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
     for words in describe_measured(check.plan.policy, check.plan.rows):
         yield from textwrap.wrap(words, 110, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
     if check.home is not None:
@@ -119,6 +125,7 @@ def view_check(check: Check) -> CheckDocument:
     home, headroom = check.home, check.headroom
     return CheckDocument(
         **parts,
+        typical=find_typical(check.plan) or None,
         timetable=coming,
         series=None if home is None else view_prospects(read_prospects(find_site(home), policy, rows=check.plan.rows)),
         ledger=None if headroom is None else view_headroom(headroom),
