@@ -52,4 +52,4 @@ class PolicyFile(Frozen):
     review: Review = Review()
     publish: Publish = Publish()
     retain: Days | None = None
-    shape: Annotated[Sketch | None, Field(exclude=True)] = None  # what is believed: nothing that is released depends on it
+    shape: Sketch | None = Field(default=None, exclude=True)  # what is believed: nothing that is released depends on it

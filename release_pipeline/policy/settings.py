@@ -22,7 +22,7 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.load import parse_changed, parse_policy
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import options_of
-from release_pipeline.policy.text import Document, read_yaml
+from release_pipeline.policy.text import read_yaml
 from release_pipeline.privacy.catalogue import find_method
 
 Values = Mapping[str, Any]
@@ -121,10 +121,34 @@ def apply(text: str, setting: Setting, *, name: str, read: Read, rows: int | Non
     except PolicyInvalid as error:
         if rows is None or not any(_is_for_want_of_rows(fault) for fault in error.faults):
             raise
-        try:
-            return _apply(text, replace(setting, min_rows=rows), name, read)
-        except PolicyInvalid:
-            raise error from None
+        refused = error
+    found = _apply_with_rows(text, setting, name, read, rows)
+    if found is None:
+        raise refused
+    low, high = 1, rows  # the least that will do, to two digits
+    while _round_rows((low + high) // 2) < high:
+        middle = _round_rows((low + high) // 2)
+        tried = _apply_with_rows(text, setting, name, read, middle)
+        if tried is None:
+            low = middle
+        else:
+            found, high = tried, middle
+        if high <= low + 1 or _round_rows((low + high) // 2) in (low, high):
+            break
+    return found
+
+
+def _apply_with_rows(text: str, setting: Setting, name: str, read: Read, rows: int) -> Changed | None:
+    try:
+        return _apply(text, replace(setting, min_rows=rows), name, read)
+    except PolicyInvalid:
+        return None
+
+
+def _round_rows(rows: int) -> int:
+    """Up, to two digits."""
+    unit = 10 ** max(len(str(rows)) - 2, 0)
+    return -(-rows // unit) * unit
 
 
 def _is_for_want_of_rows(fault: object) -> bool:
@@ -220,7 +244,8 @@ def _sizes_of(method: str, policy: Policy, axes: Axes) -> Sequence[int | None]:
     if spec.family in ("whole-table",) or (spec.family == "columns" and spec.sums is None):
         return (None,)
     if spec.family == "by-value" and not axes.sizes:
-        return (policy.protect.k if policy.method.family == "by-value" else None,)
+        mine = policy.protect.k if policy.method.family == "by-value" else 1
+        return (None if mine == 1 else mine,)
     own = policy.protect.k if policy.protect.k and policy.method.family != "by-value" else None
     others = [size for size in SIZES if own is None or not own / NEAR < size < own * NEAR]
     sizes = axes.sizes or sorted([*others, *([own] if own else [])])
@@ -268,18 +293,15 @@ def _flow(value: Any) -> str:
 def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
     """The text of the file with the setting in it, comments and the rest as they are. Raises `WrongUsage` where that cannot be
     done line by line: what to change by hand is told then."""
-    lines = text.splitlines(keepends=True)
-    document = read_yaml(text)
-    written = _replace_entry(lines, document, "protect", changed.setting.block + "\n")
-    for column, values in change_values(document.value, changed.setting, [])["columns"].items():
-        before = document.value["columns"][column]
-        if values != before:
-            written = _change_line(written, read_yaml("".join(written)), column, before, values)
+    values = read_yaml(text).value
+    result = _replace_entry(text, "protect", changed.setting.block + "\n")
+    for column, after in change_values(values, changed.setting, [])["columns"].items():
+        if after != values["columns"][column]:
+            result = _change_column_of(result, column, values["columns"][column], after)
     if changed.setting.min_rows is not None:
-        written = _change_rows(written, read_yaml("".join(written)), changed.setting.min_rows)
-    if "suppress" in document.value and find_method(changed.setting.method).family == "whole-table":
-        written = _replace_entry(written, read_yaml("".join(written)), "suppress", "")
-    result = "".join(written)
+        result = _change_rows(result, changed.setting.min_rows)
+    if "suppress" in values and find_method(changed.setting.method).family == "whole-table":
+        result = _replace_entry(result, "suppress", "")
     try:
         is_it = parse_policy(result, name=name, read=read).canonical_hash() == changed.policy.canonical_hash()
     except PolicyInvalid:
@@ -290,38 +312,41 @@ def write_setting(text: str, changed: Changed, *, name: str, read: Read) -> str:
     return result
 
 
-def _replace_entry(lines: list[str], document: Document, key: str, line: str) -> list[str]:
-    """The lines with another one in the place of a part of the file; a comment at its end stays."""
+def _replace_entry(text: str, key: str, line: str) -> str:
+    """The text with another line in the place of a part of the file."""
+    lines, document = text.splitlines(keepends=True), read_yaml(text)
     first = document.place_of((key,)).line - 1
     later = [place.line - 1 for path, place in document.places.items() if len(path) == 1 and place.line - 1 > first]
     end = min(later, default=len(lines))
-    while end > first + 1 and not (lines[end - 1].strip() and not lines[end - 1].lstrip().startswith("#")):
+    while end > first + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
         end -= 1  # what stands above the next part belongs to that
-    return [*lines[:first], *([line] if line else []), *lines[end:]]
+    return "".join([*lines[:first], line, *lines[end:]])
 
 
-def _change_line(
-    lines: list[str], document: Document, column: str, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> list[str]:
-    """The lines with what one column is, where that stands on lines of its own."""
-    path = ("columns", column)
-    first = document.place_of(path).line - 1
-    later = [place.line - 1 for known, place in document.places.items() if len(known) <= 2 and place.line - 1 > first]
-    end = min(later, default=len(lines))
-    changed = list(lines)
-    for number in range(first, end):
-        line = changed[number]
+def _change_column_of(text: str, column: str, before: Values, after: Values) -> str:
+    """The text with what one column is, where its options stand on lines of their own, or all in one."""
+    lines, document = text.splitlines(keepends=True), read_yaml(text)
+    first = document.place_of(("columns", column)).line - 1
+    later = [place.line - 1 for path, place in document.places.items() if len(path) <= 2 and place.line - 1 > first]
+    for number in range(first, min(later, default=len(lines))):
+        line = lines[number]
         for key in before.keys() - after.keys():
             line = re.sub(rf"(,\s*{key}:\s*(\[[^\]]*\]|\{{[^}}]*\}}|[^,}}\n]+))|(^\s+{key}:.*\n)", "", line)
         for key in after.keys() & before.keys():
             if before[key] != after[key]:
                 line = re.sub(rf"\b{key}:\s*{re.escape(str(before[key]))}\b", f"{key}: {after[key]}", line)
         for key in after.keys() - before.keys():
-            line = re.sub(r"\bdo:\s*(\w+)", rf"do: \1, {key}: {after[key]}", line) if "{" in line else line
-        changed[number] = line
-    return changed
+            indent = re.match(r"\s*", line)
+            if "{" in line:
+                line = re.sub(r"\bdo:\s*(\w+)", rf"do: \1, {key}: {after[key]}", line)
+            elif indent is not None and re.match(r"\s+do:", line):
+                line = f"{line.rstrip()}\n{indent[0]}{key}: {after[key]}\n"
+        lines[number] = line
+    return "".join(lines)
 
 
-def _change_rows(lines: list[str], document: Document, rows: int) -> list[str]:
-    number = document.place_of(("gates", "min_rows")).line - 1
-    return [*lines[:number], re.sub(r"\bmin_rows:\s*[0-9]+", f"min_rows: {rows}", lines[number]), *lines[number + 1 :]]
+def _change_rows(text: str, rows: int) -> str:
+    lines = text.splitlines(keepends=True)
+    number = read_yaml(text).place_of(("gates", "min_rows")).line - 1
+    lines[number] = re.sub(r"\bmin_rows:\s*[0-9]+", f"min_rows: {rows}", lines[number])
+    return "".join(lines)

@@ -235,7 +235,7 @@ def _compare(
         found["error"] = np.array(
             [column_error(*compare_values(column, before, numbers, is_nobodys=nobodys), variance=reference.variance[name])]
         )
-        found["ks"] = np.array([_ks(column, reference.seen[name], numbers)])
+        found["ks"] = np.array([find_distance(reference.seen[name], numbers)])
         for figure, one in found.items():
             columns[name].setdefault(figure, []).append(one)
     if len(released) > 1:
@@ -369,7 +369,7 @@ def correlate(columns: Sequence[NoiseColumn], numbers: Sequence[Numbers]) -> Num
     return correlation_matrix(covariance_matrix(valued)) if len(valued[0]) else np.full((len(columns),) * 2, np.nan)
 
 
-def _ks(column: NoiseColumn, before: Numbers, after: Numbers) -> float:
+def find_distance(before: Numbers, after: Numbers) -> float:
     """The largest difference of the two distribution functions, reasons included."""
     values = np.unique(before)
     own, other = np.sort(before), np.sort(after)

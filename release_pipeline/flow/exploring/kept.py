@@ -48,5 +48,5 @@ def read_kept(file: Path) -> Simulated | None:
                 {key: arrays[one] for key, one in index["whole"].items()},
                 index["once"],
             )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return None

@@ -30,6 +30,7 @@ from release_pipeline.stages.simulation import Records, Reference, Simulated, li
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
 SLOW_CELLS, SLOW = 1_000_000, 3  # of methods that are slow on tables with so many values
+WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
 
 
@@ -169,7 +170,7 @@ def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> It
     """The results as they come, the slow ones first."""
     order = sorted(wanted, key=lambda number: wanted[number].policy.method.family not in ("whole-table", "mdav", "classes"))
     count = min(workers or _count_processors(), len(order))
-    if count <= 1 or bench.rows * len(order) < 20_000:  # a process costs more than that
+    if count <= 1 or bench.rows * len(order) < WORTH_A_PROCESS:
         yield from ((number, *_simulate(bench, wanted[number].policy)) for number in order)
         return
     with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=(bench,)) as pool:

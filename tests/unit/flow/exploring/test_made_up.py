@@ -1,0 +1,78 @@
+"""A table that is as a steward says: quantiles, heaps, reasons, shares, correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.exploring.made_up import make_up
+from release_pipeline.policy import parse_policy
+from tests.unit.stages.test_simulation import policy_of
+
+SHAPE = """\
+shape:
+  rows: 20000
+  columns:
+    income: {at: {0: 20%}, quantiles: {25%: 100, 50%: 250, 90%: 700}, missing: {refused: 5%}}
+    town: {shares: {north: 30%}}
+  correlations: [{of: [income, rent], is: 0.6}]
+"""
+TEXT = """\
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: dp-cdf, epsilon: 2}
+columns:
+  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known, codes: {-8: refused}}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
+gates: {min_rows: 1000}
+"""
+
+
+def test_it_is_as_it_is_said() -> None:
+    """Every share and quantile within what as many records can show; the rest even; the same table every time."""
+    policy = parse_policy(TEXT + SHAPE, name="people.yaml")
+    made = make_up(policy, rows=None)
+    income, rent = (made.records.columns[name].to_numpy() for name in ("income", "rent"))
+    towns = np.array(made.records.columns["town"].to_pylist())
+    assert len(income) == 20_000
+    assert np.mean(income == 1001) == pytest.approx(0.05, abs=0.0001)
+    valued = income[income <= 1000]
+    assert np.mean(income == 0) == pytest.approx(0.2, abs=0.005)
+    others = np.sort(valued[valued > 0])
+    assert [float(np.quantile(others, share)) for share in (0.25, 0.5, 0.9)] == pytest.approx([100, 250, 700], rel=0.03)
+    assert others.max() <= 1000
+    assert np.mean(towns == "north") == pytest.approx(0.3, abs=0.01)
+    assert np.mean(towns == "east") == pytest.approx(0.35, abs=0.01)
+    assert np.mean(rent) == pytest.approx(50, abs=1)
+    both = income <= 1000
+    assert 0.4 < np.corrcoef(income[both], rent[both])[0, 1] < 0.65
+    again = make_up(policy, rows=None)
+    assert again.records.columns["income"].equals(made.records.columns["income"])
+    assert any("rent" in warning for warning in made.warnings)
+
+
+def test_rows_may_be_others() -> None:
+    """As --rows says."""
+    assert make_up(parse_policy(TEXT + SHAPE, name="people.yaml"), rows=500).records.count == 500
+
+
+def test_correlations_that_no_table_has_are_moved_and_told() -> None:
+    """a with b, b with c, and a against c."""
+    text = TEXT.replace(
+        "  rent:", "  food:   {role: confidential, do: noise, domain: [0, 100], grid: 1, outside: clamp, why: x}\n  rent:"
+    )
+    pairs = "[{of: [income, rent], is: 0.95}, {of: [rent, food], is: 0.95}, {of: [income, food], is: -0.95}]"
+    made = make_up(parse_policy(text + f"shape: {{rows: 1000, correlations: {pairs}}}\n", name="people.yaml"), rows=None)
+    assert "no table has all of these correlations together" in made.warnings[0]
+
+
+def test_without_a_shape_it_says_what_one_is() -> None:
+    """With an example to begin with."""
+    with pytest.raises(WrongUsage, match="no shape"):
+        make_up(policy_of("method: dp-cdf, epsilon: 2"), rows=None)

@@ -1,0 +1,204 @@
+"""Settings tried side by side: kept, found again, refused in words; and what is asked of them."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.exploring.domains import find_dear_domains
+from release_pipeline.flow.exploring.kept import keep, read_kept
+from release_pipeline.flow.exploring.shares import split_best
+from release_pipeline.flow.exploring.targets import read_target, solve
+from release_pipeline.flow.exploring.trials import Bench, Written, try_settings
+from release_pipeline.flow.exploring.views import view_setting
+from release_pipeline.policy import parse_policy
+from release_pipeline.policy.settings import Axes, Setting, list_settings
+from release_pipeline.stages.simulation import Records
+from tests.unit.stages.test_simulation import make_records
+
+TEXT = """\
+policy: people
+steward: ana
+population: folk
+source: {path: people.csv}
+person: each-row
+releases: once
+protect: {method: laplace, epsilon: 4, clamp: no}
+columns:
+  town:   {role: quasi, do: keep, values: [north, south], why: needed}
+  income: {role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}
+  rent:   {role: confidential, do: noise, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
+gates: {min_rows: 1000}
+"""
+
+
+def make_bench(text: str = TEXT, *, kept: Path | None = None, resampled: bool = False, rows: int | None = None) -> Bench:
+    """Four thousand records."""
+    records = make_records()
+    written = Written(text, "people.yaml", {})
+    policy = parse_policy(text, name="people.yaml")
+    return Bench(written, policy, records, rows or records.count, bytes(32), resampled=resampled, kept=kept)
+
+
+def quiet(_: str) -> None:
+    """Nothing is told."""
+
+
+def settings_of(bench: Bench, **axes: object) -> list[Setting]:
+    """Those of the policy."""
+    return list(list_settings(bench.written.raw, bench.policy, Axes(**axes)))  # pyright: ignore[reportArgumentType]
+
+
+def test_what_is_known_is_not_tried_again(tmp_path: Path) -> None:
+    """The second time nothing is simulated; of other records, or another number of them, nothing is known."""
+    bench = make_bench(kept=tmp_path)
+    settings = settings_of(bench, methods=["dp-cdf"], epsilons=[Decimal(2)])
+    first = try_settings(bench, settings, workers=1, progress=quiet)
+    said = list[str]()
+    second = try_settings(make_bench(kept=tmp_path), settings, workers=1, progress=said.append)
+    assert not said
+    assert [view_setting(bench, one, 1, None) for one in first] == [view_setting(bench, one, 1, None) for one in second]
+    try_settings(make_bench(kept=tmp_path, rows=2_000, resampled=True), settings, workers=1, progress=said.append)
+    assert said
+
+
+def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processes of their own, in whatever order they end."""
+    bench = make_bench(resampled=True)
+    monkeypatch.setattr("release_pipeline.flow.exploring.trials.WORTH_A_PROCESS", 0)
+    settings = settings_of(bench, methods=["dp-cdf", "dp-um"], epsilons=[Decimal(2)], sizes=[10])
+    one, two = (try_settings(bench, settings, workers=workers, progress=quiet) for workers in (1, 2))
+    assert [view_setting(bench, found, 1, None) for found in one] == [view_setting(bench, found, 1, None) for found in two]
+
+
+def test_a_file_that_is_not_ours_is_found_anew(tmp_path: Path) -> None:
+    """Rubbish, a program in the place of numbers, a cut file: none is read, none is a reason to fail."""
+    bench = make_bench(kept=tmp_path)
+    [tested] = try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet)
+    assert tested.found is not None
+    file = tmp_path / "x.npz"
+    keep(file, tested.found)
+    assert read_kept(file) is not None
+    whole = file.read_bytes()
+    assert file.stat().st_mode & 0o077 == 0
+    for content in (b"", b"rubbish", whole[: len(whole) // 2]):
+        file.write_bytes(content)
+        assert read_kept(file) is None
+    np.savez(file, index=np.array([{"a": print}], dtype=object))
+    assert read_kept(file) is None
+    assert read_kept(tmp_path / "none.npz") is None
+
+
+def test_a_setting_that_would_be_refused_says_why() -> None:
+    """Too little for synthetic rows: what a check of such a policy would say."""
+    bench = make_bench()
+    [_, table] = try_settings(
+        bench, settings_of(bench, methods=["dp-table"], epsilons=[Decimal("0.01")]), workers=1, progress=quiet
+    )
+    assert table.found is None
+    assert "min_rows is 1,000, and that is too little for dp-table" in table.refused
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("error=0.1", "error needs its column"),
+        ("correlation:income=0.1", "correlation is of all columns together"),
+        ("error:incom=0.1", "Did you mean 'income'?"),
+        ("error:town=0.1", "the policy masks no column 'town'"),
+        ("error:income=1pt", "error is no share"),
+        ("error:income=0", "exactly like the data"),
+        ("good:income=1", "this is no target"),
+        ("error:income", "this is no target"),
+    ],
+)
+def test_targets_that_are_none_are_told(text: str, told: str) -> None:
+    """In words, with what there is."""
+    with pytest.raises(WrongUsage) as refused:
+        read_target(text, parse_policy(TEXT, name="people.yaml"))
+    assert told in f"{refused.value.what} {refused.value.remedy}"
+
+
+def test_percentage_points_are_shares() -> None:
+    """1pt is a hundredth."""
+    assert read_target("share-zero:income=1pt", parse_policy(TEXT, name="p")).most == pytest.approx(0.01)
+
+
+def test_the_least_epsilon_is_that_of_the_law() -> None:
+    """Laplace noise that nothing moves back: its error is known, and so the epsilon that it needs; the other column keeps its."""
+    bench = make_bench()
+    tested = try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet)
+    [found] = solve(bench, [read_target("error:income=0.25", bench.policy)], tested, quiet)
+    variance = float(np.var(make_records().columns["income"].to_numpy()))
+    needed = 20_000 / np.sqrt(0.25 * variance / 2)
+    weights = found.setting.protect["weights"]
+    assert not found.why
+    assert float(weights["income"]) == pytest.approx(needed, rel=0.05)
+    assert weights["rent"] == 2
+    assert found.setting.protect["epsilon"] == weights["income"] + weights["rent"]
+    [reached] = found.reached.values()
+    assert 0.225 <= reached <= 0.25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "target", ["error:rent=0.02", "ks:income=0.05", "share-zero:income=1pt", "mean:income=20", "correlation=0.02"]
+)
+def test_what_is_sought_is_met_within_a_tenth(target: str) -> None:
+    """By dp-cdf and by clusters, with noise that was not looked at: the middle of 40 other releases is at most a tenth above."""
+    text = TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-cdf, epsilon: 4")
+    bench = make_bench(text)
+    asked = read_target(target, bench.policy)
+    tested = try_settings(bench, settings_of(bench, methods=["dp-cdf", "idp-cbls"], sizes=[20]), workers=1, progress=quiet)
+    from release_pipeline.flow.exploring.targets import measure_target
+    from release_pipeline.stages.simulation import simulate
+
+    for found in solve(bench, [asked], tested, quiet):
+        assert not found.why, found
+        policy = bench.written.change(found.setting).policy
+        other = simulate(policy, bench.references, secret=bytes(range(32)), draws=100)
+        assert measure_target(asked, other, bench.references) <= 1.1 * asked.most
+
+
+def test_weights_serve_the_worst_column() -> None:
+    """The domain of incomes is far too wide: they need most of epsilon."""
+    bench = make_bench(TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: idp-cbls, epsilon: 4, k: 20"))
+    tested = try_settings(bench, settings_of(bench, methods=["laplace"]), workers=1, progress=quiet)
+    tested += try_settings(bench, settings_of(bench, methods=["dp-um"], sizes=[20]), workers=1, progress=quiet)
+    splits = {split.setting.method: split for split in split_best(bench, tested)}
+    assert splits["dp-um"].after < 0.95 * splits["dp-um"].before
+    assert splits["dp-um"].setting.protect["weights"]["income"] > splits["dp-um"].setting.protect["weights"]["rent"]
+
+
+def test_a_domain_that_costs_much_is_told() -> None:
+    """Twenty times as wide as the values: of the other column nothing is said."""
+    bench = make_bench(TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-um, epsilon: 4, k: 20"))
+    came = {name: make_records().columns[name].to_numpy() for name in ("income", "rent")}
+    [found] = find_dear_domains(bench, came)
+    assert (found.column, found.low) == ("income", "0")
+    assert 900 <= float(found.high) <= 1000
+    assert found.times > 10
+    assert found.clamped <= 0.01
+
+
+def test_the_document_is_one_of_numbers() -> None:
+    """No NaN and no infinity, which JSON does not have, also of groups that are too small."""
+    bench = make_bench()
+    [tested] = try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet)
+    from release_pipeline.policy.documents import to_json
+
+    json.dumps(to_json(view_setting(bench, tested, 1, None)), allow_nan=False)
+
+
+def test_records_are_those_of_the_bench() -> None:
+    """Resampled ones are drawn of them, each draw its own."""
+    bench = make_bench(resampled=True, rows=1_000)
+    assert [reference.records.count for reference in bench.references] == [1_000] * bench.draws
+    firsts = {reference.records.columns["income"].to_numpy()[:50].tobytes() for reference in bench.references}
+    assert len(firsts) == bench.draws
+    assert isinstance(bench.reference.records, Records)

@@ -1,0 +1,190 @@
+"""Simulated releases: what is compared, and that it is what a release would have."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.privacy.utility import ks_distance
+from release_pipeline.stages.ranges import predict, quantile_of_t
+from release_pipeline.stages.simulation import SHARES, Records, Reference, find_typical_noise, list_groupings, simulate
+
+COLUMNS = """
+  town:   {role: quasi, do: %(keep)s, values: [north, south], why: needed}
+  income: {role: confidential, do: %(noise)s, domain: [0, 1000], grid: 1, outside: clamp, why: known%(codes)s}
+  rent:   {role: confidential, do: %(noise)s, domain: [0, 100], grid: 0.5, outside: clamp, why: known}
+"""
+ROWS = 4_000
+SECRET = bytes(range(32))
+
+
+def policy_of(protect: str, *, synthetic: bool = False, codes: str = "") -> Policy:
+    """A policy of three columns."""
+    does = {"keep": "synthesise", "noise": "synthesise"} if synthetic else {"keep": "keep", "noise": "noise"}
+    return parse_policy(
+        "policy: people\nsteward: ana\npopulation: folk\nsource: {path: people.csv}\nperson: each-row\nreleases: once\n"
+        f"protect: {{{protect}}}\ncolumns:{COLUMNS % {**does, 'codes': codes}}gates: {{min_rows: 1000}}\n",
+        name="people.yaml",
+    )
+
+
+def make_records(rows: int = ROWS, *, refused: int = 0) -> Records:
+    """Rents go with incomes, a fifth of which are 0; towns with neither."""
+    random = np.random.default_rng(5)
+    income = np.where(random.random(rows) < 0.2, 0, random.integers(1, 1001, rows)).astype(np.float64)
+    rent = np.clip(np.round((income / 20 + random.normal(20, 5, rows)) * 2) / 2, 0, 100)
+    income[:refused] = 1001.0  # the point of the first reason
+    towns = pa.array(["north" if odd else "south" for odd in random.random(rows) < 0.5])
+    return Records({"town": towns, "income": pa.array(income), "rent": pa.array(rent)})
+
+
+def refer(policy: Policy, records: Records) -> Reference:
+    """What the records are like."""
+    return Reference(records, policy.noise_columns, list_groupings(policy, records))
+
+
+def test_figures_of_the_records_themselves() -> None:
+    """Known answers: the mean, quantiles, the share of zeros, and means by group, by hand."""
+    policy, records = policy_of("method: dp-cdf, epsilon: 2"), make_records()
+    figures = refer(policy, records).figures["income"]
+    income = records.columns["income"].to_numpy()
+    north = np.array(records.columns["town"].to_pylist()) == "north"
+    assert figures["mean"][0] == pytest.approx(income.mean())
+    assert figures["quantiles"].tolist() == np.quantile(income, SHARES, method="inverted_cdf").tolist()
+    assert figures["at"].tolist() == [np.mean(income == 0)]
+    assert figures["groups"].tolist() == pytest.approx([income[north].mean(), income[~north].mean()])
+
+
+@pytest.mark.parametrize(
+    "protect",
+    [
+        "method: laplace, epsilon: 2",
+        "method: dp-um, epsilon: 2, k: 20",
+        "method: idp-cbls, epsilon: 2, k: 20",
+        "method: dp-cdf, epsilon: 2",
+        "method: dp-mdav, epsilon: 2, k: 20, order: corner, scope: centroid",
+        "method: mdav, k: 20",
+        "method: dp-cdf, epsilon: 2, partitions: 2",
+    ],
+)
+def test_every_method_is_compared_alike(protect: str) -> None:
+    """Errors, distances and correlations of every draw, and risks of the first; the same secret, the same figures."""
+    policy, records = policy_of(protect), make_records()
+    reference = refer(policy, records)
+    found = simulate(policy, [reference], secret=SECRET, draws=3)
+    for name in ("income", "rent"):
+        assert found.columns[name]["error"].shape == (3, 1)
+        assert (found.columns[name]["error"] > 0).all()
+        assert (found.columns[name]["ks"] <= 1).all()
+        assert found.columns[name]["groups"].shape == (3, 2)
+    assert found.whole["correlation"].shape == (3,)
+    assert 0 <= found.once["linkage"] <= 1
+    again = simulate(policy, [reference], secret=SECRET, draws=3)
+    assert again.columns["income"]["error"].tolist() == found.columns["income"]["error"].tolist()
+    other = simulate(policy, [reference], secret=bytes(32), draws=1)
+    assert protect.startswith("method: mdav") or other.columns["income"]["error"][0] != found.columns["income"]["error"][0]
+
+
+def test_rows_that_are_nobodys_are_compared_by_rank() -> None:
+    """No linkage, and an error of distributions."""
+    policy = policy_of("method: dp-table, epsilon: 6", synthetic=True)
+    found = simulate(policy, [refer(policy, make_records())], secret=SECRET, draws=2)
+    assert "linkage" not in found.once
+    assert float(np.median(found.columns["income"]["error"])) < 0.05
+
+
+def test_the_error_of_plain_noise_is_what_its_law_says() -> None:
+    """Laplace noise that nothing moves back: twice the square of its scale over the variance, within 5 deviations of the mean."""
+    policy, records = policy_of("method: laplace, epsilon: 4, clamp: no"), make_records()
+    found = simulate(policy, [refer(policy, records)], secret=SECRET, draws=20)
+    income = records.columns["income"].to_numpy()
+    expected = 2 * (1000 / 2) ** 2 / income.var()
+    spread = expected * np.sqrt(5 / (ROWS * 20))  # the fourth moment of a Laplace number is 24 scales, its square's variance 20
+    assert abs(found.columns["income"]["error"].mean() - expected) < 5 * spread
+    assert abs(found.columns["income"]["error"].mean() - 0.9 * expected) > 5 * spread
+
+
+def test_distances_are_those_of_the_definition() -> None:
+    """Kolmogorov-Smirnov by the distinct values of one side is that by all."""
+    policy, records = policy_of("method: idp-cbls, epsilon: 2, k: 20"), make_records()
+    reference = refer(policy, records)
+    found = simulate(policy, [reference], secret=SECRET, draws=1)
+    assert 0 < found.columns["income"]["ks"][0, 0] < 1
+    from release_pipeline.stages.simulation import find_distance
+
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        one, other = (random.integers(0, 12, 40).astype(np.float64) for _ in range(2))
+        assert find_distance(one, other) == pytest.approx(ks_distance(one, other))
+
+
+def test_records_without_a_value_are_told_apart() -> None:
+    """Their share has a place of its own behind the values', and errors are of those that have one."""
+    policy = policy_of("method: dp-cdf, epsilon: 4", codes=", codes: {-8: refused}")
+    reference = refer(policy, make_records(refused=400))
+    assert reference.figures["income"]["at"][-1] == pytest.approx(0.1)
+    found = simulate(policy, [reference], secret=SECRET, draws=3)
+    assert found.columns["income"]["at"][:, -1] == pytest.approx(0.1, abs=0.02)
+    assert (found.columns["income"]["error"] < 0.2).all()
+
+
+def test_small_groups_are_not_told() -> None:
+    """Of fewer than ten records there is no mean."""
+    policy, records = policy_of("method: dp-cdf, epsilon: 2"), make_records()
+    towns = ["north"] * 9 + ["south"] * (ROWS - 9)
+    few = Records({**records.columns, "town": pa.array(towns)})
+    assert np.isnan(refer(policy, few).figures["income"]["groups"][0])
+
+
+def test_what_would_be_refused_is_told() -> None:
+    """Suppression of more than the policy allows: no release, no figures."""
+    text = policy_of("method: dp-cdf, epsilon: 2")
+    policy = text.model_copy(update={"suppress": _suppress()})
+    records = make_records(60)
+    towns = ["north"] * 3 + ["south"] * 57
+    found = simulate(policy, [refer(policy, Records({**records.columns, "town": pa.array(towns)}))], secret=SECRET, draws=2)
+    assert found.refusal
+    assert not found.columns
+
+
+def _suppress() -> object:
+    from decimal import Decimal
+
+    from release_pipeline.policy.suppression import Suppress
+
+    return Suppress.model_validate({"quasi_groups_below": 5, "at_most": Decimal("0.01")}, context={"canonical": True})
+
+
+def test_resampled_records_keep_places_and_groups() -> None:
+    """So that the figures of all draws lie side by side."""
+    policy, records = policy_of("method: dp-cdf, epsilon: 2"), make_records()
+    reference = refer(policy, records)
+    second = reference.resample(np.arange(100))
+    assert second.places["income"].tolist() == reference.places["income"].tolist()
+    assert second.groups["town"][1] == reference.groups["town"][1]
+    assert len(second.seen["income"]) == 100
+
+
+def test_the_noise_of_a_typical_value_shrinks_with_the_records() -> None:
+    """Simulated on values that lie evenly: no record is needed."""
+    policy = policy_of("method: dp-cdf, epsilon: 2")
+    few, many = (find_typical_noise(policy, rows, secret=SECRET, draws=3)["income"] for rows in (1_000, 20_000))
+    assert 0 < many < few < 200
+
+
+def test_ranges_are_prediction_intervals() -> None:
+    """Of 99%: a normal sample's next number is in them as often as they say, and one third as wide is not enough."""
+    random = np.random.default_rng(11)
+    samples: npt.NDArray[np.float64] = np.exp(random.normal(size=(4_000, 9)))
+    held = narrow = 0
+    for sample in samples:
+        low, high = predict(sample[:8], positive=True)
+        held += low <= sample[8] <= high
+        low, high = predict(sample[:8], positive=True, widened=1 / 3)
+        narrow += low <= sample[8] <= high
+    assert 0.984 < held / len(samples) < 0.996
+    assert narrow / len(samples) < 0.9
+    assert quantile_of_t(4) == pytest.approx(4.6041, abs=1e-4)
