@@ -151,6 +151,7 @@ LATER = {  # where the policy says something of them
     "having",
     "lacking",
     "cannot_occur",
+    "looks",
 }
 
 
