@@ -20,7 +20,7 @@ from release_pipeline.flow.states import RESERVED
 from release_pipeline.flow.texts import check_name
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Hash, Moment
-from release_pipeline.store.registry import Event, ReleaseId
+from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 LOOKED = "looked"
 On: TypeAlias = Literal["source", "file"]
@@ -94,6 +94,15 @@ def note_look(site: Site, policy: Policy, *, by: str, on: On, digest: str, compa
         )
 
 
+def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
+    """The looks of another chain of this site are in the registry, each once and with the moment when it was noted first: nobody
+    gets rid of one by putting back a backup."""
+    known = [_tell(event) for event in registry.events if event.kind == LOOKED]
+    for event in chain:
+        if event.kind == LOOKED and (content := _tell(event)) not in known:
+            registry.add(LOOKED, **content)
+
+
 def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
     """Every look under a policy of that name, whatever version of it, in order."""
     return group_looks(events).get(policy, ())
@@ -143,6 +152,11 @@ def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
     ]
 
 
+def list_looked(events: Iterable[Event]) -> set[str]:
+    """The hashes of the policies that looks were made under."""
+    return {event.content["policy_hash"] for event in events if event.kind == LOOKED}
+
+
 def _take_before(looks: tuple[Look, ...], charged: int | None) -> tuple[Look, ...]:
     return looks if charged is None else tuple(look for look in looks if look.number < charged)
 
@@ -152,13 +166,18 @@ def _find_charges(events: Iterable[Event]) -> dict[ReleaseId, int]:
     return {event.release: event.number for event in events if event.kind == RESERVED and event.release is not None}
 
 
+def _tell(event: Event) -> dict[str, Any]:
+    """What an event says, with when it was noted first: of one that a restore put back, before that."""
+    return {"noted": event.noted, **event.content}
+
+
 def _read(event: Event) -> Look:
-    content = event.content
+    content = _tell(event)
     return Look(
         content["policy"],
         content["policy_hash"],
         event.number,
-        event.noted,
+        content["noted"],
         content["by"],
         content["on"],
         content["digest"],
