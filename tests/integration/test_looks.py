@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from release_pipeline.dagster_app.metadata import build_metadata
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.backup import write_backup
 from release_pipeline.flow.exploring.looks import Look, find_looks, note_look
 from release_pipeline.flow.publication import publish as publishing
 from release_pipeline.flow.publication.dossier import write_dossier
 from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.restoring import restore
 from release_pipeline.flow.status.overview import describe_status, view_status
 from release_pipeline.flow.status.page import build_status
@@ -89,6 +91,7 @@ def test_reviewers_sign_who_looked_and_what_was_compared(tiny: TinySite) -> None
     [told] = evidence["looks"]
     assert (told["by"], told["on"], told["compared"]) == ("<b>ana</b>", "source", list(BEFORE))
     assert evidence["facts"]["looks"] == 1
+    assert build_metadata(StageResult("candidate", "", evidence["facts"]), show_internal=False)["looks"] == 1
 
 
 def test_status_tells_every_look(tiny: TinySite) -> None:
