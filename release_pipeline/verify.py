@@ -1204,6 +1204,7 @@ class _Package:
     head: tuple[int, str] = (0, "")
     sums: dict[str, str] = field(default_factory=dict[str, str])
     tombstones: list[str] = field(default_factory=list[str])
+    looks: int = 0  # at the data before the charge, as the card tells
 
 
 def _check_keys(report: _Report, tree: Tree) -> dict[str, Key]:
@@ -1327,6 +1328,10 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
         found.release, head = get(card, "release", RELEASE), get(card, "registry_head", dict)
         found.head = (get(head, "event", int), get(head, "hash", _HEX))
         report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
+        if "looks" in card:
+            found.looks = get(get(card, "looks", dict), "count", int)
+            words = f"parameters were chosen with knowledge of the data, by {_looks(found.looks)}, which no epsilon accounts for"
+            report("note", f"{at}{CARD}: {words}")
     with report.about(at + SUMS_SIG):
         found.hash = tree.digest(SUMS)
         signed = _verify_statement(tree.json(SUMS_SIG), keys, kind="package", subject=found.release, hash=found.hash)
@@ -1434,6 +1439,7 @@ class _History:
         self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
         self.revoked: list[Revocation] = []  # what the events themselves revoke
+        self.looked: dict[str, list[int]] = {}  # by policy the events of looks at the data
         self.doubted: set[int] = set()
         self.lost: dict[int, str] = {}
         self._report, self.office, self._known = report, _Office(rooted=known is not None or not office_alone), known or _Known()
@@ -1466,6 +1472,8 @@ class _History:
             self._read_policy(event)
         elif event.kind == "lost":
             self._follow_lost(event)
+        elif event.kind == "looked":
+            self.looked.setdefault(get(event.content, "policy", _NAME), []).append(event.number)
         elif event.kind in ("held", "resumed"):
             self._follow_hold(event)
         elif event.kind == "reserved":
@@ -1866,6 +1874,8 @@ def _check_dossier(report: _Report, tree: Tree, witnessed: Head | None) -> _Pack
         policy = None
         with report.about(f"{EVENTS}, {package.release}"):
             policy = _check_charge(report, history, package, lambda digest: _read_caps(tree, digest))
+        with report.about(f"{EVENTS}, package/{CARD}"):
+            _check_looks(history, package.release, package.looks, "the card")
         with report.about(f"{EVENTS}, candidate/{SUMS}"):
             _check_approvals(report, history, package, candidate, policy)
         with report.about(f"{EVENTS}, {package.release}"):
@@ -1954,6 +1964,19 @@ def _read_caps(tree: Tree, digest: str) -> Any:
     if tree.digest(POPULATIONS) != digest:
         raise Fault("these are not the caps that the officer approved last before the charge")
     return tree.json(POPULATIONS)
+
+
+def _looks(count: int) -> str:
+    return f"{count} look{'' if count == 1 else 's'}"
+
+
+def _check_looks(history: _History, release: str, told: int, by: str) -> None:
+    """That as many looks at the data are told of as the events have before the charge."""
+    charges = history.of("reserved", release)
+    looked = history.looked.get(release.split("/")[0], [])
+    found = sum(number < charges[0].number for number in looked) if charges else 0
+    if told != found:
+        raise Fault(f"{by} tells of {_looks(told)} at the data before its charge, and the events of {found}")
 
 
 def _check_charge(report: _Report, history: _History, package: _Package, find_caps: Callable[[str], Any]) -> Any:
@@ -2319,6 +2342,13 @@ def verify_events(lines: Iterable[str | bytes], officer: str | Collection[str] |
     return report.findings
 
 
+def _told_looks(history: _History, release: str, candidate: str) -> int:
+    """How many looks the public facts of a candidate have."""
+    found = [event for event in history.of("candidate", release) if event.content.get("candidate_hash") == candidate]
+    told = _find(get(found[-1].content, "facts", dict), "looks") if found else 0
+    return told if isinstance(told, int) else 0
+
+
 def _check_published(report: _Report, history: _History, event: Event) -> None:
     """What a dossier shows of a release, from the events alone."""
     intents = [intent for intent in history.of("publishing", event.release) if intent.number < event.number]
@@ -2330,8 +2360,10 @@ def _check_published(report: _Report, history: _History, event: Event) -> None:
     if event.number in history.lost:
         return
     policy = _check_charge(report, history, package, history.find_caps)
-    _check_approvals(report, history, package, get(intents[-1].content, "candidate_hash", _HEX), policy)
+    candidate = get(intents[-1].content, "candidate_hash", _HEX)
+    _check_approvals(report, history, package, candidate, policy)
     _check_moment(report, history, package, policy)
+    _check_looks(history, event.release, _told_looks(history, event.release, candidate), "the candidate")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -34,6 +34,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "gates_passed": (int,),
     "k": (int, type(None)),
     "levels": (dict,),
+    "looks": (int,),
     "method": (str,),
     "package_hash": (str,),
     "part": (str,),

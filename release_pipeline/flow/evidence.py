@@ -431,6 +431,17 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class LookFigures:
+    """A look at the data before the charge, as its event has it."""
+
+    event: int
+    noted: str
+    by: str
+    on: str
+    compared: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The evidence of a release. `facts`: the public ones, which the registry has too. `audit`: what was measured against the
     original, nothing where gates stopped it before; `figures_of` reads it."""
@@ -447,6 +458,7 @@ class Evidence:
     checks_passed: dict[str, int] = field(default_factory=dict[str, int])
     expectations: dict[str, Judgement] = field(default_factory=dict[str, Judgement])
     warnings: tuple[str, ...] = ()
+    looks: tuple[LookFigures, ...] = ()
 
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""

@@ -33,7 +33,8 @@ class PublicFacts:
     """What may be told to everybody. `epsilon` and `series_epsilon` are nano-epsilon, None for no bound or a method without;
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
     `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
-    whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables."""
+    whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables;
+    `looks` how many looks at the data came before the charge."""
 
     release: str
     claim: str
@@ -60,6 +61,7 @@ class PublicFacts:
     rho: Nano = None
     series_rho: Nano = None
     weights: Mapping[str, str] = field(default_factory=dict[str, str])
+    looks: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As evidence and Dagster have them."""
@@ -78,7 +80,8 @@ _ADDED = (
     "rho",
     "series_rho",
     "weights",
-)  # by some methods; left out where they say nothing
+    "looks",
+)  # of some releases; left out where they say nothing
 
 
 def read_facts(content: Mapping[str, Any], *, where: str) -> PublicFacts:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from release_pipeline.errors import Held, WrongUsage
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY
-from release_pipeline.flow.texts import check_line
+from release_pipeline.flow.texts import check_line, check_name
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
 HELD, RESUMED = "held", "resumed"
-LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +89,7 @@ def _check(why: str, by: str) -> tuple[str, str]:
     """The reason and the name, if both are there and can be printed."""
     if not (why := check_line(why)):
         raise WrongUsage("it needs its reason.", where="--why", remedy="It stays in the registry.")
-    if not (name := by.strip()) or len(name) > LONGEST_NAME or not name.isprintable():
-        what = f"a name is one line of 1 to {LONGEST_NAME} characters."
-        raise WrongUsage(what, where="--by", remedy="Name who holds or resumes.")
-    return why, name
+    return why, check_name(by, remedy="Name who holds or resumes.")
 
 
 def _check_known(site: Site, registry: Registry, policy: str) -> None:

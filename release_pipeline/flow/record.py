@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap, open_account
+from release_pipeline.flow.exploring.looks import Look, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, describe_bound, note_facts
 from release_pipeline.flow.passed_stages import Suppressed
 from release_pipeline.flow.policies import read_caps, record_policy
@@ -150,8 +151,14 @@ class ReleaseRecord:
             delta=None if policy.delta is None else decimal_text(policy.delta),
             rho=None if policy.delta is None else claimed,
             series_rho=None if policy.delta is None else series,
+            looks=len(self.list_looks()),
         )
         return facts.to_json()
+
+    def list_looks(self) -> tuple[Look, ...]:
+        """The looks at the data that parameters of this release can have been chosen by; once it is charged, always the same."""
+        with self.site.open_registry(read_only=True) as registry:
+            return find_looks_before(registry.events, self.id)
 
     def check_frozen(self) -> None:
         """Refuse to replace a candidate that was changed after it was frozen: that is to be looked at, not repaired."""

@@ -24,6 +24,7 @@ from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of
 from release_pipeline.flow.evidence import read_evidence
+from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.gates import check_differencing, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
@@ -444,6 +445,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             "checks_passed": validated.checks,
             "warnings": validated.warnings,
             **({"expectations": validated.expectations} if policy.expect else {}),
+            **({"looks": note_looks(looks)} if (looks := self.list_looks()) else {}),
         }
         return formats.EVIDENCE.mark(evidence)
 

@@ -19,6 +19,7 @@ from typing import Any
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.accepted import RESTORED, RESTORING
 from release_pipeline.flow.backup import Backup, read_backup, unpack
+from release_pipeline.flow.exploring.looks import keep_looks, list_looked
 from release_pipeline.flow.policies import record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import (
@@ -116,8 +117,10 @@ def _note(site: Site, backup: Backup, survivors: Sequence[Survivor], witnessed: 
         found = _find_lost(registry, later, [card for survivor in survivors for card in survivor.cards])
         unexplained = _add_kept(registry, found, later, survivors)
         for events in chains:
-            _note_policies(registry, events, _list_policies(found))
+            _note_policies(registry, events, _list_policies(found) | list_looked(events))
         _note_files(site, registry, survivors, _list_policies(found))
+        for events in later:
+            keep_looks(registry, events)
         last, all_known = Head.of(chain[-1]) if chain else backup.head, _is_all_known(survivors, later)
         if witnessed is not None and [event.hash for event in chain[witnessed.number - 1 : witnessed.number]] != [witnessed.hash]:
             last, all_known = max(last, witnessed, key=lambda head: head.number), False

@@ -28,6 +28,7 @@ from release_pipeline.store.swap import is_stopped
 HOME = "RELEASE_PIPELINE_HOME"
 TOOL = f"release-pipeline {__version__}"
 _KEY_BYTES = 32
+_LOOKS = ("allowed", "forbidden")  # at confidential records, for parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,11 @@ class Site:
         except ReleasePipelineError:
             return False
 
+    @property
+    def forbids_looks(self) -> bool:
+        """Whether site.yaml says `looks: forbidden`: nobody chooses parameters by looking at confidential records."""
+        return self._settings().get("looks", _LOOKS[0]) == "forbidden"
+
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
         file = self.home / "site.yaml"
@@ -166,11 +172,13 @@ class Site:
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
         said: Plain = document.value
-        kinds = {"internal_metrics_in_ui": bool, "officer": str, "service_key": str, "service_passphrase_file": str}
-        if not isinstance(said, dict) or any(type(value) is not kinds.get(name) for name, value in said.items()):
+        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks"), str)
+        kinds = {"internal_metrics_in_ui": bool, **texts}
+        is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
+        if not isinstance(said, dict) or not is_known or said.get("looks", _LOOKS[0]) not in _LOOKS:
             raise ReleasePipelineError(
-                "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key' and "
-                "'service_passphrase_file: FILE' may stand here.",
+                "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
+                "'service_passphrase_file: FILE' and 'looks: forbidden' or allowed may stand here.",
                 where=str(file),
             )
         return said

@@ -21,6 +21,7 @@ from release_pipeline.report.sections.correlations import describe_correlations
 from release_pipeline.report.sections.distributions import describe_distributions
 from release_pipeline.report.sections.errors import describe_errors
 from release_pipeline.report.sections.levels import describe_levels
+from release_pipeline.report.sections.looks import describe_looks
 from release_pipeline.report.sections.map import describe_map
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.report.sections.predictions import describe_predictions
@@ -47,6 +48,7 @@ ORDER = (
     describe_budget,
     describe_suppression,
     describe_levels,
+    describe_looks,
 )
 _NOT_OF_SYNTHETIC = [
     describe_map,
@@ -100,10 +102,12 @@ def describe_verdict(view: InternalView) -> str:
 
 def list_sections(view: InternalView) -> list[Section]:
     """Every section in its order; of a release that was stopped, those that lack figures for it say so. Groups, weights and ties
-    have none where the policy has none: the page of a candidate that an earlier version made stays what it was, byte by byte."""
+    have none where the policy has none, nor have looks where nobody looked: the page of a candidate that an earlier version made
+    stays what it was, byte by byte."""
     unasked = [] if view.subgroups else [describe_subgroups]
     unasked += _NOT_OF_SYNTHETIC if view.is_synthetic else [describe_structure]
     unasked += [] if view.has_weights else [describe_sample]
+    unasked += [] if view.looks else [describe_looks]
     unasked += [] if view.ties or view.recomputed else [describe_ties]
     sections = [show(view) for show in ORDER if show not in unasked]
     if not view.stopped_at:

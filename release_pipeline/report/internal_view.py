@@ -361,6 +361,16 @@ class HierarchyView:
 
 
 @dataclass(frozen=True, slots=True)
+class LookView:
+    """A look at the data before the charge: the day, who looked, at the `source` or a `file`, and the settings compared."""
+
+    day: str
+    by: str
+    on: str
+    compared: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class InternalView:
     """One candidate, or one release that gates stopped (`stopped_at`: "before the charge" or "after the charge"; then what could
     not be measured is empty). `decide`: what the reviewers must decide, one sentence each. `linkage_words`: what record
@@ -369,7 +379,7 @@ class InternalView:
     and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
-    nearest to a person tells. `are_ranks`: `correlations` are Spearman's."""
+    nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge."""
 
     release: str
     policy: str
@@ -419,3 +429,4 @@ class InternalView:
     nearest: NearView | None = None
     are_ranks: bool = False
     is_synthetic: bool = False
+    looks: tuple[LookView, ...] = ()

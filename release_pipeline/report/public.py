@@ -12,10 +12,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from release_pipeline.privacy.figures import count_of
 from release_pipeline.report.datapackage import describe_table
 from release_pipeline.report.escaping import load_templates
 from release_pipeline.report.families import FamilyTexts, find_texts
-from release_pipeline.report.view import ColumnView, PublicView, TableView
+from release_pipeline.report.view import ColumnView, LooksView, PublicView, TableView
 from release_pipeline.sentences import PUBLIC
 
 CARD_FORMAT = "privacy-card/1"
@@ -43,10 +44,31 @@ def _context(view: PublicView) -> dict[str, Any]:
         "view": view,
         "texts": texts,
         "wider": _list_wider(view, texts),
+        "looks_words": None if view.looks is None else _describe_looks(view.looks),
+        "not_protected": _list_uncovered(view),
         "scope_words": _describe_scope(view),
         "law_words": PUBLIC("values.law"),
         "table_words": {table.name: describe_table(table) for table in view.tables},
     }
+
+
+def _describe_looks(looks: LooksView) -> str:
+    """That parameters were chosen with knowledge of the data, and what follows from it."""
+    count = count_of(looks.count, "look")
+    if set(looks.on) == {"source"}:
+        return PUBLIC("looks.source", looks=count, last=looks.last)
+    if set(looks.on) == {"file"}:
+        return PUBLIC("looks.file", looks=count, last=looks.last)
+    return PUBLIC("looks.both", looks=count, last=looks.last)
+
+
+def _list_uncovered(view: PublicView) -> list[str]:
+    """What the claim does not cover, a sentence each: by the policy, and by how its parameters were chosen."""
+    return [*view.not_protected, *([] if view.looks is None else [PUBLIC("looks.uncovered")])]
+
+
+def _tell_looks(looks: LooksView) -> dict[str, Any]:
+    return {"count": looks.count, "last": looks.last, "on": list(looks.on), "words": _describe_looks(looks)}
 
 
 def _describe_scope(view: PublicView) -> str:
@@ -68,6 +90,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
         "format": CARD_FORMAT,
         **({} if view.headline is None else {"headline": view.headline}),
         **({"cannot_occur": list(view.cannot_occur)} if view.cannot_occur else {}),
+        **({} if view.looks is None else {"looks": _tell_looks(view.looks)}),
         "release": view.release,
         "published": view.published,
         "supersedes": view.supersedes,
@@ -100,7 +123,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
             },
             "scope": {"name": view.scope, "words": _describe_scope(view)},
             "wider": _list_wider(view, texts),
-            "not_protected": list(view.not_protected),
+            "not_protected": _list_uncovered(view),
             "caveats": texts.list_caveats(),
         },
         "method": {

@@ -89,12 +89,14 @@ class ReleaseView:
 
 @dataclass(frozen=True, slots=True)
 class SeriesView:
-    """The releases of one policy. Steward and population are empty when the policy cannot be read."""
+    """The releases of one policy. Steward and population are empty when the policy cannot be read. `looks`: those at the data
+    that its parameters may be chosen by, in words."""
 
     policy: str
     steward: str
     population: str
     releases: tuple[ReleaseView, ...]
+    looks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

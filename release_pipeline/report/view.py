@@ -113,6 +113,15 @@ class TableView:
 
 
 @dataclass(frozen=True, slots=True)
+class LooksView:
+    """How many looks at the data came before the charge, the day of the last, and at what: `source`, `file`."""
+
+    count: int
+    last: str
+    on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PublicView:
     """One release. `wider`: (scope, bound in words) of what the claim does not cover by itself. `diversity`: how many
     different values of every kept confidential column each class has, where that is promised (l). `hierarchies`: files and
@@ -122,7 +131,8 @@ class PublicView:
     are `on` their declared grid, or `off`. `analysis`: what the analyst's kit offers, in sentences. `statement`: the claim as
     one formal statement. `household_size`: where the claim is about all records of a household, whether how
     large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the
-    whole package; `cannot_occur`: what the policy says of entries that no record has together."""
+    whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
+    the data that parameters were chosen by."""
 
     release: str
     policy: str
@@ -176,6 +186,7 @@ class PublicView:
     household_size: str | None = None
     headline: str | None = None
     cannot_occur: tuple[str, ...] = ()
+    looks: LooksView | None = None
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))

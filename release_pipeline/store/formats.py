@@ -83,8 +83,13 @@ def _add_holds(event: Content) -> Content:
     return event
 
 
+def _add_looks(event: Content) -> Content:
+    """From 4 to 5: events of looks at confidential records (`looked`), which an earlier version would leave out of the card."""
+    return event
+
+
 SITE = Format(
-    "the registry of the site", (_name_columns, _add_kinds, _add_holds)
+    "the registry of the site", (_name_columns, _add_kinds, _add_holds, _add_looks)
 )  # an event is in that of the last `format` event
 POLICY = Format("the canonical form of a policy")
 NOTE = Format("the note of a stage")  # with it the tables of the stage

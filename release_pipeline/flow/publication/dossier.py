@@ -22,6 +22,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import Blocked
 from release_pipeline.flow.claims import read_audit
 from release_pipeline.flow.evidence import EVIDENCE, Evidence, load_evidence
+from release_pipeline.flow.exploring.looks import Look, find_looks_before, note_looks
 from release_pipeline.flow.facts import PublicFacts, read_facts
 from release_pipeline.flow.files import check_output, write_bytes
 from release_pipeline.flow.policies import NotedPolicy, list_policies, policy_of
@@ -64,7 +65,7 @@ publisher if you fear the sender, and the officer's fingerprint from somewhere e
 | candidate/ | what the reviewers signed: evidence, and the sums of the data |
 | policies/ | every policy that was used, by name and hash; diffs.txt says in words what changed |
 | populations.json, ledger.json | the caps, and what was charged to the population |
-| checks.json | the checks of the data, the gates and the approvals of this release |
+| checks.json | the checks of the data, the gates and the approvals of this release; looks at the data before its charge, if any |
 | claims.json | what `audit-claims` found when it attacked what the policy claims{audited} |
 | trusted-keys.json, trusted-keys.sig | whose signatures count, signed by the officer |
 | lineage.svg, columns.csv | where the release came from; what was done to each column |
@@ -94,6 +95,7 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         if release_status.package_hash is None:
             raise Blocked(f"it is {release_status.state}: a dossier is of a published release.", where=str(release))
         policy = policy_of(registry, release_status.policy_hash)
+        looks = find_looks_before(events, release)
         policies = {noted.hash: noted for noted in list_policies(events)}
         populations = _populations_text(registry, release)
     package, candidate = site.package(str(release)), site.candidate(str(release))
@@ -121,8 +123,8 @@ def _collect(site: Site, release: ReleaseId) -> dict[str, bytes]:
         "policies/diffs.txt": "".join(f"{line}\n" for line in _describe_diffs(list(policies.values()))),
         **{f"policies/{noted.name}.{digest[:12]}.json": noted.text for digest, noted in policies.items()},
         "ledger.json": _json(ledger_to_json(ledger)),
-        "checks.json": _json(_collect_checks(evidence, release_status, policy, trust)),
-        "lineage.svg": _draw(release_status, policy, evidence, events),
+        "checks.json": _json(_collect_checks(evidence, release_status, policy, trust, looks)),
+        "lineage.svg": _draw(release_status, policy, evidence, events, looks),
         "columns.csv": _list_columns(policy),
         "versions.json": _json(list_versions()),
         "requirements.lock": read_lock(),
@@ -156,7 +158,9 @@ def _describe_diffs(policies: Sequence[NotedPolicy]) -> Iterator[str]:
             yield from (f"    {line}" for line in describe_diff(old.policy, new.policy))
 
 
-def _collect_checks(evidence: Evidence, release_status: ReleaseStatus, policy: Policy, trust: Trust) -> dict[str, Any]:
+def _collect_checks(
+    evidence: Evidence, release_status: ReleaseStatus, policy: Policy, trust: Trust, looks: Sequence[Look]
+) -> dict[str, Any]:
     expectations = {name: asdict(judged) for name, judged in evidence.expectations.items()}
     return {
         "checks_passed": evidence.checks_passed,
@@ -167,10 +171,13 @@ def _collect_checks(evidence: Evidence, release_status: ReleaseStatus, policy: P
         "reviewers_needed": policy.review.reviewers,
         "steward": policy.steward,
         "officer": trust.officer.name,
+        **({"looks": note_looks(looks)} if looks else {}),
     }
 
 
-def _draw(release_status: ReleaseStatus, policy: Policy, evidence: Evidence, events: Sequence[Event]) -> str:
+def _draw(
+    release_status: ReleaseStatus, policy: Policy, evidence: Evidence, events: Sequence[Event], looks: Sequence[Look]
+) -> str:
     facts, protect = read_facts(release_status.facts, where=str(release_status.id)), policy.protect
     k = f", k {protect.k}" if protect.k else ""
     classes = [f"in classes by {name_some(policy.generalised_columns)}"] if policy.generalised_columns else []
@@ -192,8 +199,11 @@ def _draw(release_status: ReleaseStatus, policy: Policy, evidence: Evidence, eve
         Step("candidate", (f"hash {release_status.candidate_hash}",)),
         Step(f"package: {release_status.state}", (f"hash {release_status.package_hash}",)),
     )
+    looked = {look.number for look in looks}
     happened = [
-        Step(f"event {event.number}: {event.kind}", _words_of(event)) for event in events if event.release == release_status.id
+        Step(f"event {event.number}: {event.kind}", _words_of(event))
+        for event in events
+        if event.release == release_status.id or event.number in looked
     ]
     return draw_lineage(f"Where {release_status.id} came from", stages, happened)
 

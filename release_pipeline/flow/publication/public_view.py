@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import get_args
 
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
@@ -25,6 +26,7 @@ from release_pipeline.analyst.facts import (
     WeightFacts,
 )
 from release_pipeline.flow.cap import open_account
+from release_pipeline.flow.exploring.looks import Look, On, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording
@@ -63,7 +65,7 @@ from release_pipeline.policy.words import (
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.report.counts import files_of
 from release_pipeline.report.tables import file_of, view_table
-from release_pipeline.report.view import CalibratedView, ColumnView, MadeView, PublicView
+from release_pipeline.report.view import CalibratedView, ColumnView, LooksView, MadeView, PublicView
 from release_pipeline.sentences import PUBLIC
 from release_pipeline.stages.package import ON_GRID
 from release_pipeline.store.ledger import charges_of
@@ -135,7 +137,16 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
             view_table(tabulation, records=policy.records_per_person, by_rho=policy.protect.by_rho)
             for tabulation in policy.tabulations.values()
         ),
+        looks=_tell_looks(find_looks_before(events, status.id)),
     )
+
+
+def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
+    """How many looks at the data came before the charge, when the last, and at what; who looked, and what was compared, is for
+    the people of the site."""
+    if not looks:
+        return None
+    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in get_args(On) if on in {look.on for look in looks}))
 
 
 def _tell_size(policy: Policy) -> str | None:

@@ -8,7 +8,7 @@ was noted, nothing is public, and a rerun begins anew; stopped after that, a rer
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.evidence import load_evidence
+from release_pipeline.flow.exploring.looks import find_looks_before, note_looks
 from release_pipeline.flow.facts import note_facts, read_facts
 from release_pipeline.flow.policies import find_unproved_claims, policy_of, read_caps
 from release_pipeline.flow.publication.package import build_package, place_package
@@ -184,6 +185,7 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: Releas
         yield "The candidate's folder is not what was frozen."
         return
     yield from _judge_candidate(candidate, policy, status)
+    yield from _judge_looks(candidate, registry.events, release)
     yield from find_unproved_claims(policy)
     about = {"what": "policy", "subject": policy.policy, "digest": status.policy_hash}
     if find_approval(registry, trust, **about, before=charge.number) is None:
@@ -201,6 +203,13 @@ def _find_obstacles(site: Site, registry: Registry, trust: Trust, status: Releas
     seen = believed(registry.events)
     if seen and is_ahead(seen[-1], now.timestamp()):
         yield "The clock is behind the registry's last event."
+
+
+def _judge_looks(candidate: Path, events: Sequence[Event], release: ReleaseId) -> Iterator[str]:
+    """That reviewers saw the looks that the card will tell."""
+    signed = [{**asdict(look), "compared": list(look.compared)} for look in load_evidence(candidate).looks]
+    if signed != note_looks(find_looks_before(events, release)):
+        yield "The registry tells other looks at the data before its charge than the evidence that was signed."
 
 
 def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> Iterator[str]:

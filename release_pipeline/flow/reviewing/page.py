@@ -33,6 +33,7 @@ from release_pipeline.report.internal_view import (
     GroupMeanView,
     HierarchyView,
     InternalView,
+    LookView,
     MapPoint,
     NearView,
     PredictionView,
@@ -109,6 +110,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         structure=_view_structure(policy, audit),
         nearest=_view_nearest(audit),
         is_synthetic=policy.protect.is_synthetic,
+        looks=tuple(LookView(look.noted[:10], look.by, look.on, look.compared) for look in evidence.looks),
     )
     return replace(view, decide=tuple(list_questions(view, is_dp=policy.adds_up)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from release_pipeline.policy.formats import name_some
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import count_of, show_figure
 from release_pipeline.report.internal_view import AttackView, InternalView, NearView, StructureView
 from release_pipeline.report.sections.distributions import MOST_ATOMS, describe_atoms, describe_ks
 from release_pipeline.report.sections.parts import FAR
@@ -60,6 +60,8 @@ def list_questions(view: InternalView, *, is_dp: bool) -> Iterator[str]:
     alike = [name for name, least in view.classes.diversity if least == 1] if view.classes is not None else []
     if alike:
         yield REVIEWERS("question.alike", columns=name_some(alike))
+    if view.looks:
+        yield REVIEWERS("question.looks", looks=count_of(len(view.looks), "look"))
     open_scopes = [scope for scope, bound in view.wider if "not bounded" in bound]
     if not is_dp:
         yield REVIEWERS("question.no_dp", definition=view.definition)

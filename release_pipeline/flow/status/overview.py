@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.cap import open_account
+from release_pipeline.flow.exploring.looks import LookView, count_looks_before, describe_looks, group_looks, view_looks
 from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
 from release_pipeline.flow.publication.published import package_is_whole
@@ -117,6 +118,7 @@ class Line:
     due: Annotated[Moment | None, "when its timetable opens it; null without one, and for all that need a person"] = None
     has_room: Annotated[bool | None, "whether the ledger has room for it; null where nobody looked: only late ones are"] = None
     moments: Moments = Moments()
+    looks: Annotated[int, "looks at the data before it was charged, which its card tells; so far, while it is not charged"] = 0
 
     def to_json(self) -> dict[str, Any]:
         """The line for a script."""
@@ -133,6 +135,7 @@ class StatusDocument:
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
     series: Annotated[tuple[SeriesStatus, ...], "every series with a timetable, or that is held: what its next ticks charge"]
+    looks: Annotated[tuple[LookView, ...], "every look at confidential records that parameters may be chosen by, in order"] = ()
 
 
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
@@ -140,7 +143,9 @@ def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
     series = tuple(view_prospects(found) for found in list_prospects(site, now=now))
-    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), series)
+    with site.open_registry(read_only=True) as registry:
+        looks = view_looks(registry.events)
+    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), series, looks)
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
@@ -160,7 +165,21 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
     unread = " (its policy cannot be read, or has this release no more)"
     lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in listed]
     current = {policy.policy: policy for policy in policies}
-    return [_with_facts(line, statuses, used, current) for line in lines], [*broken, *without]
+    lines = [_with_facts(line, statuses, used, current) for line in lines]
+    return _with_looks(lines, events), [*broken, *without]
+
+
+def _with_looks(lines: list[Line], events: tuple[Event, ...]) -> list[Line]:
+    """The lines with how many looks at the data concern each release."""
+    ids = [_id_of(line) or ReleaseId(line.policy, line.partition) for line in lines]
+    counts = count_looks_before(events, ids)
+    return [replace(line, looks=counts[id]) if counts[id] else line for line, id in zip(lines, ids, strict=True)]
+
+
+def _id_of(line: Line) -> ReleaseId | None:
+    """The release of a line, if it is begun."""
+    name, partition, *revision = line.release.split("/")
+    return ReleaseId(name, partition, int(revision[0][1:])) if revision else None
 
 
 def _find_policies(registry: Registry, statuses: Iterable[ReleaseStatus], policies: Iterable[Policy]) -> dict[str, Policy]:
@@ -177,8 +196,8 @@ def _with_facts(
     line: Line, statuses: Mapping[ReleaseId, ReleaseStatus], used: Mapping[str, Policy], current: Mapping[str, Policy]
 ) -> Line:
     """The line with what registry and policy say of its release in figures; nothing where neither knows."""
-    name, partition, *revision = line.release.split("/")
-    id = ReleaseId(name, partition, int(revision[0][1:])) if revision else None
+    name, partition, *_ = line.release.split("/")
+    id = _id_of(line)
     known = ReleaseStatus(ReleaseId(name, partition)) if id is None else statuses[id]
     policy = used.get(known.policy_hash) if known.policy_hash else current.get(name)
     facts: dict[str, Any] = {}
@@ -228,6 +247,8 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
         yield f"{line.release:<{width}}  {line.state:<10}  {rows:>9}  {line.reason or line.claim}".rstrip()
     for found in list_prospects(site, now=now):
         yield from (f"{'held' if found.hold else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
+    with site.open_registry(read_only=True) as registry:
+        yield from describe_looks(group_looks(registry.events))
     for reason in broken:
         yield f"broken: {reason}"
 

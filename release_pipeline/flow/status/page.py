@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from release_pipeline import __version__
 from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.exploring.looks import group_looks
 from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.flow.policies import policy_of
 from release_pipeline.flow.site import Site
@@ -55,9 +56,10 @@ def build_status(site: Site, *, folder: Path | None = None, now: datetime | None
         broken += [str(error)] * (str(error) not in broken)
     with site.open_registry(read_only=True) as registry:
         statuses = {str(known): release_status for known, release_status in read_statuses(registry.events).items()}
+        looks = group_looks(registry.events)
         needed = {name: _count_reviewers(registry, release_status, policies) for name, release_status in statuses.items()}
     shown = [_view_release(site, line, statuses.get(line.release), needed, (folder or site.home).resolve()) for line in lines]
-    names = dict.fromkeys([*policies, *(_policy_of(line) for line in lines)])
+    names = dict.fromkeys([*policies, *(_policy_of(line) for line in lines), *looks])
     return StatusView(
         site=site.home.name or str(site.home),
         made=words_of(now),
@@ -69,6 +71,7 @@ def build_status(site: Site, *, folder: Path | None = None, now: datetime | None
                 steward=policies[name].steward if name in policies else "",
                 population=policies[name].population if name in policies else "",
                 releases=tuple(view for line, view in zip(lines, shown, strict=True) if _policy_of(line) == name),
+                looks=tuple(look.words for look in looks.get(name, ())),
             )
             for name in names
         ),

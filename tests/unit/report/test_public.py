@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 from release_pipeline.analyst.facts import read_facts
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.catalogue.definitions import DEFINITIONS
-from release_pipeline.privacy.figures import format_count
+from release_pipeline.privacy.figures import count_of, format_count
 from release_pipeline.report import public
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.escaping import describe_word, end_sentence, escape_markdown, format_name, format_text
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
-from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.report.view import ColumnView, LooksView, PublicView
 from release_pipeline.sentences import PUBLIC
 from tests.leaks import find_canaries
 from tests.unit.report.views import HOSTILE, TEXTS, every_view, public_views, sample_view
@@ -151,6 +151,7 @@ LATER = {  # where the policy says something of them
     "having",
     "lacking",
     "cannot_occur",
+    "looks",
 }
 
 
@@ -306,6 +307,28 @@ def test_a_card_of_classes_says_what_being_kept_costs() -> None:
         assert "a factor of at most e^epsilon, as the noise is drawn" in text
 
 
+@pytest.mark.parametrize(("on", "key"), [(("source",), "source"), (("file",), "file"), (("source", "file"), "both")])
+def test_looks_are_told_everywhere_and_change_nothing_else(on: tuple[str, ...], key: str) -> None:
+    """In the card a key, and a sentence among what is not covered; without looks a card has neither."""
+    view, plain = sample_view(looks=LooksView(2, "2026-03-10", on)), sample_view()
+    said, uncovered = PUBLIC(f"looks.{key}", looks="2 looks", last="2026-03-10"), PUBLIC("looks.uncovered")
+    card = json.loads(render_card_json(view))
+    assert card.pop("looks") == {"count": 2, "last": "2026-03-10", "on": list(on), "words": said}
+    assert card["claim"]["not_protected"].pop() == uncovered
+    assert card == json.loads(render_card_json(plain))
+    for renderer in (render_card_html, render_note):
+        text, other = (html.unescape(" ".join(renderer(each).split())) for each in (view, plain))
+        assert said in text
+        assert uncovered in text
+        assert (
+            text.replace(f"- {uncovered} ", "")
+            .replace(f"<li>{uncovered}</li> ", "")
+            .replace(f"<p>{said}</p> ", "")
+            .replace(f"**A look at the data:** {said} ", "")
+            == other
+        )
+
+
 def test_a_method_that_nobody_knows_has_no_card() -> None:
     """It is not taken for one of a family that it may not be of."""
     for renderer in (render_card_json, render_card_html, render_note):
@@ -339,7 +362,9 @@ def test_the_card_holds_nothing_but_the_view_and_our_sentences(view: PublicView)
     ours = {*own_sentences(), None, False, True}
     noise = ("noise.inside", "noise.inside_without_order", "noise.anywhere")
     notes = {f"{PUBLIC(key)} {PUBLIC('noise.bound_alone')}" for key in noise}
-    strangers = set(leaves(json.loads(render_card_json(view)))) - facts(view) - ours - notes
+    told = {} if view.looks is None else {"looks": count_of(view.looks.count, "look"), "last": view.looks.last}
+    looks = {PUBLIC("looks.source", **told), PUBLIC("looks.file", **told), PUBLIC("looks.both", **told)} if told else set[str]()
+    strangers = set(leaves(json.loads(render_card_json(view)))) - facts(view) - ours - notes - looks
     assert not strangers
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import date
 from typing import Any
 
 from hypothesis import strategies as st
 
 from release_pipeline.privacy.catalogue import METHODS, list_methods
-from release_pipeline.report.view import ColumnView, MadeView, PublicView
+from release_pipeline.report.view import ColumnView, LooksView, MadeView, PublicView
 
 WORST = "the worst over all data; usually far less"
 
@@ -204,8 +205,15 @@ def _views() -> st.SearchStrategy[PublicView]:
             "formats": st.sampled_from([("csv",), ("parquet",), ("parquet", "csv")]),
             "supersedes": st.none() | TEXTS,
             "household_size": st.sampled_from([None, "protected", "not protected"]),
+            "looks": st.none() | looks_views(),
         },
     )
+
+
+def looks_views() -> st.SearchStrategy[LooksView]:
+    """Looks at the data of any kind."""
+    on = st.sampled_from([("source",), ("file",), ("source", "file")])
+    return st.builds(LooksView, st.integers(1, 10**6), st.dates(min_value=date(1000, 1, 1)).map(date.isoformat), on)
 
 
 @st.composite

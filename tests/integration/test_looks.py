@@ -1,0 +1,172 @@
+"""A look at the data, told wherever a release is: to readers, reviewers, auditors, and to whoever asks for the status."""
+
+from __future__ import annotations
+
+import html
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.dagster_app.metadata import build_metadata
+from release_pipeline.errors import Blocked
+from release_pipeline.flow.backup import write_backup
+from release_pipeline.flow.exploring.looks import Look, find_looks, note_look
+from release_pipeline.flow.publication import publish as publishing
+from release_pipeline.flow.publication.dossier import write_dossier
+from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.release import StageResult
+from release_pipeline.flow.restoring import restore
+from release_pipeline.flow.status.overview import describe_status, view_status
+from release_pipeline.flow.status.page import build_status
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.policy.documents import to_json
+from release_pipeline.report.status import render_status
+from release_pipeline.sentences import PUBLIC, REVIEWERS, STATUS
+from release_pipeline.store.registry import ReleaseId
+from release_pipeline.verify import verify_path
+from tests.integration.people import RELEASE, copy_site, review
+from tests.integration.publishing import failures_of, make_trusted_site, read_zip, with_new_sums, words_of
+from tests.integration.sites import TinySite
+
+pytestmark = pytest.mark.slow
+BEFORE, AFTER = ("idp-cbls, epsilon 1", "idp-cbls, epsilon 2"), ("laplace, epsilon 2",)
+UNCOVERED = PUBLIC("looks.uncovered")
+
+
+def look(tiny: TinySite, compared: tuple[str, ...], by: str = "ana") -> Look:
+    """Somebody looks at the source."""
+    return note_look(tiny.site, tiny.site.policy("people"), by=by, on="source", digest="", compared=compared)
+
+
+@pytest.fixture(scope="module")
+def looked(keys: dict[str, PrivateKey], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose release 1 was published: with a look before its charge, and one after it."""
+    tiny = make_trusted_site(tmp_path_factory.mktemp("looked") / "site", keys)
+    look(tiny, BEFORE, by="<b>ana</b>")
+    tiny.flow().run()
+    look(tiny, AFTER, by="bea")
+    review(tiny, keys, "ben", "cleo")
+    publishing.publish(tiny.site, RELEASE, key=keys["robot"])
+    return tiny.home
+
+
+@pytest.fixture
+def tiny(looked: Path, tmp_path: Path) -> TinySite:
+    """A copy of it."""
+    return copy_site(looked, tmp_path / "site")
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a package."""
+    return json.loads((folder / "privacy-card.json").read_text())
+
+
+def test_the_package_tells_the_look_before_the_charge(tiny: TinySite) -> None:
+    """Card, page and note, without who looked and what was compared; the one after the charge is none of its own."""
+    folder, day = tiny.site.package(str(RELEASE)), find_looks(tiny.events(), "people")[0].noted[:10]
+    said = PUBLIC("looks.source", looks="1 look", last=day)
+    card = read_card(folder)
+    assert card["looks"] == {"count": 1, "last": day, "on": ["source"], "words": said}
+    assert card["claim"]["not_protected"][-1] == UNCOVERED
+    for name in ("privacy-card.html", "RELEASE_NOTE.md"):
+        text = html.unescape((folder / name).read_text())
+        assert said in text
+        assert UNCOVERED in text
+    for file in folder.iterdir():
+        assert not any(private.encode() in file.read_bytes() for private in ("ana</b>", "bea", *BEFORE, *AFTER)), file
+
+
+def test_reviewers_sign_who_looked_and_what_was_compared(tiny: TinySite) -> None:
+    """Their page is a part of the candidate, and so is the number among the public facts, which Dagster shows."""
+    page = html.unescape((tiny.folder() / "report.html").read_text())
+    for words in (REVIEWERS("looks.title"), REVIEWERS("looks.matters"), REVIEWERS("question.looks", looks="1 look"), *BEFORE):
+        assert words in page
+    assert "<bdi>&lt;b&gt;ana" in (tiny.folder() / "report.html").read_text()
+    assert AFTER[0] not in page
+    assert tiny.status().facts["looks"] == 1
+    evidence = json.loads((tiny.folder() / "evidence.json").read_text())
+    [told] = evidence["looks"]
+    assert (told["by"], told["on"], told["compared"]) == ("<b>ana</b>", "source", list(BEFORE))
+    assert evidence["facts"]["looks"] == 1
+    assert build_metadata(StageResult("candidate", "", evidence["facts"]), show_internal=False)["looks"] == 1
+
+
+def test_status_tells_every_look(tiny: TinySite) -> None:
+    """In lines, for a script and on its page; of a release those that concern it."""
+    lines = [line for line in describe_status(tiny.site) if line.startswith("looked people: ")]
+    assert [line.partition(" by ")[2] for line in lines] == [
+        f"<b>ana</b>, at the source: {'; '.join(BEFORE)}",
+        f"bea, at the source: {AFTER[0]}",
+    ]
+    found = to_json(view_status(tiny.site))
+    assert [(told["policy"], told["by"], told["compared"]) for told in found["looks"]] == [
+        ("people", "<b>ana</b>", list(BEFORE)),
+        ("people", "bea", list(AFTER)),
+    ]
+    assert {line["release"]: line["looks"] for line in found["releases"]} == {"people/1/r1": 1, "people/2": 2}
+    page = render_status(build_status(tiny.site))
+    assert "&lt;b&gt;ana&lt;/b&gt;, at the source: idp-cbls, epsilon 1" in page
+    assert STATUS("page.looks") in page
+
+
+def test_a_dossier_tells_looks_and_verifies(tiny: TinySite, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """A package with a look says so; the events, the card and the candidate agree."""
+    file = write_dossier(tiny.site, RELEASE, tmp_path / "dossier.zip")
+    files = read_zip(file)
+    assert [told["by"] for told in json.loads(files["checks.json"])["looks"]] == ["<b>ana</b>"]
+    assert b"looked" in files["lineage.svg"]
+    officer = keys["olga"].public.fingerprint
+    for path in (file, tiny.site.package(str(RELEASE)), tiny.home):
+        findings = verify(path, [officer])
+        assert failures_of(findings) == []
+    assert any("chosen with knowledge of the data, by 1 look," in note for note in words_of(verify_path(file, officer), "note"))
+    card = json.loads(files["package/privacy-card.json"])
+    del card["looks"]
+    with zipfile.ZipFile(tmp_path / "less.zip", "w") as less:
+        for name, content in with_new_sums({**files, "package/privacy-card.json": json.dumps(card).encode()}).items():
+            less.writestr(name, content)
+    words = "the card tells of 0 looks at the data before its charge, and the events of 1"
+    assert any(words in failure for failure in failures_of(verify_path(tmp_path / "less.zip", officer)))
+
+
+def test_publishing_compares_what_was_signed_with_the_registry(
+    tiny: TinySite, keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another number of looks than reviewers saw is an obstacle."""
+    tiny.flow("2").run()
+    name = ReleaseId("people", "2")
+    review(tiny, keys, "ben", "cleo", release=name)
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "find_looks_before", lambda *_: ())
+        with pytest.raises(Blocked, match="other looks at the data before its charge"):
+            publishing.publish(tiny.site, name, key=keys["robot"])
+    assert read_card(publishing.publish(tiny.site, name, key=keys["robot"]))["looks"]["count"] == 2
+
+
+def test_a_release_without_a_look_tells_of_none(published: Path, keys: dict[str, PrivateKey], tmp_path: Path) -> None:
+    """Its card has the keys that it had, and so have facts, evidence and pages; a look after it was published changes nothing."""
+    tiny = copy_site(published, tmp_path / "site")
+    folder = tiny.site.package(str(RELEASE))
+    before = {file: file.read_bytes() for file in [*folder.iterdir(), *tiny.folder().iterdir()]}
+    look(tiny, AFTER)
+    publishing.publish(tiny.site, RELEASE, key=keys["robot"])
+    assert {file: file.read_bytes() for file in [*folder.iterdir(), *tiny.folder().iterdir()]} == before
+    told = ('"looks"', REVIEWERS("looks.title"), UNCOVERED, "with knowledge of the data")
+    assert not any(words.encode() in content for words in told for content in before.values())
+    assert "looks" not in tiny.status().facts
+    assert failures_of(verify(tiny.home, [keys["olga"].public.fingerprint])) == []
+
+
+def test_a_restore_keeps_looks_that_came_after_the_backup(tiny: TinySite, tmp_path: Path) -> None:
+    """With their moments, and the policy that they were made under."""
+    write_backup(tiny.site, tmp_path / "site.tar")
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    late = look(tiny, AFTER, by="cleo")
+    restore(tmp_path / "site.tar", tiny.home)
+    found = find_looks(tiny.events(), "people")
+    assert [kept.by for kept in found] == ["<b>ana</b>", "bea", "cleo"]
+    assert (found[-1].noted, found[-1].policy_hash) == (late.noted, late.policy_hash)
+    assert tiny.site.package(str(RELEASE)).is_dir()

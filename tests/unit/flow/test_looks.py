@@ -1,0 +1,155 @@
+"""Looks at the data: who may note them, what their events have, and which releases they concern."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline.flow.exploring.looks import (
+    LONGEST_SETTING,
+    LOOKED,
+    MOST_COMPARED,
+    Look,
+    count_looks_before,
+    find_looks,
+    find_looks_before,
+    keep_looks,
+    note_look,
+)
+from release_pipeline.flow.policies import policy_of
+from release_pipeline.store.ledger import RESERVED
+from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId
+from tests.integration.sites import TinySite, make_site
+
+DIGEST = "ab" * 32
+ONE, TWO = ReleaseId("people", "1"), ReleaseId("people", "2")
+SETTINGS = ("dp-cdf, epsilon 1", "dp-cdf, epsilon 2")
+NOTED = "2026-03-10T12:00:00+00:00"
+CONTENT = {"policy": "people", "policy_hash": DIGEST, "on": "source", "digest": "", "compared": list(SETTINGS)}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site where nothing happened yet."""
+    return make_site(tmp_path / "site")
+
+
+def look(tiny: TinySite, policy: str = "people", by: str = "ana") -> Look:
+    """Somebody looks at the source."""
+    return note_look(tiny.site, tiny.site.policy(policy), by=by, on="source", digest="", compared=SETTINGS)
+
+
+def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
+    """A chain of looks by somebody, and of charges, for their places alone."""
+    return tuple(
+        Event(number, RESERVED, NOTED, part, {}, "")
+        if isinstance(part, ReleaseId)
+        else Event(number, LOOKED, NOTED, None, {**CONTENT, "by": part}, "")
+        for number, part in enumerate(parts, start=1)
+    )
+
+
+def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySite) -> None:
+    """Whose policy can be read for ever after, whatever becomes of its file."""
+    policy = tiny.site.policy("people")
+    noted = note_look(tiny.site, policy, by=" ana ", on="file", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
+    *_, event = tiny.events()
+    content = {"policy": "people", "policy_hash": policy.canonical_hash(), "by": "ana", "on": "file", "digest": DIGEST}
+    assert (event.kind, event.release, dict(event.content)) == ("looked", None, {**content, "compared": list(SETTINGS)})
+    assert find_looks(tiny.events(), "people") == (noted,)
+    assert (noted.number, noted.noted, noted.compared) == (event.number, event.noted, SETTINGS)
+    assert noted.words == f"{event.noted[:10]} by ana, at a file: dp-cdf, epsilon 1; dp-cdf, epsilon 2"
+    (tiny.home / "policies" / "people.yaml").unlink()
+    with tiny.site.open_registry(read_only=True) as registry:
+        assert policy_of(registry, noted.policy_hash) == policy
+
+
+def test_looks_are_found_in_order_under_any_version_of_the_policy(tiny: TinySite) -> None:
+    """Another name is another policy's."""
+    first = look(tiny)
+    tiny.write_policy(policy="others")
+    other = look(tiny, "others")
+    tiny.write_policy(protect="{method: idp-cbls, epsilon: 1, k: 5}")
+    second = look(tiny, by="bea")
+    assert find_looks(tiny.events(), "people") == (first, second)
+    assert first.policy_hash != second.policy_hash
+    assert find_looks(tiny.events(), "others") == (other,)
+    assert find_looks(tiny.events(), "nobody") == ()
+
+
+def test_a_look_concerns_what_is_charged_after_it() -> None:
+    """By its place in the chain; what is not charged yet may be chosen by any."""
+    events = chain_of("ana", ONE, "bea", TWO, "cleo")
+    concerned = {ONE: ["ana"], TWO: ["ana", "bea"], ONE.next: ["ana", "bea", "cleo"], ReleaseId("others", "1"): []}
+    assert {release: [found.by for found in find_looks_before(events, release)] for release in concerned} == concerned
+    assert count_looks_before(events, concerned) == {release: len(names) for release, names in concerned.items()}
+
+
+@pytest.mark.parametrize("by", ["", "  ", "a\nb", "a\x1b[31m", "a\u202eb", "x" * 65])
+def test_a_name_is_one_line(tiny: TinySite, by: str) -> None:
+    """That can be printed; else nothing is noted, and so nothing read."""
+    with pytest.raises(WrongUsage, match="a name is one line"):
+        look(tiny, by=by)
+    assert tiny.events() == ()
+
+
+@pytest.mark.parametrize(
+    "compared", [[], [""], ["a\nb"], ["a\x1b[31m"], ["a\u202eb"], ["x" * (LONGEST_SETTING + 1)], ["x"] * (MOST_COMPARED + 1)]
+)
+def test_settings_are_lines(tiny: TinySite, compared: list[str]) -> None:
+    """At least one, and no more than anybody reads."""
+    with pytest.raises(WrongUsage, match="names what is compared"):
+        note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=compared)
+    assert tiny.events() == ()
+
+
+@pytest.mark.parametrize(("on", "digest"), [("folder", ""), ("file", "abc"), ("file", "AB" * 32), ("source", f"{DIGEST}\n")])
+def test_what_is_looked_at_is_the_source_or_a_file(tiny: TinySite, on: str, digest: str) -> None:
+    """With the hash of it, which cannot carry a text."""
+    with pytest.raises(WrongUsage, match="at the source or at a file"):
+        note_look(tiny.site, tiny.site.policy("people"), by="ana", on=on, digest=digest, compared=SETTINGS)  # type: ignore[arg-type]
+    assert tiny.events() == ()
+
+
+def test_a_site_can_forbid_looks(tiny: TinySite) -> None:
+    """And says so; what it does not know it does not guess."""
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+    with pytest.raises(Blocked, match="this site forbids to look at confidential records") as refused:
+        look(tiny)
+    assert refused.value.where.endswith("site.yaml")
+    for said in ("looks: never\n", "looks: false\n", "looks:\n"):
+        (tiny.home / "site.yaml").write_text(said)
+        with pytest.raises(ReleasePipelineError, match="'looks: forbidden' or allowed"):
+            look(tiny)
+    assert tiny.events() == ()
+    (tiny.home / "site.yaml").write_text("looks: allowed\n")
+    look(tiny)
+
+
+def test_a_look_that_is_taken_out_is_found_out(tiny: TinySite) -> None:
+    """By the chain, as any event."""
+    number = look(tiny).number
+    look(tiny)
+    with duckdb.connect(str(tiny.site.registry)) as connection:
+        connection.execute("DELETE FROM events WHERE number = ?", [number])
+    with pytest.raises(RegistryChanged):
+        tiny.events()
+
+
+def test_looks_of_another_chain_are_kept_once(tiny: TinySite, tmp_path: Path) -> None:
+    """With the moment when they were noted first, however often they are put back; a backup that is put back loses none."""
+    other = make_site(tmp_path / "other")
+    first, second = look(other), look(other, by="bea")
+    for _ in range(2):
+        with tiny.site.open_registry() as registry:
+            keep_looks(registry, other.events())
+    found = find_looks(tiny.events(), "people")
+    assert [(kept.noted, kept.by) for kept in found] == [(first.noted, "ana"), (second.noted, "bea")]
+    third = make_site(tmp_path / "third")
+    with third.site.open_registry() as registry:
+        keep_looks(registry, tiny.events())
+        keep_looks(registry, other.events())
+    assert [kept.by for kept in find_looks(third.events(), "people")] == ["ana", "bea"]
