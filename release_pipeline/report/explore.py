@@ -321,7 +321,7 @@ def _tell_column(place: int, column: Plain, figures: Plain, drawn: Drawn | None,
         _tell_share(EXPLORE("column.groups_of", by=format_name(one["by"]), label=_shorten(one["label"])), one, format_number)
         for one in groups[:most]
     ]
-    heights = [height_of(share) for share in figures["curve"]]
+    heights = _list_heights(figures)
     mean = _tell_share("", figures["mean"], format_number)
     return ColumnTold(
         place=place,
@@ -334,6 +334,12 @@ def _tell_column(place: int, column: Plain, figures: Plain, drawn: Drawn | None,
         further=max(len(groups) - most, 0),
         picture=add_release(drawn, heights) if drawn is not None and len(heights) == len(drawn.across) else None,
     )
+
+
+def _list_heights(figures: Plain) -> list[int]:
+    """Where the curve of a release is at each place; nothing where it is not known."""
+    curve: Sequence[float] = figures["curve"]
+    return [height_of(share) for share in curve] if all(map(is_number, curve)) else []
 
 
 def _tell_share(what: str, one: Plain, write: Write) -> Row:
@@ -460,7 +466,7 @@ def _dump(
     """What the script needs, as JSON that ends no element and begins none."""
     curves = {
         setting["number"]: [
-            "".join(f"{height_of(share):02x}" for share in setting["columns"][column["name"]]["curve"])
+            "".join(f"{height:02x}" for height in _list_heights(setting["columns"][column["name"]]))
             if column["name"] in setting["columns"]
             else None
             for column in document["columns"]

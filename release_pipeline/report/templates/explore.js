@@ -25,6 +25,7 @@
   function showMeasure(number) {
     measure = number;
     const shown = data.measures[number];
+    document.getElementById("shown").textContent = shown.title;
     document.getElementById("unit").textContent = shown.unit;
     document.getElementById("missing").textContent = shown.missing;
     for (const chart of charts) {
