@@ -119,10 +119,11 @@ def test_another_measure_moves_the_marks_and_filters_hide_them(page: Page) -> No
     assert page.evaluate("[...document.querySelectorAll('.all tr[data-style=\"2\"]')].every((one) => one.offsetHeight === 0)")
 
 
-def test_the_table_is_sorted_by_a_column(page: Page) -> None:
+@pytest.mark.parametrize("place", [4, 7])
+def test_the_table_is_sorted_by_a_column(page: Page, place: int) -> None:
     """By number, not by letter; what has no figure is last either way."""
-    numbers = "[...document.querySelectorAll('.all tbody tr')].map((row) => row.children[7].dataset.v)"
-    head = "document.querySelectorAll('.all thead th')[7]"
+    numbers = f"[...document.querySelectorAll('.all tbody tr')].map((row) => row.children[{place}].dataset.v)"
+    head = f"document.querySelectorAll('.all thead th')[{place}]"
     for order, turn in (("ascending", False), ("descending", True)):
         page.evaluate(f"{head}.querySelector('button').click()")
         assert page.evaluate(f"{head}.getAttribute('aria-sort')") == order

@@ -326,13 +326,16 @@ def test_only_so_many_pictures_are_drawn_without_the_script() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("lines", [1, 9, 60])
-def test_marks_and_names_lie_in_the_chart_and_no_two_names_touch(layout: Any, lines: int) -> None:
+@pytest.mark.parametrize("alike", [False, True])
+def test_marks_and_names_lie_in_the_chart_and_no_two_names_touch(layout: Any, lines: int, alike: bool) -> None:
     """With few lines and with more than there is room for; settings without epsilon to the right of all others."""
     points = [
         Point(n, n % 7, f"method-{n % lines}, k 100", f"k {n}", "dp", None if n % 11 == 10 else 2.0 ** (n // lines % 6))
         for n in range(max(lines, 60))
     ]
     figures = [Measured(0.1 / (n + 1), 0.2 / (n + 1), 5.0 / (n + 1)) for n in range(len(points))]
+    if alike:  # all ends at the top, but for one mark
+        figures = [Measured(None, 0.001 if n == 10 else 9.0, None) for n in range(len(points))]
     frame = lay_out(points, layout)
     scene = draw_measure(points, figures, frame, errors=True)
     for x, spot in zip(frame.across, scene.spots, strict=True):
@@ -344,6 +347,7 @@ def test_marks_and_names_lie_in_the_chart_and_no_two_names_touch(layout: Any, li
     names = [one for one in scene.names if one is not None]
     heights = sorted(name.y for name in names)
     assert all(b - a >= 12 for a, b in itertools.pairwise(heights))
+    assert frame.top <= heights[0]
     assert heights[-1] <= frame.bottom + 4
     longest = max(width_of(words) for words in shorten_names(frame))
     assert all(name.x + longest <= frame.apart for name in names)
