@@ -14,7 +14,7 @@ import jinja2
 from jinja2.filters import FILTERS
 
 from release_pipeline.privacy.figures import format_count, format_moment
-from release_pipeline.sentences import PUBLIC, REVIEWERS, STATUS, Catalogue
+from release_pipeline.sentences import EXPLORE, PUBLIC, REVIEWERS, STATUS, Catalogue
 
 Format: TypeAlias = Literal["html", "markdown"]
 TEMPLATES = Path(__file__).parent / "templates"
@@ -102,7 +102,8 @@ def markdown(key: str, /, **values: object) -> Ready:
 @cache
 def load_templates(format: Format) -> jinja2.Environment:
     """The templates for `html` or `markdown`: what they print goes through `finalize`, and is then escaped for HTML, unless it is
-    ready. `say` takes a sentence of the public catalogue for that format, `review` and `status` one for the people of a site."""
+    ready. `say` takes a sentence of the public catalogue for that format, `review`, `status` and `explore` one for the people of
+    a site."""
     finalize: Callable[[object], object] = _escape_markdown if format == "markdown" else _finalize_html
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -115,7 +116,11 @@ def load_templates(format: Format) -> jinja2.Environment:
         auto_reload=False,
     )
     environment.globals["say"] = markdown if format == "markdown" else html
-    environment.globals |= {"review": partial(_fill_html, REVIEWERS), "status": partial(_fill_html, STATUS)}
+    environment.globals |= {
+        "review": partial(_fill_html, REVIEWERS),
+        "status": partial(_fill_html, STATUS),
+        "explore": partial(_fill_html, EXPLORE),
+    }
     environment.filters |= {
         "exactly": _Name,
         "in_groups": format_count,

@@ -1,5 +1,6 @@
 """The sentences that readers see, one file for each audience, so that a translator needs no code: `en/public.toml` for who gets a
-package, `en/analyst.toml` for who uses the analyst's kit, `en/reviewers.toml` and `en/status.toml` for the people of a site.
+package, `en/analyst.toml` for who uses the analyst's kit, `en/reviewers.toml`, `en/status.toml` and
+`en/explore.toml` for the people of a site.
 
 A file has tables of sentences by key, with named places like {k} that the program fills; a brace that is meant as such is
 doubled. What is under `page` is HTML and what is under `note` is Markdown, where a line ends as it stands; all else is plain
@@ -50,3 +51,4 @@ PUBLIC = Catalogue("public")
 ANALYST = Catalogue("analyst")
 REVIEWERS = Catalogue("reviewers")
 STATUS = Catalogue("status")
+EXPLORE = Catalogue("explore")

@@ -25,7 +25,7 @@ ASKED_BY = {
     "review": "REVIEWERS",
     "list_heads": "REVIEWERS",
 }  # functions that take a sentence for a format
-ASKED_IN = {"say": "PUBLIC", "review": "REVIEWERS", "status": "STATUS"}  # and those of templates
+ASKED_IN = {"say": "PUBLIC", "review": "REVIEWERS", "status": "STATUS", "explore": "EXPLORE"}  # and those of templates
 Use = tuple[str, frozenset[str] | None, str]  # a key, the places that are filled (None: a whole section), and where
 
 
