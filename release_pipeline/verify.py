@@ -1439,7 +1439,7 @@ class _History:
         self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
         self.revoked: list[Revocation] = []  # what the events themselves revoke
-        self.looked: dict[str, list[int]] = {}  # by policy the events of looks at the data
+        self.looked: list[tuple[int, str, str]] = []  # the events of looks at the data, under which policy, of which population
         self.doubted: set[int] = set()
         self.lost: dict[int, str] = {}
         self._report, self.office, self._known = report, _Office(rooted=known is not None or not office_alone), known or _Known()
@@ -1473,7 +1473,7 @@ class _History:
         elif event.kind == "lost":
             self._follow_lost(event)
         elif event.kind == "looked":
-            self.looked.setdefault(get(event.content, "policy", _NAME), []).append(event.number)
+            self.looked.append((event.number, get(event.content, "policy", _NAME), get(event.content, "population", _NAME)))
         elif event.kind in ("held", "resumed"):
             self._follow_hold(event)
         elif event.kind == "reserved":
@@ -1973,8 +1973,12 @@ def _looks(count: int) -> str:
 def _check_looks(history: _History, release: str, told: int, by: str) -> None:
     """That as many looks at the data are told of as the events have before the charge."""
     charges = history.of("reserved", release)
-    looked = history.looked.get(release.split("/")[0], [])
-    found = sum(number < charges[0].number for number in looked) if charges else 0
+    policy, first = release.split("/")[0], charges[0] if charges else None
+    population = "" if first is None else get(first.content, "population", _NAME)
+    found = sum(
+        first is not None and number < first.number and (under == policy or whose == population)
+        for number, under, whose in history.looked
+    )
     if told != found:
         raise Fault(f"{by} tells of {_looks(told)} at the data before its charge, and the events of {found}")
 

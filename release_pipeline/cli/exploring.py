@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 import getpass
 import sys
-from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from release_pipeline.cli.options import KINDS_OF_FILES, Progress, add_json, check_input, positive, print_json
 from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
-
-if TYPE_CHECKING:
-    from release_pipeline.flow.exploring.document import ExploreDocument, SettingView
-
-SHOWN = 12  # settings, where not all are asked for
 
 
 def add_commands(commands: Any) -> None:
@@ -78,6 +72,7 @@ def add_commands(commands: Any) -> None:
 
 def _explore(options: argparse.Namespace) -> int:
     from release_pipeline.flow.exploring.explore import Asked, explore
+    from release_pipeline.flow.exploring.words import describe_exploration
     from release_pipeline.policy.documents import to_json
     from release_pipeline.policy.settings import Axes
 
@@ -86,7 +81,7 @@ def _explore(options: argparse.Namespace) -> int:
     if options.public and options.like is None:
         raise WrongUsage("only a file can be public.", where="--public", remedy="Name it with --like.")
     axes = Axes(
-        methods=_check_methods(_split(options.methods)),
+        methods=_split(options.methods),
         epsilons=[_read_number(text, "--epsilons") for text in _split(options.epsilons)],
         sizes=[_read_whole(text, "--k") for text in _split(options.k)],
         definitions=_check_words(options.definitions, ("dp", "zcdp"), "--definitions"),
@@ -111,7 +106,7 @@ def _explore(options: argparse.Namespace) -> int:
     if options.json:
         print_json(to_json(document))
     else:
-        print_lines(_describe(document, every=options.all))
+        print_lines(describe_exploration(document, every=options.all))
     if options.output is not None or document.is_look:
         from release_pipeline.flow.exploring.pages import write_page
 
@@ -137,116 +132,8 @@ def _write(options: argparse.Namespace, explored: Any) -> None:
         print(f"  {line}", file=out)
 
 
-def _describe(document: ExploreDocument, *, every: bool) -> Iterator[str]:
-    """The document in lines for a person."""
-    from release_pipeline.privacy.figures import show_figure
-
-    yield f"{document.policy}: tried on {document.on_words}; releases of {document.rows:,} records"
-    if document.is_look:
-        yield "This was a look at confidential records: it is noted in the registry, and the cards of later releases tell of it."
-    yield from (f"note: {warning}" for warning in document.warnings)
-    for solved in document.solved:
-        reached = ", ".join(f"{text} gives {show_figure(value)}" for text, value in solved.reached.items())
-        if solved.met:
-            number = f" (setting {solved.number})" if solved.number else ""
-            yield f"target: {solved.words}{number}: {reached}"
-        else:
-            yield f"target: {solved.words.split(',')[0]}: no: {solved.why.rstrip('.')}"
-    for split in document.splits:
-        yield (
-            f"weights: {split.words}{f' (setting {split.number})' if split.number else ''}: the largest error falls from "
-            f"{show_figure(split.before)} to {show_figure(split.after)}"
-        )
-    yield from (f"domain: {domain.words}" for domain in document.domains)
-    shown = list(document.settings) if every else _choose(document)
-    yield ""
-    yield from _tabulate(document, shown)
-    if len(shown) < len(document.settings):
-        yield f"{len(document.settings) - len(shown)} settings that others beat are not shown: --all, --json, or -o PAGE.html"
-    yield from (f"not tried: {refused.words}: {refused.why}" for refused in (document.refused if every else ()))
-    if document.refused and not every:
-        yield f"{len(document.refused)} settings would be refused: --all says why"
-
-
-def _choose(document: ExploreDocument) -> list[SettingView]:
-    """The policy's own setting, and those that no other beats: less epsilon, a smaller error, and as strong a claim."""
-    best = [
-        one
-        for one in document.settings
-        if not any(_beats(other, one) for other in document.settings if other.number != one.number)
-    ]
-    ordered = sorted(best, key=lambda one: (one.method, float(one.epsilon or 0)))[:SHOWN]
-    own = [one for one in document.settings if one.number == 1]
-    return [*own, *(one for one in ordered if one.number != 1)]
-
-
-def _beats(one: SettingView, other: SettingView) -> bool:
-    """Whether a setting of the same definition, or with a claim for the whole table, has no more epsilon and less error."""
-    if one.epsilon is None or other.epsilon is None or one.error.middle is None or other.error.middle is None:
-        return False
-    as_strong = one.definition == other.definition or (one.definition == "dp" and other.definition in ("idp", "zcdp"))
-    as_wide = one.covers_table or not other.covers_table
-    return as_strong and as_wide and float(one.epsilon) <= float(other.epsilon) and one.error.middle < other.error.middle
-
-
-def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[str]:
-
-    names = [column.name for column in document.columns]
-    told = names if len(names) <= 6 else []
-    head = [
-        "",
-        "setting",
-        "claims",
-        *([f"error of {name}" for name in told] or ["largest error", "mean error"]),
-        "linked",
-        "left after",
-    ]
-    rows = [head]
-    for view in shown:
-        errors = (
-            [_say_range(view.columns[name].error) for name in told] if told else [_say_range(view.error), _say(view.mean_error)]
-        )
-        ledger = view.ledger.next if view.ledger is not None else None
-        after = "" if ledger is None else ledger.after if ledger.fits else "refused"
-        linked = "nobody's" if view.linkage is None else f"{view.linkage:.0%}"
-        claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
-        rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
-    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
-    for number, *rest in rows:
-        cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
-        yield "  ".join([number.rjust(widths[0]), *cells]).rstrip()
-    yield (
-        "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets: where 99 "
-        "of 100 releases should be."
-    )
-
-
-def _say_range(found: Any) -> str:
-    if found.middle is None:
-        return "-"
-    return f"{_say(found.middle)} [{_say(found.low)}, {_say(found.high)}]"
-
-
-def _say(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
-
-
 def _split(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _check_methods(names: list[str]) -> list[str]:
-    from release_pipeline.policy.formats import ask_for_near
-    from release_pipeline.privacy.catalogue import METHODS
-
-    for name in names:
-        if name not in METHODS:
-            raise WrongUsage(
-                f"there is no method '{name}'.",
-                where="--methods",
-                remedy=ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}."),
-            )
-    return names
 
 
 def _check_words(text: str, known: tuple[str, ...], where: str) -> list[str]:

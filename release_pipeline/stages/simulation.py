@@ -191,31 +191,6 @@ class _Made:
         return self.tables[table] if names is None else self.tables[table].select(list(names))
 
 
-def find_typical_noise(policy: Policy, rows: int, *, secret: bytes, draws: int) -> dict[str, float]:
-    """For each masked column how far a released value is from the record's own, half of them less, half more, if the values of so
-    many records lay evenly over the domain: no record is looked at."""
-    places = (np.arange(rows) + 0.5) / rows
-    columns: dict[str, pa.Array] = {}
-    for name, column in policy.noise_columns.items():
-        low, high = map(float, column.domain)
-        columns[name] = pa.array(column.exact_grid.snap(low + places * (high - low)))
-    for name, column in policy.listed_columns.items():
-        entry = column.values[0] if column.integers else str(column.values[0])
-        columns[name] = pa.array([entry] * rows)
-    made = Records(columns)
-    strategy, away = find_strategy(policy), dict[str, list[float]]()
-    grouped = strategy.group(made.read, secret=secret, context=("typical",), progress=_quiet).tables
-    for draw in range(draws):
-        stage, context = _Made(made, dict(grouped)), ("typical", draw)
-        stage.tables.update(strategy.measure(stage.read, secret=secret, context=context, progress=_quiet))
-        masked = strategy.mask(stage.read, secret=secret, context=context, progress=_quiet)
-        own = masked.column(RECORD).to_numpy()
-        for name in policy.noise_columns:
-            apart = np.abs(masked.column(name).to_numpy() - made.columns[name].to_numpy()[own])
-            away.setdefault(name, []).append(float(np.median(apart)))
-    return {name: float(np.mean(found)) for name, found in away.items()}
-
-
 def _compare(
     policy: Policy,
     reference: Reference,

@@ -10,6 +10,7 @@ from pathlib import Path
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring.document import DomainView, ExploreDocument, RefusedView, SettingView, SolvedView, SplitView
 from release_pipeline.flow.exploring.domains import Shorter, find_dear_domains
+from release_pipeline.flow.exploring.looks import On, note_look
 from release_pipeline.flow.exploring.made_up import make_up
 from release_pipeline.flow.exploring.ranges import round_figure
 from release_pipeline.flow.exploring.records import Tried, read_like, read_records
@@ -19,16 +20,19 @@ from release_pipeline.flow.exploring.trials import Bench, Tested, Written, try_s
 from release_pipeline.flow.exploring.views import view_column, view_setting
 from release_pipeline.flow.reading import open_source
 from release_pipeline.flow.site import Site, find_site
-from release_pipeline.flow.states import OUT, read_statuses
+from release_pipeline.flow.states import PUBLISHED, SUPERSEDED, read_statuses
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.headroom import HeadroomView, read_headrooms, view_headroom
 from release_pipeline.policy import Policy
-from release_pipeline.policy.formats import decimal_text
+from release_pipeline.policy.formats import ask_for_near, decimal_text
 from release_pipeline.policy.settings import Axes, Setting, list_settings, write_setting
+from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.compiling import cache_folder
 from release_pipeline.privacy.figures import show_figure
+from release_pipeline.verify import examine
 
 Progress = Callable[[str], None]
+PUBLIC_STATES = (PUBLISHED, SUPERSEDED)  # of packages whose data anybody may have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +71,10 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     site = None if check.home is None else find_site(check.home)
     if not policy.noise_columns:
         raise WrongUsage("no column of this policy is masked.", where=str(file), remedy="There is nothing to choose.")
+    for name in asked.axes.methods:
+        if name not in METHODS:
+            remedy = ask_for_near(name, METHODS, f"There are: {', '.join(METHODS)}.")
+            raise WrongUsage(f"there is no method '{name}'.", where="--methods", remedy=remedy)
     targets = [read_target(text, policy) for text in asked.targets]
     settings = list(list_settings(written.raw, policy, asked.axes))
     tried, on_words, is_look = _find_records(policy, asked, site, settings, file, progress)
@@ -164,7 +172,7 @@ def _find_records(
         if asked.public:
             tried = read_like(policy, asked.like, release=asked.release, progress=progress)
             return tried, f"{asked.like.name}, which is public: {asked.public}", False
-        _note(site, policy, asked, "file", _hash_file(asked.like), compared)
+        _note(site, policy, asked, "file", _hash_file(site, asked.like), compared)
         tried = read_like(policy, asked.like, release=asked.release, progress=progress)
         return tried, f"{asked.like.name}, which nobody says is public", True
     if site is None:
@@ -182,40 +190,38 @@ def _find_records(
 
 
 def _check_package(site: Site | None, folder: Path) -> str:
-    """What a folder is, if it is a package that this site published."""
-    from release_pipeline.verify import examine
-
-    where = folder.resolve()
+    """What a folder is, if it is a package of this site, as it was published."""
     if site is not None:
         with site.open_registry(read_only=True) as registry:
             statuses = read_statuses(registry.events)
         for release, status in statuses.items():
-            if site.package(str(release)).resolve() == where and status.state in OUT and status.package_hash is not None:
-                if not examine(str(folder), [], None, []).findings:
+            if site.package(str(release)).resolve() == folder.resolve() and status.state in PUBLIC_STATES:
+                found = examine(folder)
+                if found.package_hash == status.package_hash and not found.failed:
                     return f"the published package {release}"
                 break
     raise WrongUsage(
-        "this folder is no package that this site published, as it was published.",
+        "this folder is no package of this site, as it was published.",
         where=str(folder),
         remedy="Name a folder of releases/, or a file.",
     )
 
 
-def _note(site: Site | None, policy: Policy, asked: Asked, on: str, digest: str, compared: Sequence[str]) -> None:
-    from release_pipeline.flow.exploring.looks import note_look
-
+def _note(site: Site | None, policy: Policy, asked: Asked, on: On, digest: str, compared: Sequence[str]) -> None:
     if site is None:
         raise WrongUsage(
             "nobody says that this file is public, and the policy lies in no site that could note the look.",
             where=str(asked.like),
             remedy="Say where anybody finds it with --public WHERE, or put the policy in the policies/ of a site.",
         )
-    note_look(site, policy, by=asked.by, on=on, digest=digest, compared=list(compared))
+    note_look(site, policy, by=asked.by, on=on, digest=digest, compared=compared)
 
 
-def _hash_file(file: Path) -> str:
+def _hash_file(site: Site | None, file: Path) -> str:
+    """What tells whoever has the file that it was this one, and nobody else anything: its plain hash would tell guesses apart."""
     with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    return "" if site is None else site.keyed_hash(f"looked at: {digest}".encode())
 
 
 def _find_secret(site: Site | None, policy: Policy, *, is_look: bool) -> bytes:

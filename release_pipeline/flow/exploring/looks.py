@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.policies import record_policy
 from release_pipeline.flow.site import Site
-from release_pipeline.flow.states import RESERVED
+from release_pipeline.flow.states import POLICY, RESERVED
 from release_pipeline.flow.texts import check_name
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Hash, Moment
@@ -33,9 +33,10 @@ _ON = {"source": "at the source", "file": "at a file"}
 @dataclass(frozen=True, slots=True)
 class Look:
     """A look under a policy, as the event `number` has it: when, by whom, at what, and the settings that were compared. `digest`:
-    the hash of what was looked at, empty where the caller gave none."""
+    the hash of what was looked at, empty where the caller gave none; `population`: whose records they are."""
 
     policy: str
+    population: str
     policy_hash: str
     number: int
     noted: str
@@ -85,6 +86,7 @@ def note_look(site: Site, policy: Policy, *, by: str, on: On, digest: str, compa
             registry.add(
                 LOOKED,
                 policy=policy.policy,
+                population=policy.population,
                 policy_hash=policy.canonical_hash(),
                 by=by,
                 on=on,
@@ -118,16 +120,46 @@ def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
 
 
 def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look, ...]:
-    """The looks that concern a release: all under a policy of its name that were noted before its charge; of one that is not
-    charged, all so far. By a later look its parameters cannot have been chosen."""
-    return _take_before(find_looks(events, release.policy), _find_charges(events).get(release))
+    """The looks that concern a release: all at the records of its population, under whatever policy, and all under a policy of its
+    name, that were noted before its charge; of one that is not charged, all so far. By a later look its parameters cannot have been
+    chosen."""
+    return _Looked(events).before(release)
 
 
 def count_looks_before(events: Sequence[Event], releases: Iterable[ReleaseId]) -> dict[ReleaseId, int]:
     """How many looks concern each of these releases, which the events are read once for."""
-    looks = group_looks(events)
-    charges = _find_charges(events) if looks else {}
-    return {release: len(_take_before(looks.get(release.policy, ()), charges.get(release))) for release in releases}
+    looked = _Looked(events)
+    return {release: len(looked.before(release)) for release in releases}
+
+
+class _Looked:
+    """The looks of a chain, and what tells which releases they concern."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._looks: list[Look] = []
+        self._charges: dict[ReleaseId, Event] = {}
+        self._populations: dict[str, str] = {}  # of each policy, as it was noted last
+        for event in events:
+            if event.kind == LOOKED:
+                self._looks.append(_read(event))
+            elif event.kind == RESERVED and event.release is not None:
+                self._charges[event.release] = event
+            elif event.kind == POLICY:
+                self._populations[event.content["policy"]] = event.content["population"]
+
+    def before(self, release: ReleaseId) -> tuple[Look, ...]:
+        """Those that concern a release, in order."""
+        if not self._looks:
+            return ()
+        charge = self._charges.get(release)
+        population = self._populations.get(release.policy) if charge is None else charge.content["population"]
+        return tuple(
+            look
+            for look in self._looks
+            if (look.policy == release.policy or look.population == population)
+            and (charge is None or look.number < charge.number)
+            and (charge is None or look.number < charge.number)
+        )
 
 
 def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
@@ -157,15 +189,6 @@ def list_looked(events: Iterable[Event]) -> set[str]:
     return {event.content["policy_hash"] for event in events if event.kind == LOOKED}
 
 
-def _take_before(looks: tuple[Look, ...], charged: int | None) -> tuple[Look, ...]:
-    return looks if charged is None else tuple(look for look in looks if look.number < charged)
-
-
-def _find_charges(events: Iterable[Event]) -> dict[ReleaseId, int]:
-    """The number of the event that charged each release."""
-    return {event.release: event.number for event in events if event.kind == RESERVED and event.release is not None}
-
-
 def _tell(event: Event) -> dict[str, Any]:
     """What an event says, with when it was noted first: of one that a restore put back, before that."""
     return {"noted": event.noted, **event.content}
@@ -175,6 +198,7 @@ def _read(event: Event) -> Look:
     content = _tell(event)
     return Look(
         content["policy"],
+        content["population"],
         content["policy_hash"],
         event.number,
         content["noted"],

@@ -30,9 +30,10 @@ def view_column(bench: Bench, name: str, clamped: float) -> ExploredColumn:
     """A masked column as it is whatever the setting."""
     reference, column = bench.reference, bench.policy.noise_columns[name]
     places = reference.places[name]
+    unit = "" if column.clock is None else f"({column.noise_unit} from {column.say(column.domain[0])})"
     return ExploredColumn(
         name,
-        column.label or "",
+        " ".join(part for part in (column.label or "", unit) if part),
         column.domain_texts,
         clamped,
         tuple(map(round_figure, places.tolist())),

@@ -28,7 +28,14 @@ DIGEST = "ab" * 32
 ONE, TWO = ReleaseId("people", "1"), ReleaseId("people", "2")
 SETTINGS = ("dp-cdf, epsilon 1", "dp-cdf, epsilon 2")
 NOTED = "2026-03-10T12:00:00+00:00"
-CONTENT = {"policy": "people", "policy_hash": DIGEST, "on": "source", "digest": "", "compared": list(SETTINGS)}
+CONTENT = {
+    "policy": "people",
+    "population": "folk",
+    "policy_hash": DIGEST,
+    "on": "source",
+    "digest": "",
+    "compared": list(SETTINGS),
+}
 
 
 @pytest.fixture
@@ -45,7 +52,7 @@ def look(tiny: TinySite, policy: str = "people", by: str = "ana") -> Look:
 def chain_of(*parts: str | ReleaseId) -> tuple[Event, ...]:
     """A chain of looks by somebody, and of charges, for their places alone."""
     return tuple(
-        Event(number, RESERVED, NOTED, part, {}, "")
+        Event(number, RESERVED, NOTED, part, {"population": "folk"}, "")
         if isinstance(part, ReleaseId)
         else Event(number, LOOKED, NOTED, None, {**CONTENT, "by": part}, "")
         for number, part in enumerate(parts, start=1)
@@ -57,7 +64,8 @@ def test_a_look_is_an_event_with_its_policy_and_nothing_of_the_data(tiny: TinySi
     policy = tiny.site.policy("people")
     noted = note_look(tiny.site, policy, by=" ana ", on="file", digest=DIGEST, compared=[f" {SETTINGS[0]} ", SETTINGS[1]])
     *_, event = tiny.events()
-    content = {"policy": "people", "policy_hash": policy.canonical_hash(), "by": "ana", "on": "file", "digest": DIGEST}
+    content = {"policy": "people", "population": "folk", "policy_hash": policy.canonical_hash()}
+    content |= {"by": "ana", "on": "file", "digest": DIGEST}
     assert (event.kind, event.release, dict(event.content)) == ("looked", None, {**content, "compared": list(SETTINGS)})
     assert find_looks(tiny.events(), "people") == (noted,)
     assert (noted.number, noted.noted, noted.compared) == (event.number, event.noted, SETTINGS)

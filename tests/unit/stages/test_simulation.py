@@ -10,7 +10,7 @@ import pytest
 from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.privacy.utility import ks_distance
 from release_pipeline.stages.ranges import predict, quantile_of_t
-from release_pipeline.stages.simulation import SHARES, Records, Reference, find_typical_noise, list_groupings, simulate
+from release_pipeline.stages.simulation import SHARES, Records, Reference, list_groupings, simulate
 
 COLUMNS = """
   town:   {role: quasi, do: %(keep)s, values: [north, south], why: needed}
@@ -166,13 +166,6 @@ def test_resampled_records_keep_places_and_groups() -> None:
     assert second.places["income"].tolist() == reference.places["income"].tolist()
     assert second.groups["town"][1] == reference.groups["town"][1]
     assert len(second.seen["income"]) == 100
-
-
-def test_the_noise_of_a_typical_value_shrinks_with_the_records() -> None:
-    """Simulated on values that lie evenly: no record is needed."""
-    policy = policy_of("method: dp-cdf, epsilon: 2")
-    few, many = (find_typical_noise(policy, rows, secret=SECRET, draws=3)["income"] for rows in (1_000, 20_000))
-    assert 0 < many < few < 200
 
 
 def test_ranges_are_prediction_intervals() -> None:

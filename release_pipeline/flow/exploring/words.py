@@ -1,0 +1,104 @@
+"""An exploration in lines for a person: what was asked for, and the settings that no other beats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from release_pipeline.flow.exploring.document import ExploreDocument, SettingView
+from release_pipeline.flow.exploring.ranges import RangeView
+from release_pipeline.privacy.figures import show_figure
+
+SHOWN = 12  # settings, where not all are asked for
+MOST_COLUMNS = 6  # whose errors have a column of their own
+
+
+def describe_exploration(document: ExploreDocument, *, every: bool) -> Iterator[str]:
+    """The document in lines for a person."""
+    yield f"{document.policy}: tried on {document.on_words}; releases of {document.rows:,} records"
+    if document.is_look:
+        yield "This was a look at confidential records: it is noted in the registry, and the cards of later releases tell of it."
+    yield from (f"note: {warning}" for warning in document.warnings)
+    for solved in document.solved:
+        reached = ", ".join(f"{text} gives {show_figure(value)}" for text, value in solved.reached.items())
+        if solved.met:
+            number = f" (setting {solved.number})" if solved.number else ""
+            yield f"target: {solved.words}{number}: {reached}"
+        else:
+            yield f"target: {solved.words.split(',')[0]}: no: {solved.why.rstrip('.')}"
+    for split in document.splits:
+        yield (
+            f"weights: {split.words}{f' (setting {split.number})' if split.number else ''}: the largest error falls from "
+            f"{show_figure(split.before)} to {show_figure(split.after)}"
+        )
+    yield from (f"domain: {domain.words}" for domain in document.domains)
+    shown = list(document.settings) if every else _choose(document)
+    yield ""
+    yield from _tabulate(document, shown)
+    if len(shown) < len(document.settings):
+        yield f"{len(document.settings) - len(shown)} settings that others beat are not shown: --all, --json, or -o PAGE.html"
+    yield from (f"not tried: {refused.words}: {refused.why}" for refused in (document.refused if every else ()))
+    if document.refused and not every:
+        yield f"{len(document.refused)} settings would be refused: --all says why"
+
+
+def _choose(document: ExploreDocument) -> list[SettingView]:
+    """The policy's own setting, and those that no other beats: less epsilon, a smaller error, and as strong a claim."""
+    best = [
+        one
+        for one in document.settings
+        if not any(_beats(other, one) for other in document.settings if other.number != one.number)
+    ]
+    ordered = sorted(best, key=lambda one: (one.method, float(one.epsilon or 0)))[:SHOWN]
+    own = [one for one in document.settings if one.number == 1]
+    return [*own, *(one for one in ordered if one.number != 1)]
+
+
+def _beats(one: SettingView, other: SettingView) -> bool:
+    """Whether a setting of the same definition, or with a claim for the whole table, has no more epsilon and less error."""
+    if one.epsilon is None or other.epsilon is None or one.error.middle is None or other.error.middle is None:
+        return False
+    as_strong = one.definition == other.definition or (one.definition == "dp" and other.definition in ("idp", "zcdp"))
+    as_wide = one.covers_table or not other.covers_table
+    return as_strong and as_wide and float(one.epsilon) <= float(other.epsilon) and one.error.middle < other.error.middle
+
+
+def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[str]:
+
+    names = [column.name for column in document.columns]
+    told = names if len(names) <= MOST_COLUMNS else []
+    head = [
+        "",
+        "setting",
+        "claims",
+        *([f"error of {name}" for name in told] or ["largest error", "mean error"]),
+        "linked",
+        "left after",
+    ]
+    rows = [head]
+    for view in shown:
+        errors = (
+            [_say_range(view.columns[name].error) for name in told] if told else [_say_range(view.error), _say(view.mean_error)]
+        )
+        ledger = view.ledger.next if view.ledger is not None else None
+        after = "" if ledger is None else ledger.after if ledger.fits else "refused"
+        linked = "nobody's" if view.linkage is None else f"{view.linkage:.0%}"
+        claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
+        rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
+    for number, *rest in rows:
+        cells = (cell.ljust(width) for cell, width in zip(rest, widths[1:], strict=True))
+        yield "  ".join([number.rjust(widths[0]), *cells]).rstrip()
+    yield (
+        "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets: where 99 "
+        "of 100 releases should be."
+    )
+
+
+def _say_range(found: RangeView) -> str:
+    if found.middle is None:
+        return "-"
+    return f"{_say(found.middle)} [{_say(found.low)}, {_say(found.high)}]"
+
+
+def _say(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}" if value < 100 else f"{value:,.0f}"
