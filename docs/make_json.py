@@ -24,6 +24,7 @@ from typing import Annotated, Any
 from release_pipeline.cli import main as command
 from release_pipeline.cli.failure import FailureDocument
 from release_pipeline.flow.claims import ClaimsDocument
+from release_pipeline.flow.exploring.document import ExploreDocument
 from release_pipeline.flow.status.check import CheckDocument, InvalidDocument
 from release_pipeline.flow.status.ledger_document import LedgerDocument
 from release_pipeline.flow.status.overview import StatusDocument
@@ -36,6 +37,7 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "status": (StatusDocument,),
     "ledger": (LedgerDocument,),
     "check": (CheckDocument, InvalidDocument),
+    "explore": (ExploreDocument,),
     "run": (RunDocument,),
     "verify": (VerificationView,),
     "audit-claims": (ClaimsDocument,),
@@ -45,7 +47,7 @@ PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(N
 HEAD = """\
 # JSON for scripts
 
-`status`, `ledger`, `check`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard output,
+`status`, `ledger`, `check`, `explore`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard output,
 nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code that
 prints.
 
@@ -74,6 +76,8 @@ ABOUT = {
     "the list of `populations` alone, which had no place for a version.",
     "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
     "its errors. Touches no data.",
+    "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, with "
+    "what readers would be left with and what it costs. Of a look (`is_look`) all of it is confidential.",
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "
     "is.",
     "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "
@@ -87,6 +91,13 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
     "ledger": ("ledger", ["ledger", "--home", "{site}"]),
     "check": ("check", ["check", "{site}/policies/rand-hie.yaml"]),
     "check, of a policy with errors": ("check", ["check", "{site}/broken.yaml"]),
+    "explore": (
+        "explore",
+        [
+            *("explore", "{site}/policies/rand-hie.yaml", "--like", "{site}/data/randhie.csv", "--public", "in statsmodels"),
+            *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=0.01"),
+        ],
+    ),
     "run": ("run", ["run", "rand-hie", "--release", "2", "--home", "{site}"]),
     "verify": ("verify", ["verify", "{site}/releases/rand-hie/1/r1"]),
     "audit-claims": ("audit-claims", ["audit-claims", "{site}/policies/rand-hie.yaml", "--quick"]),

@@ -32,7 +32,7 @@ from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, m
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
-NAMES = ("status", "ledger", "check", "run", "verify", "audit-claims", "error")
+NAMES = ("status", "ledger", "check", "explore", "run", "verify", "audit-claims", "error")
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
 Document = dict[str, Any]
 
@@ -567,7 +567,7 @@ def test_what_is_no_error_of_ours_is_told_too(
     assert "CellCanary" not in said.out + said.err
 
 
-@pytest.mark.parametrize("name", ["status", "ledger", "check", "run", "verify"])
+@pytest.mark.parametrize("name", ["status", "ledger", "check", "explore", "run", "verify"])
 def test_help_says_what_json_prints(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """And the help of the program the exit codes."""
     with pytest.raises(SystemExit):

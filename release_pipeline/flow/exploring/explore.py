@@ -164,7 +164,7 @@ def _find_records(
     """The records to try settings on, what they are in words, and whether they are a look: which is noted before it is taken."""
     if asked.shape:
         return make_up(policy, rows=asked.rows), f"a table made up of the shape in {file.name}", False
-    compared = [setting.words for setting in settings]
+    compared = [*(setting.words for setting in settings), *(f"the least epsilon for {text}" for text in asked.targets)]
     if asked.like is not None:
         if asked.like.is_dir():
             words = _check_package(site, asked.like)
@@ -259,7 +259,7 @@ def _solve(
 
 
 def _read_ledgers(site: Site | None, tested: Sequence[Tested], rows: int) -> dict[int, HeadroomView]:
-    if site is None or not site.registry.is_file():
+    if site is None:
         return {}
     with_policy = {number: one.changed.policy for number, one in enumerate(tested) if one.changed is not None}
     rooms = read_headrooms(site, list(with_policy.values()), rows=rows) if with_policy else []

@@ -120,9 +120,9 @@ def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
 
 
 def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look, ...]:
-    """The looks that concern a release: all at the records of its population, under whatever policy, and all under a policy of its
-    name, that were noted before its charge; of one that is not charged, all so far. By a later look its parameters cannot have been
-    chosen."""
+    """The looks that concern a release: all at the records of its population, under whatever policy, and all under a policy of
+    its name, that were noted before its charge; of one that is not charged, all so far. By a later look its parameters cannot
+    have been chosen."""
     return _Looked(events).before(release)
 
 

@@ -27,7 +27,7 @@ from release_pipeline.privacy.figures import show_figure
 from release_pipeline.stages.simulation import SHARES, Reference, Simulated, simulate
 
 _FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9.]+)(pt|%)?")
-LEAST, MOST = Decimal("0.01"), Decimal(1000)  # epsilon of a column, where it is sought
+LEAST, MOST = Decimal("0.001"), Decimal(1000)  # epsilon of a column, where it is sought
 STEPS = 12  # of halving, between these: a hundredth at the end
 NEAR = 1.02  # how near the least is sought
 DRAWS = 25  # simulated releases of a step
