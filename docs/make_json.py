@@ -47,9 +47,9 @@ PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(N
 HEAD = """\
 # JSON for scripts
 
-`status`, `ledger`, `check`, `explore`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard output,
-nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code that
-prints.
+`status`, `ledger`, `check`, `explore`, `run`, `verify` and `audit-claims` take `--json` and print one JSON object on standard
+output, nothing else; progress and words for people go to standard error. This page is made by `docs/make_json.py` from the code
+that prints.
 
 - **`format`** names the document and its version, like `release-pipeline/status/1`. Within a version keys and codes may be added;
   none is removed, renamed or given another meaning, so ignore what you do not know. Anything else is a new version, and the
@@ -76,8 +76,8 @@ ABOUT = {
     "the list of `populations` alone, which had no place for a version.",
     "check": "`release-pipeline check POLICY [--rows N] --json`: the plan of a policy and the ledger before and after, or all of "
     "its errors. Touches no data.",
-    "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, with "
-    "what readers would be left with and what it costs. Of a look (`is_look`) all of it is confidential.",
+    "explore": "`release-pipeline explore POLICY (--like FILE | --shape | --on source) --json`: every setting that was tried, "
+    "with what readers would be left with and what it costs. Of a look (`is_look`) all of it is confidential.",
     "run": "`release-pipeline run POLICY --json`: the release as `status` has it once the run has ended, and where its candidate "
     "is.",
     "verify": "`release-pipeline verify PATH --json`, and `python verify.py PATH --json`, which needs Python alone: what was "
