@@ -46,7 +46,7 @@ def compare(policy_file: Path, file: Path, other: Path | None, axes: Axes, relea
             yield [file.stem, second.count, tested.setting.words, tested.refused, "", "", "", ""]
             continue
         said = view_setting(bench, tested, 1, None)
-        found = simulate(tested.changed.policy, [target], secret=bytes(range(32)), draws=releases)
+        found = simulate(tested.changed.policy, [target], secret=bytes(range(32)), draws=releases, with_risks=False)
         held: dict[str, dict[str, float]] = defaultdict(dict)
         for name, figures in said.columns.items():
             for figure, shares in _list_held(figures, found.columns[name]):

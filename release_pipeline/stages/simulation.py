@@ -145,18 +145,15 @@ class Simulated:
     refusal: str = ""
 
 
-def simulate(
-    policy: Policy, references: Sequence[Reference], *, secret: bytes, draws: int, progress: Progress = lambda _: None
-) -> Simulated:
+def simulate(policy: Policy, references: Sequence[Reference], *, secret: bytes, draws: int, with_risks: bool = True) -> Simulated:
     """So many simulated releases of a policy, each of the records of a reference, one after the other. The same secret gives the
-    same draws."""
+    same draws. `with_risks`: the first is attacked, and models learn from it."""
     columns: dict[str, dict[str, list[Numbers]]] = {name: {} for name in references[0].columns}
     whole: dict[str, list[float]] = {}
     once: dict[str, Any] = {}
     strategy = find_strategy(policy, series=Series(secret, 0) if policy.publishes_parts else None)
     grouped: Mapping[str, pa.Table] | None = None
     for draw in range(draws):
-        progress(f"draw {draw + 1} of {draws}")
         reference, context = references[draw % len(references)], ("simulated", draw)
         if grouped is None or len(references) > 1 or policy.parts > 1:
             grouped = strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
@@ -167,7 +164,7 @@ def simulate(
             return Simulated(draw, refusal=suppressed.refusal)
         whole.setdefault("suppressed", []).append(suppressed.share)
         _compare(policy, reference, suppressed.table, columns, whole)
-        if draw == 0:
+        if draw == 0 and with_risks:
             once = _look_once(policy, reference, suppressed.table, secret)
     return Simulated(
         draws,

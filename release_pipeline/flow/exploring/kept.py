@@ -40,7 +40,7 @@ def keep(file: Path, found: Simulated) -> None:
 def read_kept(file: Path) -> Simulated | None:
     """What is kept in a file; None where there is none, or it cannot be read: then it is found anew."""
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as arrays:
             index = json.loads(arrays[_INDEX].tobytes())
             return Simulated(
                 index["draws"],

@@ -30,7 +30,8 @@ _FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9.]+)(pt|%)?")
 LEAST, MOST = Decimal("0.001"), Decimal(1000)  # epsilon of a column, where it is sought
 STEPS = 12  # of halving, between these: a hundredth at the end
 NEAR = 1.02  # how near the least is sought
-DRAWS = 25  # simulated releases of a step
+TIMES = 2  # as many simulated releases as of a setting: the middle of them is sought to within a tenth
+AROUND = 1.5  # how far beyond what was tried the least is sought
 OF_COLUMN = ("error", "ks", "share-zero", "mean", "median", "group-mean")
 OF_ALL = ("correlation",)
 
@@ -166,25 +167,42 @@ def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested
         setting = _with(base.setting, epsilons)
         try:
             changed = bench.written.change(setting, rows=bench.rows)
-            found = simulate(
-                changed.policy, bench.references, secret=bench.secret, draws=min(DRAWS, bench.draws_of(changed.policy))
-            )
+            draws = bench.draws_of(changed.policy, times=TIMES)
+            found = simulate(changed.policy, bench.references, secret=bench.secret, draws=draws, with_risks=False)
         except PolicyInvalid as error:
             return setting, None, explain(error)
         except ReleasePipelineError as error:
             return setting, None, explain(error)
         return changed.setting, None if found.refusal else found, found.refusal
 
+    like = [one for one in tested if one.setting.protect.get("k") == k]
     if not shares:
-        return _halve_whole(bench, targets, at)
-    return _halve_columns(bench, targets, policy, at)
+        return _halve_whole(bench, targets, at, _bracket(bench, targets, like, lambda one: float(one.setting.protect["epsilon"])))
+    return _halve_columns(bench, targets, policy, at, like)
+
+
+def _bracket(
+    bench: Bench, targets: Sequence[Target], like: Sequence[Tested], epsilon_of: Callable[[Tested], float]
+) -> tuple[float, float]:
+    """Ends between which the least epsilon is, by settings that were tried: beyond the largest that missed a target and the least
+    that met all, somewhat, since these are simulated too."""
+    low, high = float(LEAST), float(MOST)
+    for one in like:
+        if one.found is None:
+            continue
+        met = all(measure_target(target, one.found, bench.references) <= target.most for target in targets)
+        if met:
+            high = min(high, epsilon_of(one) * AROUND)
+        else:
+            low = max(low, epsilon_of(one) / AROUND)
+    return (low, high) if low < high else (high / AROUND**2, low * AROUND**2)
 
 
 At = Callable[[Any], tuple[Setting, Simulated | None, str]]
 
 
-def _halve_whole(bench: Bench, targets: Sequence[Target], at: At) -> Solved:
-    low, high = float(LEAST), float(MOST)
+def _halve_whole(bench: Bench, targets: Sequence[Target], at: At, ends: tuple[float, float]) -> Solved:
+    low, high = ends
     best: tuple[Setting, Simulated] | None = None
     why = ""
     for _ in range(STEPS):
@@ -205,11 +223,14 @@ def _halve_whole(bench: Bench, targets: Sequence[Target], at: At) -> Solved:
     return Solved(best[0], {t.text: measure_target(t, best[1], bench.references) for t in targets})
 
 
-def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: At) -> Solved:
+def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: At, like: Sequence[Tested]) -> Solved:
     """All columns at once: a column's figures depend on its own part alone."""
     own = {name: float(share.fraction) for name, share in policy.column_epsilon.items()}
     asked = {name: [target for target in targets if target.column in (name, "")] for name in own}
-    ends = {name: [float(LEAST), float(MOST)] for name in own if asked[name]}
+    ends: dict[str, list[float]] = {}
+    for name in own:
+        if asked[name]:
+            ends[name] = list(_bracket(bench, asked[name], like, lambda one, name=name: _share(one, name)))
     for _ in range(STEPS):
         middles = {name: math.sqrt(low * high) for name, (low, high) in ends.items()}
         if all(high / low < NEAR for low, high in ends.values()):
@@ -223,6 +244,12 @@ def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: 
     missed = [name for name, (_, high) in ends.items() if high >= float(MOST)]
     why = refused or (f"not even with epsilon {MOST} for {missed[0]}" if missed else "")
     return Solved(setting, reached, why)
+
+
+def _share(one: Tested, name: str) -> float:
+    """The epsilon of a column."""
+    assert one.changed is not None  # noqa: S101  for the type checker
+    return float(one.changed.policy.column_epsilon[name].fraction)
 
 
 def _with(setting: Setting, epsilons: Mapping[str, Decimal] | Decimal) -> Setting:

@@ -96,13 +96,19 @@ class Bench:
     @property
     def draws(self) -> int:
         """How many releases are simulated of a setting."""
-        return int(np.clip(CELLS // (self.rows * max(len(self.policy.noise_columns), 1)), FEWEST, MOST))
+        return int(np.clip(CELLS // self.cells, FEWEST, MOST))
 
-    def draws_of(self, policy: Policy) -> int:
-        """The same, of one that is slow."""
+    @property
+    def cells(self) -> int:
+        """How many values a simulated release has."""
+        return self.rows * max(len(self.policy.noise_columns), 1)
+
+    def draws_of(self, policy: Policy, *, times: int = 1) -> int:
+        """The same, of one that may be slow; so many `times` as many, where they are cheap."""
         is_slow = policy.method.family in ("whole-table", "mdav", "vectors", "classes")
-        large = self.rows * len(policy.released_columns) > SLOW_CELLS
-        return SLOW if is_slow and large else self.draws
+        if is_slow and self.rows * len(policy.released_columns) > SLOW_CELLS:
+            return SLOW
+        return self.draws if is_slow else max(self.draws, min(times * CELLS // self.cells, times * self.draws))
 
     @cached_property
     def digest(self) -> str:

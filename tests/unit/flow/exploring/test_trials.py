@@ -54,6 +54,7 @@ def settings_of(bench: Bench, **axes: object) -> list[Setting]:
     return list(list_settings(bench.written.raw, bench.policy, Axes(**axes)))  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_tried_again(tmp_path: Path) -> None:
     """The second time nothing is simulated; of other records, or another number of them, nothing is known."""
     bench = make_bench(kept=tmp_path)
@@ -67,6 +68,7 @@ def test_what_is_known_is_not_tried_again(tmp_path: Path) -> None:
     assert said
 
 
+@pytest.mark.slow
 def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
     """In processes of their own, in whatever order they end."""
     bench = make_bench(resampled=True)
@@ -129,6 +131,7 @@ def test_percentage_points_are_shares() -> None:
     assert read_target("share-zero:income=1pt", parse_policy(TEXT, name="p")).most == pytest.approx(0.01)
 
 
+@pytest.mark.slow
 def test_the_least_epsilon_is_that_of_the_law() -> None:
     """Laplace noise that nothing moves back: its error is known, and so the epsilon that it needs; the other column keeps its."""
     bench = make_bench()
@@ -146,25 +149,26 @@ def test_the_least_epsilon_is_that_of_the_law() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "target", ["error:rent=0.02", "ks:income=0.05", "share-zero:income=1pt", "mean:income=20", "correlation=0.02"]
-)
+@pytest.mark.parametrize("target", ["share-zero:income=1pt", "correlation=0.02"])
 def test_what_is_sought_is_met_within_a_tenth(target: str) -> None:
-    """By dp-cdf and by clusters, with noise that was not looked at: the middle of 40 other releases is at most a tenth above."""
+    """With noise that was not looked at: the middle of a hundred other releases is at most a tenth above."""
     text = TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-cdf, epsilon: 4")
     bench = make_bench(text)
     asked = read_target(target, bench.policy)
-    tested = try_settings(bench, settings_of(bench, methods=["dp-cdf", "idp-cbls"], sizes=[20]), workers=1, progress=quiet)
+    tested = try_settings(
+        bench, settings_of(bench, methods=["dp-cdf"], epsilons=[Decimal(1), Decimal(8)]), workers=1, progress=quiet
+    )
     from release_pipeline.flow.exploring.targets import measure_target
     from release_pipeline.stages.simulation import simulate
 
     for found in solve(bench, [asked], tested, quiet):
         assert not found.why, found
         policy = bench.written.change(found.setting).policy
-        other = simulate(policy, bench.references, secret=bytes(range(32)), draws=100)
+        other = simulate(policy, bench.references, secret=bytes(range(32)), draws=100, with_risks=False)
         assert measure_target(asked, other, bench.references) <= 1.1 * asked.most
 
 
+@pytest.mark.slow
 def test_weights_serve_the_worst_column() -> None:
     """The domain of incomes is far too wide: they need most of epsilon."""
     bench = make_bench(TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: idp-cbls, epsilon: 4, k: 20"))
