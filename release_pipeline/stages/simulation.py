@@ -111,6 +111,11 @@ class Reference:
         return {name: group_by(self.records.columns[name], labels[name]) for name in self.groupings}
 
     @cached_property
+    def scores(self) -> dict[str, float]:
+        """How well models that learned from the records rank others, by target: filled where it is found."""
+        return {}
+
+    @cached_property
     def correlations(self) -> Numbers:
         """Those of all columns."""
         return correlate(list(self.columns.values()), [self.seen[name] for name in self.columns])
@@ -233,7 +238,7 @@ def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: by
         found["linkage_by_chance"] = 1 / len(original)
         found |= _attack(policy, records, table, secret)
     for name, target in policy.audit.predict.items():
-        if (score := _score(policy, records, table, name, target, secret)) is not None:
+        if (score := _score(policy, reference, table, name, target, secret)) is not None:
             found.setdefault("models", {})[name] = score
     return found
 
@@ -258,8 +263,11 @@ def _attack(policy: Policy, records: Records, table: pa.Table, secret: bytes) ->
     return {"attacks": {attack.name: attack.risk.value for attack in (linked, inferred)}, "attacked": len(tried)}
 
 
-def _score(policy: Policy, records: Records, table: pa.Table, name: str, target: Any, secret: bytes) -> dict[str, float] | None:
+def _score(
+    policy: Policy, reference: Reference, table: pa.Table, name: str, target: Any, secret: bytes
+) -> dict[str, float] | None:
     """How well a forest that learned from released records ranks original ones, beside one that learned from original ones."""
+    records = reference.records
     if name not in table.column_names or name not in records.columns:
         return None
     nobodys = policy.protect.is_synthetic
@@ -277,10 +285,13 @@ def _score(policy: Policy, records: Records, table: pa.Table, name: str, target:
     answers = [_says_yes(side.column(name), target) for side in sides]
     if not rest or not 0 < answers[1].sum() < len(answers[1]):
         return None
-    return {
-        words: measure_ranking(features[at][:, rest], answers[at], features[1][:, rest], answers[1], seed=SEED)
-        for words, at in (("original", 0), ("released", 2))
-    }
+
+    def rank(side: int) -> float:
+        return measure_ranking(features[side][:, rest], answers[side], features[1][:, rest], answers[1], seed=SEED)
+
+    if name not in reference.scores:  # that of the records is the same for every setting
+        reference.scores[name] = rank(0)
+    return {"original": reference.scores[name], "released": rank(2)}
 
 
 def _says_yes(column: pa.ChunkedArray, target: Any) -> npt.NDArray[np.bool_]:

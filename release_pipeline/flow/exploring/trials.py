@@ -29,7 +29,7 @@ from release_pipeline.stages.simulation import Records, Reference, Simulated, li
 
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
-SLOW_CELLS, SLOW = 1_000_000, 3  # of methods that are slow on tables with so many values
+SLOW_CELLS, SLOW, SLOWLY = 1_000_000, 3, 10  # draws of methods that are slow: on tables with so many values, and on others
 WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
 
@@ -108,7 +108,7 @@ class Bench:
         is_slow = policy.method.family in ("whole-table", "mdav", "vectors", "classes")
         if is_slow and self.rows * len(policy.released_columns) > SLOW_CELLS:
             return SLOW
-        return self.draws if is_slow else max(self.draws, min(times * CELLS // self.cells, times * self.draws))
+        return min(SLOWLY, self.draws) if is_slow else max(self.draws, min(times * CELLS // self.cells, times * self.draws))
 
     @cached_property
     def digest(self) -> str:
