@@ -35,6 +35,7 @@ _QUIET = (  # that words leave out
 USUAL = ("laplace", "dp-um", "idp-ls", "idp-cbls", "dp-cdf", "dp-table")  # what a policy with noise is tried with
 TIMES = (Decimal("0.25"), Decimal("0.5"), Decimal(1), Decimal(2), Decimal(4))  # of the epsilon of the policy
 SIZES = (3, 10, 30, 100)  # of clusters, beside the policy's own
+USUAL_SCOPE = "column"  # goes without saying
 NEAR = 2  # sizes whose ratio is less tell the same
 
 
@@ -60,8 +61,8 @@ class Setting:
             parts.append("by rho")
         parts += [
             f"{key} {_text(value)}"
-            for key, value in self.protect.items()
-            if key not in ("method", "definition", "delta", "weights", *_QUIET) and value is not None
+            for key, value in self.ordered.items()
+            if key not in ("method", "definition", "delta", "weights", *_QUIET) and value not in (None, USUAL_SCOPE)
         ]
         if weights := self.protect.get("weights"):
             parts.append("weights " + ", ".join(f"{name} {_text(weight)}" for name, weight in weights.items()))
@@ -70,8 +71,13 @@ class Setting:
     @property
     def block(self) -> str:
         """The line of a policy file."""
-        ordered = [*(key for key in _ORDER if key in self.protect), *(key for key in self.protect if key not in _ORDER)]
-        return f"protect: {_flow({key: self.protect[key] for key in ordered})}"
+        return f"protect: {_flow(self.ordered)}"
+
+    @property
+    def ordered(self) -> Values:
+        """Its options in the order in which a file has them."""
+        names = [*(key for key in _ORDER if key in self.protect), *(key for key in self.protect if key not in _ORDER)]
+        return {name: self.protect[name] for name in names}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
