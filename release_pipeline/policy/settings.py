@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, cast
 
@@ -99,7 +99,7 @@ class Changed:
 
     setting: Setting
     policy: Policy
-    changes: tuple[str, ...] = field(default=())
+    changes: tuple[str, ...] = ()
 
 
 def own_setting(raw: Values) -> Setting:

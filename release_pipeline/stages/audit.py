@@ -387,13 +387,14 @@ def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     }
     for name, target in policy.audit.predict.items():
         rest = [place for place, other in enumerate(after.column_names) if other != name]
-        truth, said = _says_yes(before.column(name), target), _says_yes(after.column(name), target)
+        truth, said = says_yes(before.column(name), target), says_yes(after.column(name), target)
         if rest:
             figures["predictions"][name] = asdict(predict(original[:, rest], truth, masked[:, rest], said, seed=SEED))
     return figures
 
 
-def _says_yes(column: pa.ChunkedArray, target: Target) -> npt.NDArray[np.bool_]:
+def says_yes(column: pa.ChunkedArray, target: Target) -> npt.NDArray[np.bool_]:
+    """The records that have what a target of the policy's audit asks for."""
     if target.above is not None:
         return column.to_numpy() > float(target.above)
     return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)

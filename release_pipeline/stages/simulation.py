@@ -21,16 +21,23 @@ from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, li
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.privacy.utility import column_error, correlation_matrix, covariance_matrix, share_at_most, variance_of
-from release_pipeline.stages.audit import compare_values, without_reasons
+from release_pipeline.privacy.utility import (
+    column_error,
+    correlation_matrix,
+    covariance_matrix,
+    ks_distance,
+    share_at_most,
+    variance_of,
+)
+from release_pipeline.stages.audit import LEAST_ATTACKED, compare_values, says_yes, without_reasons
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.prediction import measure_ranking
+from release_pipeline.stages.measures.subgroups import LEAST
+from release_pipeline.stages.served import SHARES
 from release_pipeline.stages.strategies import RECORD, Series, find_strategy
 
-SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)  # whose quantiles are compared
 PLACES = 60  # of a distribution's curve
 MOST_GROUPS, MOST_LABELS = 3, 60
-LEAST = 10  # records of a group whose mean is looked at
 LINKED, MODELLED, ATTACKED = 500, 4_000, 2_000  # records that figures of the first draw are of
 SEED = 1
 
@@ -212,7 +219,7 @@ def _compare(
         found["error"] = np.array(
             [column_error(*compare_values(column, before, numbers, is_nobodys=nobodys), variance=reference.variance[name])]
         )
-        found["ks"] = np.array([find_distance(reference.seen[name], numbers)])
+        found["ks"] = np.array([ks_distance(reference.seen[name], numbers)])
         for figure, one in found.items():
             columns[name].setdefault(figure, []).append(one)
     if len(released) > 1:
@@ -255,7 +262,7 @@ def _attack(policy: Policy, records: Records, table: pa.Table, secret: bytes) ->
             columns.append(AttackedColumn(name, before.to_numpy(), after.to_numpy(), own))
         elif name in policy.listed_columns:
             columns.append(AttackedColumn(name, *encode_entries([before, after])))
-    if len(columns) < 2 or len(tried) < LEAST:
+    if len(columns) < 2 or len(tried) < LEAST_ATTACKED:
         return {}
     attacked = Attacked(tuple(columns))
     linked = link(attacked, stream=noise_stream(secret, "link"))
@@ -282,7 +289,7 @@ def _score(
     sides.append(table.select(names).take(pa.array(chosen)))
     features = encode_features(sides)
     rest = [at for at, one in enumerate(names) if one != name]
-    answers = [_says_yes(side.column(name), target) for side in sides]
+    answers = [says_yes(side.column(name), target) for side in sides]
     if not rest or not 0 < answers[1].sum() < len(answers[1]):
         return None
 
@@ -292,12 +299,6 @@ def _score(
     if name not in reference.scores:  # that of the records is the same for every setting
         reference.scores[name] = rank(0)
     return {"original": reference.scores[name], "released": rank(2)}
-
-
-def _says_yes(column: pa.ChunkedArray, target: Any) -> npt.NDArray[np.bool_]:
-    if target.above is not None:
-        return column.to_numpy() > float(target.above)
-    return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)
 
 
 def list_groupings(policy: Policy, records: Records) -> tuple[str, ...]:
@@ -350,17 +351,6 @@ def correlate(columns: Sequence[NoiseColumn], numbers: Sequence[Numbers]) -> Num
             there &= column.find_reasons(own) < 0
     valued = list(numbers) if there.all() else [own[there] for own in numbers]
     return correlation_matrix(covariance_matrix(valued)) if len(valued[0]) else np.full((len(columns),) * 2, np.nan)
-
-
-def find_distance(before: Numbers, after: Numbers) -> float:
-    """The largest difference of the two distribution functions, reasons included."""
-    values = np.unique(before)
-    own, other = np.sort(before), np.sort(after)
-    sides = [
-        np.abs(np.searchsorted(own, values, side=side) / len(own) - np.searchsorted(other, values, side=side) / len(other))
-        for side in ("left", "right")
-    ]
-    return float(max(found.max() for found in sides))
 
 
 def _quiet(_: str) -> None:

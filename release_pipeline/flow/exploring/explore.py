@@ -59,9 +59,7 @@ class Explored:
     document: ExploreDocument
     tested: tuple[Tested, ...]
     written: Written
-    file: Path
     site: Site | None
-    kept: Path | None
 
 
 def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) -> Explored:
@@ -91,9 +89,10 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     tested = try_settings(bench, settings, workers=asked.workers, progress=progress)
     solved = tuple(_solve(bench, targets, tested, progress)) if targets else ()
     splits = list(split_best(bench, tested))
-    for one in (*(setting for setting, _ in solved if setting is not None), *(split.setting for split in splits)):
-        if all(one.words != known.setting.words for known in tested):
-            tested += try_settings(bench, [one], workers=1, progress=lambda _: None)
+    for setting in (setting for setting, _ in solved if setting is not None):
+        if not _has(tested, setting):
+            tested += try_settings(bench, [setting], workers=1, progress=lambda _: None)
+    tested += [split.tested for split in splits if not _has(tested, split.tested.setting)]
     ledgers = _read_ledgers(site, tested, bench.rows)
     views = tuple(_view_all(bench, tested, ledgers))
     numbers = {view.words: view.number for view in views}
@@ -115,11 +114,11 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
         solved=tuple(replace(view, number=numbers.get(view.words)) for _, view in solved),
         splits=tuple(
             SplitView(
-                split.setting.words,
-                split.setting.block,
+                split.tested.setting.words,
+                split.tested.setting.block,
                 round_figure(split.before),
                 round_figure(split.after),
-                numbers.get(split.setting.words),
+                numbers.get(split.tested.setting.words),
             )
             for split in splits
         ),
@@ -128,7 +127,11 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
             for one in find_dear_domains(bench, tried.as_came)
         ),
     )
-    return Explored(document, tuple(tested), written, file, site, bench.kept if is_look else None)
+    return Explored(document, tuple(tested), written, site)
+
+
+def _has(tested: Sequence[Tested], setting: Setting) -> bool:
+    return any(setting.words == known.setting.words for known in tested)
 
 
 def choose_setting(explored: Explored, number: int | None) -> SettingView:

@@ -46,7 +46,7 @@ def read_like(policy: Policy, path: Path, *, release: str | None, progress: Prog
     if path.is_dir():
         return _read_package(policy, path, progress)
     progress(f"reading {path}")
-    return _read_records(policy, find_file(path, expected=policy.declared), str(path), release=release, where_absent=True)
+    return _read_records(policy, find_file(path, expected=policy.declared), str(path), release=release)
 
 
 def read_records(policy: Policy, source: SourceDoor, where: str, *, release: str | None, progress: Progress) -> Tried:
@@ -55,7 +55,7 @@ def read_records(policy: Policy, source: SourceDoor, where: str, *, release: str
     return _read_records(policy, source, where, release=release)
 
 
-def _read_records(policy: Policy, source: SourceDoor, where: str, *, release: str | None, where_absent: bool = False) -> Tried:
+def _read_records(policy: Policy, source: SourceDoor, where: str, *, release: str | None) -> Tried:
     names = {canonical_name(name): name for name in source.header}
     needed = needed_columns(policy) if policy.slots is not None else _needed(policy)
     if absent := [name for name in needed if name not in names]:

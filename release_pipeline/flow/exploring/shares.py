@@ -14,11 +14,10 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.exploring.targets import has_shares
-from release_pipeline.flow.exploring.trials import Bench, Tested
+from release_pipeline.flow.exploring.trials import Bench, Tested, try_settings
 from release_pipeline.policy.settings import Setting
-from release_pipeline.stages.simulation import Simulated, simulate
+from release_pipeline.stages.simulation import Simulated
 
 Numbers = npt.NDArray[np.float64]
 BETTER = 0.95  # of the largest error: what is less better is not told
@@ -28,9 +27,9 @@ _DIGITS = 2  # of a weight
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A setting with weights, and the largest error of a column with them and without."""
+    """A setting with weights, as it was tried, and the largest error of a column without them and with."""
 
-    setting: Setting
+    tested: Tested
     before: float
     after: float
 
@@ -59,14 +58,12 @@ def split_best(bench: Bench, tested: Sequence[Tested]) -> Iterator[Split]:
             continue
         weights = _weigh(like, float(own.fraction))
         setting = Setting({**best.setting.protect, "weights": weights}, best.setting.trust, best.setting.min_rows)
-        try:
-            changed = bench.written.change(setting, rows=bench.rows)
-            found = simulate(changed.policy, bench.references, secret=bench.secret, draws=bench.draws_of(changed.policy))
-        except ReleasePipelineError:
+        [with_weights] = try_settings(bench, [setting], workers=1, progress=lambda _: None)
+        if with_weights.found is None:
             continue
-        before, after = _largest(best), _largest(Tested(setting, changed, found))
+        before, after = _largest(best), _largest(with_weights)
         if after < BETTER * before and after < 1:
-            yield Split(changed.setting, before, after)
+            yield Split(with_weights, before, after)
 
 
 def _largest(one: Tested) -> float:

@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from release_pipeline.errors import PolicyInvalid, ReleasePipelineError, WrongUsage
+from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.exploring.trials import Bench, Tested, explain
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import ask_for_near, decimal_text
 from release_pipeline.policy.settings import Setting
 from release_pipeline.privacy.figures import show_figure
-from release_pipeline.stages.simulation import SHARES, Reference, Simulated, simulate
+from release_pipeline.stages.served import SHARES
+from release_pipeline.stages.simulation import Reference, Simulated, simulate
 
 _FORM = re.compile(r"([a-z-]+)(?::(.+))?=([0-9.]+)(pt|%)?")
 LEAST, MOST = Decimal("0.001"), Decimal(1000)  # epsilon of a column, where it is sought
@@ -111,10 +112,10 @@ def solve(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], pro
             yield Solved(refused.setting, {}, refused.refused)
             continue
         if mine[0].setting.protect.get("epsilon") is None:
-            reached, best = min(((_worst(targets, bench, one), one) for one in mine), key=lambda pair: pair[0])
+            reached, best = min(((_worst(targets, bench, one.found), one) for one in mine), key=lambda pair: pair[0])
             yield Solved(
                 best.setting,
-                _reach(targets, bench, best),
+                _reach(targets, bench, best.found),
                 "" if reached <= 1 else "no k that was tried meets them, and it has no epsilon",
             )
             continue
@@ -122,26 +123,25 @@ def solve(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], pro
         yield _solve_method(bench, targets, mine)
 
 
-def _worst(targets: Sequence[Target], bench: Bench, one: Tested) -> float:
-    """How many times the most that is allowed the worst target is."""
-    assert one.found is not None  # noqa: S101  for the type checker
-    return max(measure_target(target, one.found, bench.references) / target.most for target in targets)
+def _worst(targets: Sequence[Target], bench: Bench, found: Simulated | None) -> float:
+    """How many times the most that is allowed the worst target is; infinity where there would be no release."""
+    if found is None:
+        return math.inf
+    return max(measure_target(target, found, bench.references) / target.most for target in targets)
 
 
-def _reach(targets: Sequence[Target], bench: Bench, one: Tested) -> dict[str, float]:
-    assert one.found is not None  # noqa: S101  for the type checker
-    return {target.text: measure_target(target, one.found, bench.references) for target in targets}
+def _reach(targets: Sequence[Target], bench: Bench, found: Simulated | None) -> dict[str, float]:
+    """What each target comes to; nothing where there would be no release."""
+    return {} if found is None else {target.text: measure_target(target, found, bench.references) for target in targets}
 
 
 def _solve_method(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> Solved:
     """By halving, with the cluster sizes that came nearest at the least epsilon that met them, or at the largest."""
     shares = tested[0].changed is not None and has_shares(tested[0].changed.policy)
     sizes = _choose_sizes(bench, targets, tested)
-    solved = [found for k in sizes if (found := _solve_size(bench, targets, tested, k, shares=shares)) is not None]
+    solved = [_solve_size(bench, targets, tested, k, shares=shares) for k in sizes]
     met = [found for found in solved if not found.why]
-    if met:
-        return min(met, key=lambda found: found.setting.protect["epsilon"])
-    return solved[0] if solved else Solved(tested[0].setting, {}, "no setting of it meets them")
+    return min(met, key=lambda found: found.setting.protect["epsilon"]) if met else solved[0]
 
 
 def has_shares(policy: Policy) -> bool:
@@ -151,14 +151,14 @@ def has_shares(policy: Policy) -> bool:
 
 def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> list[Any]:
     """The two cluster sizes with which targets are nearest: one for less epsilon, one for more."""
-    ranked = sorted(tested, key=lambda one: _worst(targets, bench, one))
-    met = [one for one in tested if _worst(targets, bench, one) <= 1]
+    ranked = sorted(tested, key=lambda one: _worst(targets, bench, one.found))
+    met = [one for one in tested if _worst(targets, bench, one.found) <= 1]
     least = sorted(met, key=lambda one: Decimal(one.setting.protect["epsilon"]))
     order = [*(one.setting.protect.get("k") for one in least), *(one.setting.protect.get("k") for one in ranked)]
     return list(dict.fromkeys(order))[:2]
 
 
-def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], k: Any, *, shares: bool) -> Solved | None:
+def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], k: Any, *, shares: bool) -> Solved:
     base = next(one for one in tested if one.setting.protect.get("k") == k)
     assert base.changed is not None  # noqa: S101  for the type checker
     policy = base.changed.policy
@@ -169,8 +169,6 @@ def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested
             changed = bench.written.change(setting, rows=bench.rows)
             draws = bench.draws_of(changed.policy, times=TIMES)
             found = simulate(changed.policy, bench.references, secret=bench.secret, draws=draws, with_risks=False)
-        except PolicyInvalid as error:
-            return setting, None, explain(error)
         except ReleasePipelineError as error:
             return setting, None, explain(error)
         return changed.setting, None if found.refusal else found, found.refusal
@@ -190,8 +188,7 @@ def _bracket(
     for one in like:
         if one.found is None:
             continue
-        met = all(measure_target(target, one.found, bench.references) <= target.most for target in targets)
-        if met:
+        if _worst(targets, bench, one.found) <= 1:
             high = min(high, epsilon_of(one) * AROUND)
         else:
             low = max(low, epsilon_of(one) / AROUND)
@@ -204,23 +201,19 @@ At = Callable[[Any], tuple[Setting, Simulated | None, str]]
 def _halve_whole(bench: Bench, targets: Sequence[Target], at: At, ends: tuple[float, float]) -> Solved:
     low, high = ends
     best: tuple[Setting, Simulated] | None = None
-    why = ""
     for _ in range(STEPS):
         if high / low < NEAR:
             break
         middle = math.sqrt(low * high)
-        setting, found, refused = at(_round_up(middle))
-        worst = math.inf if found is None else max(measure_target(t, found, bench.references) / t.most for t in targets)
-        why = refused or why
-        if found is not None and worst <= 1:
+        setting, found, _ = at(_round_up(middle))
+        if found is not None and _worst(targets, bench, found) <= 1:
             best, high = (setting, found), middle
         else:
             low = middle
     if best is None:
         setting, found, refused = at(_round_up(high))
-        reached = {} if found is None else {t.text: measure_target(t, found, bench.references) for t in targets}
-        return Solved(setting, reached, refused or f"not even with epsilon {show_figure(high)}")
-    return Solved(best[0], {t.text: measure_target(t, best[1], bench.references) for t in targets})
+        return Solved(setting, _reach(targets, bench, found), refused or f"not even with epsilon {show_figure(high)}")
+    return Solved(best[0], _reach(targets, bench, best[1]))
 
 
 def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: At, like: Sequence[Tested]) -> Solved:
@@ -237,13 +230,11 @@ def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: 
             break
         _, found, _ = at({name: _round_up(middles.get(name, own[name])) for name in own})
         for name, middle in middles.items():
-            is_met = found is not None and all(measure_target(t, found, bench.references) <= t.most for t in asked[name])
-            ends[name][1 if is_met else 0] = middle
+            ends[name][1 if _worst(asked[name], bench, found) <= 1 else 0] = middle
     setting, found, refused = at({name: _round_up(ends[name][1] if name in ends else own[name]) for name in own})
-    reached = {} if found is None else {target.text: measure_target(target, found, bench.references) for target in targets}
     missed = [name for name, (_, high) in ends.items() if high >= float(MOST)]
     why = refused or (f"not even with epsilon {MOST} for {missed[0]}" if missed else "")
-    return Solved(setting, reached, why)
+    return Solved(setting, _reach(targets, bench, found), why)
 
 
 def _share(one: Tested, name: str) -> float:

@@ -21,7 +21,8 @@ from release_pipeline.flow.status.headroom import HeadroomView
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
-from release_pipeline.stages.simulation import SHARES, Simulated
+from release_pipeline.stages.served import SHARES
+from release_pipeline.stages.simulation import Simulated
 
 WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the release, are each a sample of their own
 

@@ -63,7 +63,6 @@ def _beats(one: SettingView, other: SettingView) -> bool:
 
 
 def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[str]:
-
     names = [column.name for column in document.columns]
     told = names if len(names) <= MOST_COLUMNS else []
     head = [

@@ -174,9 +174,9 @@ def test_weights_serve_the_worst_column() -> None:
     bench = make_bench(TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: idp-cbls, epsilon: 4, k: 20"))
     tested = try_settings(bench, settings_of(bench, methods=["laplace"]), workers=1, progress=quiet)
     tested += try_settings(bench, settings_of(bench, methods=["dp-um"], sizes=[20]), workers=1, progress=quiet)
-    splits = {split.setting.method: split for split in split_best(bench, tested)}
+    splits = {split.tested.setting.method: split for split in split_best(bench, tested)}
     assert splits["dp-um"].after < 0.95 * splits["dp-um"].before
-    assert splits["dp-um"].setting.protect["weights"]["income"] > splits["dp-um"].setting.protect["weights"]["rent"]
+    assert splits["dp-um"].tested.setting.protect["weights"]["income"] > splits["dp-um"].tested.setting.protect["weights"]["rent"]
 
 
 def test_a_domain_that_costs_much_is_told() -> None:
