@@ -26,7 +26,8 @@ from release_pipeline.policy import parse_policy
 from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.stages.audit import Compared, audit_table
+from release_pipeline.stages.audit import audit_table
+from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.measures.groups import measure_groups
 
 K = 5

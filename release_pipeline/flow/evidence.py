@@ -139,7 +139,7 @@ class Discrimination:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many records models were tried on, among how many."""
+    """How many records models, or attacks, were tried on, among how many."""
 
     tried: int
     among: int
@@ -366,6 +366,7 @@ class AuditFigures(MapFigures):
     spread: dict[str, Spreads]
     atoms: dict[str, AtomShares] = field(default_factory=dict[str, AtomShares])
     attacks: tuple[Attack, ...] = ()
+    attacked_sample: Sample | None = None
     inference: dict[str, Attack] = field(default_factory=dict[str, Attack])
     correlations: CorrelationView | None = None
     rank_correlations: CorrelationView | None = None

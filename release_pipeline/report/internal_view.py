@@ -379,7 +379,8 @@ class InternalView:
     and `has_weights`: records stand for others, whether or not the release came so far. `clusters`: records share values in
     groups of a k. `statement`: the claim as one formal statement; `scales`: what it supposes of the noise scales, where it
     does. `is_synthetic`: rows are nobody's, and `structure` says how they differ from the original ones, `nearest` what the row
-    nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge."""
+    nearest to a person tells. `are_ranks`: `correlations` are Spearman's. `looks`: those at the data before the charge.
+    `attacked`: how many released records were attacked and linked, of how many, where they are a sample."""
 
     release: str
     policy: str
@@ -430,3 +431,4 @@ class InternalView:
     are_ranks: bool = False
     is_synthetic: bool = False
     looks: tuple[LookView, ...] = ()
+    attacked: tuple[int, int] | None = None

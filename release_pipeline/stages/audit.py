@@ -4,14 +4,13 @@ who decide, and gates nothing (methods.md section 2). What a gate may look at is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.sections import Target
 from release_pipeline.policy.ties import find_ties
@@ -34,6 +33,7 @@ from release_pipeline.privacy.utility import (
     variance_of,
     wasserstein_distance,
 )
+from release_pipeline.stages.compared import Compared, Numbers, Places
 from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.groups import Groups, journalist_risk
@@ -45,51 +45,14 @@ from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.shape import measure_atoms
 
 LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
+ATTACKED_SAMPLE = 100_000  # released records that are attacked, and linked, where there are more
 LINKAGE_SAMPLE = 2_000  # released records that are linked
 MODEL_SAMPLE = 5_000  # records of each table that models see
 SEEN = "values as the method saw them"  # what errors are measured against; earlier versions took the values as they came
 SEED = 1  # of the models' own choices: the same figures for the same tables
 DIGITS = 6  # significant ones of a figure: what rounding differs by between processors is beyond them
 
-Numbers = npt.NDArray[np.float64]
-Places: TypeAlias = npt.NDArray[np.intp]
-Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
 Streams: TypeAlias = Callable[[Context], NoiseStream]
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
-    record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
-    knows how they were coarsened. `is_nobodys`: released records are synthetic, so that errors are of ranks, and `own` is any
-    order."""
-
-    policy: Policy
-    read: Read
-    released: pa.Table
-    own: Places
-    everybody: pa.Table
-    is_nobodys: bool = False
-
-    @property
-    def originals(self) -> int:
-        """How many records the release was made of."""
-        return len(self.original(next(iter(self.policy.noise_columns))))
-
-    def original(self, name: str) -> pa.ChunkedArray:
-        """A column of all records."""
-        return self.read("records", [name]).column(name)
-
-    def seen(self, name: str) -> Numbers:
-        """A noise column of all records as the method saw it: in its domain and on its grid."""
-        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
-
-    def of_released(self, name: str) -> pa.ChunkedArray:
-        """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
-        the record got: that is what somebody who knows the hierarchy makes of the true value."""
-        if name in self.policy.generalised_columns:
-            return self.released.column(name)
-        return self.original(name).take(pa.array(self.own))
 
 
 def audit_table(
@@ -98,18 +61,12 @@ def audit_table(
     """Every figure of a released table, as evidence keeps it. `groups`: those of the table, which gates are judged on too;
     `streams` gives the random choices of each part by its name."""
     released, own, policy = compared.released, compared.own, compared.policy
-    names = list(policy.noise_columns)
     figures: dict[str, Any] = {"errors_against": SEEN}
     progress("linking records")
-    tried = shuffled_positions(len(own), streams("linkage"))[:LINKAGE_SAMPLE]
-    original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
-    for place, name in enumerate(names):
-        original[:, place] = compared.original(name).to_numpy()
-    masked = np.column_stack([released.column(name).to_numpy()[tried] for name in names])
-    linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
-    figures["record_linkage"] = asdict(linked)
-    figures["record_linkage_by_chance"] = 1 / len(original)
-    del original
+    attacked = _draw_attacked(compared, streams)
+    figures |= _link(attacked, streams)
+    if len(attacked.own) < len(own):
+        figures["attacked_sample"] = {"tried": len(attacked.own), "among": len(own)}
     progress("measuring utility")
     figures |= measure_columns(compared)
     if policy.weight is not None:
@@ -118,12 +75,33 @@ def audit_table(
         figures["subgroups"] = {name: measure_by_group(compared, name) for name in policy.audit.groups}
     figures |= measure_rules(compared)
     progress("attacking the released table")
-    figures |= _attack(compared, streams)
+    figures |= _attack(attacked, streams)
     if groups is not None:
         risk = journalist_risk(released.select(policy.released_quasi), compared.everybody)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})
+
+
+def _draw_attacked(compared: Compared, streams: Streams) -> Compared:
+    """What is attacked: all records, or a random sample of them as if it were the whole table. In it rows lie farther apart, so
+    that a person's own row stands out more than it does among all."""
+    rows = compared.released.num_rows
+    if rows <= ATTACKED_SAMPLE:
+        return compared
+    return compared.among(np.sort(shuffled_positions(rows, streams("attacked"))[:ATTACKED_SAMPLE]))
+
+
+def _link(compared: Compared, streams: Streams) -> dict[str, Any]:
+    """How many released records lie nearest to their own originals."""
+    names, own = list(compared.policy.noise_columns), compared.own
+    tried = shuffled_positions(len(own), streams("linkage"))[:LINKAGE_SAMPLE]
+    original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
+    for place, name in enumerate(names):
+        original[:, place] = compared.original(name).to_numpy()
+    masked = np.column_stack([compared.released.column(name).to_numpy()[tried] for name in names])
+    linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
+    return {"record_linkage": asdict(linked), "record_linkage_by_chance": 1 / len(original)}
 
 
 def measure_rules(compared: Compared) -> dict[str, Any]:

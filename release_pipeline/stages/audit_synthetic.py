@@ -33,8 +33,6 @@ from release_pipeline.privacy.noise import shuffled_positions
 from release_pipeline.stages.audit import (
     LEAST_ATTACKED,
     SEEN,
-    Compared,
-    Read,
     Streams,
     label_entries,
     measure_by_group,
@@ -44,6 +42,7 @@ from release_pipeline.stages.audit import (
     train_models,
     without_reasons,
 )
+from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.entries import find_entries
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import measure_group_means

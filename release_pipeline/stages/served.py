@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.stages.audit import Read
+from release_pipeline.stages.compared import Read
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.measures.subgroups import LEAST
 

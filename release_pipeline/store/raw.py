@@ -203,13 +203,13 @@ class RawTable:
         """One categorical column in source order, as text."""
         return self._column("stages/read_categories", column=column, entry=self.entry(column))
 
-    def people(self, column: str, key: bytes, *, everywhere: bytes) -> pa.Table:
-        """Every person of this column once, as hashes under both keys, in the order of the first."""
+    def insert_people(self, column: str, key: bytes, *, everywhere: bytes) -> None:
+        """Every person of this column once, as hashes under both keys, in the order of the first: into the table `people`."""
         self._prepare_persons(column)
         pads = _pad(key) | {f"everywhere_{name}": pad for name, pad in _pad(everywhere).items()}
-        text = statement("stages/read_people", column=column, entry=self.entry(column))
+        text = statement("stages/insert_people", column=column, entry=self.entry(column))
         with source_errors(self._name):
-            return self._connection.sql(text, params=pads).to_arrow_table()
+            self._connection.execute(text, pads)
 
     def _prepare_persons(self, column: str) -> None:
         """The forms by which `person_of` reads letters beyond ASCII, where there are any: they take a while to load."""

@@ -80,6 +80,13 @@ class ReleaseWorkspace(_BesideRooms):
         self._drop(name)
         self._connection.from_arrow(table).create(name)
 
+    def write_people(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
+        """Replace the table `people` by the persons of this column of `raw` (`RawTable.insert_people`): nobody sees
+        them."""
+        self._drop("people")
+        self._connection.execute(statement("stages/create_people"))
+        self.raw(source_name).insert_people(column, key, everywhere=everywhere)
+
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """The table `name`, or some of its columns, in the order in which it was written."""
         wanted = self.columns(name) if columns is None else columns

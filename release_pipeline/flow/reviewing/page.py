@@ -79,6 +79,7 @@ def build_internal_view(policy: Policy, evidence: Evidence, *, stopped_at: str =
         linkage=audit.record_linkage,
         linkage_chance=audit.record_linkage_by_chance,
         linkage_words=_linkage_words(policy),
+        attacked=None if (sample := audit.attacked_sample) is None else (sample.tried, sample.among),
         in_class_linkage=audit.linking_risk,
         in_class_guess=audit.linking_by_guess,
         attacks=tuple(_view_attacks(policy, audit)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from release_pipeline.privacy.figures import count_of, format_number, format_share
+from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
 from release_pipeline.report.internal_view import AttackView, InternalView, NearView, ShareView
@@ -27,7 +27,11 @@ def describe_attacks(view: InternalView) -> Section:
     ]
     if not view.attacks and not linked and view.nearest is None:
         return Section(anchor, title, absent=REVIEWERS("section.not_measured"))
-    said = _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
+    said: list[Sentence] = []
+    if view.attacked is not None:
+        tried, among = view.attacked
+        said.append(REVIEWERS("attacks.sampled", tried=format_count(tried), among=count_of(among, "released record")))
+    said += _judge_nearest(view.nearest) + _judge_attacks(view.attacks, short=view.is_synthetic)
     said += [
         REVIEWERS(
             "attacks.linked",

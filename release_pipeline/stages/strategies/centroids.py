@@ -20,7 +20,8 @@ from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale, find_variance
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS
-from release_pipeline.stages.audit import Compared, Streams, audit_table
+from release_pipeline.stages.audit import Streams, audit_table
+from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
 from release_pipeline.stages.measures.groups import Groups

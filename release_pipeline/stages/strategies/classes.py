@@ -34,7 +34,8 @@ from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.privacy.sensitivity import scales_for
-from release_pipeline.stages.audit import Compared, Streams, audit_table, link_within, round_figures
+from release_pipeline.stages.audit import Streams, audit_table, link_within, round_figures
+from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.grouping import Classes, Ints, label_ranges, make_classes, measure_loss, read_sensitive

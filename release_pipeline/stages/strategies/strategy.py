@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.noise import Context
-from release_pipeline.stages.audit import Read, Streams
+from release_pipeline.stages.audit import Streams
+from release_pipeline.stages.compared import Read
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 

@@ -376,6 +376,7 @@ def internal_views() -> st.SearchStrategy[InternalView]:
             "sse_paper": st.none() | FLOATS,
             "linkage": st.none() | _SHARES,
             "linkage_chance": FLOATS,
+            "attacked": st.none() | st.tuples(COUNTS, COUNTS),
             "in_class_linkage": st.none() | _SHARES,
             "in_class_guess": FLOATS,
             "attacks": _several(st.builds(AttackView, _NAMES, TEXTS, _SHARES, _SHARES, FLOATS, _SHARES, _NAMES)),

@@ -1,0 +1,66 @@
+"""A released table beside the records that it was made of, column by column: what an audit measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from release_pipeline.policy import Policy
+
+Numbers = npt.NDArray[np.float64]
+Places: TypeAlias = npt.NDArray[np.intp]
+Read: TypeAlias = Callable[[str, Sequence[str] | None], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A released table, and of the records that it was made of the columns that it has. `own[i]` is the original of released
+    record i. `everybody`: the released quasi-identifiers of all records, suppressed ones too, as somebody would see them who
+    knows how they were coarsened. `is_nobodys`: released records are synthetic, so that errors are of ranks, and `own` is any
+    order."""
+
+    policy: Policy
+    read: Read
+    released: pa.Table
+    own: Places
+    everybody: pa.Table
+    is_nobodys: bool = False
+
+    @property
+    def originals(self) -> int:
+        """How many records the release was made of."""
+        return len(self.original(next(iter(self.policy.noise_columns))))
+
+    def original(self, name: str) -> pa.ChunkedArray:
+        """A column of all records."""
+        return self.read("records", [name]).column(name)
+
+    def seen(self, name: str) -> Numbers:
+        """A noise column of all records as the method saw it: in its domain and on its grid."""
+        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
+
+    def of_released(self, name: str) -> pa.ChunkedArray:
+        """A column of the records that were released, in the order of the released ones. Of a generalised column the label that
+        the record got: that is what somebody who knows the hierarchy makes of the true value."""
+        if name in self.policy.generalised_columns:
+            return self.released.column(name)
+        return self.original(name).take(pa.array(self.own))
+
+    def among(self, rows: Places) -> Compared:
+        """The same of some released rows and their own originals, as if there were no others. Each column is read once."""
+        originals, kept = pa.array(self.own[rows]), dict[str, pa.ChunkedArray]()
+
+        def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+            names = self.policy.released_columns if columns is None else columns
+            for name in names:
+                if name not in kept:
+                    kept[name] = self.read(table, [name]).column(name).take(originals)
+            return pa.table({name: kept[name] for name in names})
+
+        few = self.released.select(list(self.policy.released_columns)).take(pa.array(rows))
+        return replace(self, read=read, released=few, own=np.arange(len(rows), dtype=np.intp))

@@ -1,0 +1,18 @@
+-- Every person once, as keyed hashes (HMAC-SHA256, cut to 128 bits), in their order: the source's order is gone. person: under the
+-- key of the population; everywhere: under that of all populations whose persons are told apart by a column of this name. Each step
+-- is materialised, so that nothing is normalised or hashed twice.
+INSERT INTO people
+WITH entries AS MATERIALIZED (
+    SELECT DISTINCT encode(person_of({{entry}}({{column}}))) AS entry FROM raw WHERE {{entry}}({{column}}) IS NOT NULL
+),
+inner_hashes AS MATERIALIZED (
+    SELECT
+        unhex(sha256($inner || entry))                  AS own,
+        unhex(sha256($everywhere_inner || entry))       AS of_all
+    FROM entries
+)
+SELECT
+    unhex(left(sha256($outer || own), 32))              AS person,
+    unhex(left(sha256($everywhere_outer || of_all), 32)) AS everywhere
+FROM inner_hashes
+ORDER BY person;
