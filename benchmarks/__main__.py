@@ -1,5 +1,6 @@
-"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say. `python -m benchmarks peers`
-is apart (`benchmarks.peers`): it takes hours, and packages that are none of the project's."""
+"""`python -m benchmarks [NAME ...] [--quick] [--json FILE]`: exit code 0 whatever the figures say. Two are apart, and have
+options of their own: `python -m benchmarks peers` takes hours, and packages that are none of the project's; `python -m benchmarks
+scale` takes tables of as many rows as are asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import machine, memory, peers, table
+from benchmarks import machine, memory, peers, scale, table
 from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.commands import commands
@@ -48,8 +49,9 @@ EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run witho
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print machine facts and one line per figure as it is measured; write all of it to the JSON file if one is named."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["peers"]:
-        peers.main(given[1:])
+    apart = {"peers": peers.main, "scale": scale.main}
+    if given and given[0] in apart:
+        apart[given[0]](given[1:])
         return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=f"Run the benchmarks {', '.join(BENCHMARKS)}.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks to run (all)")

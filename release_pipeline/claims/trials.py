@@ -21,6 +21,7 @@ import pyarrow as pa
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.by_value import Stage
 from release_pipeline.privacy.noise import SECRET_BYTES, derive_key
+from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.strategies import COUNTS, RECORD, Series, Strategy, find_strategy
 from release_pipeline.stages.strategies.by_value import read_stages
 from release_pipeline.stages.strategies.parts import PART
@@ -159,7 +160,7 @@ def _group(policy: Policy, table: pa.Table, secret: bytes) -> Tables:
 def _mask(strategy: Strategy, table: pa.Table, made: Tables, secret: bytes) -> pa.Table:
     measured = strategy.measure(_reader(table, made), secret=secret, context=(), progress=say_nothing)
     read = _reader(table, made | dict(measured))
-    return strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=say_nothing)).table
+    return load_table(strategy.suppress(read, strategy.mask(read, secret=secret, context=(), progress=say_nothing)).table)
 
 
 def _fix_scales(actual: Tables, neighbour: Tables) -> Tables:

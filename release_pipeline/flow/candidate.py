@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from release_pipeline.flow.sums import write_sums
-from release_pipeline.flow.tables import write_table
+from release_pipeline.flow.tables import Slices, write_table
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import make_private_folder, sync
 
@@ -21,7 +21,7 @@ _NO_PICTURES: Mapping[str, str] = {}
 
 def freeze(
     folder: Path,
-    table: pa.Table,
+    table: pa.Table | Slices,
     formats: Sequence[str],
     evidence: Mapping[str, Any],
     pictures: Mapping[str, str] = _NO_PICTURES,

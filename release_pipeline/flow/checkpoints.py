@@ -159,7 +159,7 @@ class ReleaseCheckpoints(ReleaseRecord):
         return open_source(self.site, self.policy)
 
     def _workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
-        return open_workspace(self.site.vault, self.policy.population, self.id.workspace)
+        return open_workspace(self.site.vault, self.policy.population, self.id.workspace, memory=self.site.memory)
 
     @property
     def _context(self) -> tuple[Context, ...]:

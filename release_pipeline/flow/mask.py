@@ -35,7 +35,6 @@ from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.catalogue.definitions import K_EPSILON
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.privacy.utility import Clamping, column_error, measure_clamping
-from release_pipeline.stages.audit import compare_values
 from release_pipeline.stages.checks import (
     check_facts,
     check_release_column,
@@ -44,6 +43,8 @@ from release_pipeline.stages.checks import (
     warn_of_clamping,
     warn_of_releases,
 )
+from release_pipeline.stages.column_table import load_table
+from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.package import spell_out
 from release_pipeline.stages.strategies import RECORD, Figures, Series, find_strategy
 from release_pipeline.store.raw import RawTable
@@ -151,7 +152,7 @@ def _mask(policy: Policy, raw: RawTable, release: str | None, warnings: tuple[st
     grouped = strategy.group(read, secret=secret, context=context, progress=progress)
     made |= grouped.tables
     made |= strategy.measure(read, secret=secret, context=context, progress=progress)
-    masked = strategy.mask(read, secret=secret, context=context, progress=progress)
+    masked = load_table(strategy.mask(read, secret=secret, context=context, progress=progress))
     own = masked.column(RECORD).to_numpy()
     evidence = {name: dict(figures) for name, figures in grouped.evidence.items()}
     taken: dict[str, Clamping] = {}

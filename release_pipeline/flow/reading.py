@@ -158,13 +158,10 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
     """A column of the source as the records have it: numbers, or entries, with what is declared for the missing ones; None where
     it is absent or of a type that cannot be read so, which the checks tell. With `only_declared` entries that are not declared
     are null, where there was no check that refuses them."""
-    kind = table.kinds.get(name)
-    if kind is None:
+    if not has_type(policy, name, table):
         return None
     match policy.columns[name].reading:
         case NumberReading() as how:
-            if not how.can_read(kind):
-                return None
             numbers = _read_numbers(name, how, table)
             if how.has_points:
                 numbers = _code(name, how, table, numbers)
@@ -189,6 +186,12 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
             return entries.cast(pa.int64()) if integers else entries
         case None:
             return None
+
+
+def has_type(policy: Policy, name: str, table: RawTable) -> bool:
+    """Whether a column is there, and of a type that can be read as the policy says."""
+    kind, reading = table.kinds.get(name), policy.columns[name].reading
+    return kind is not None and reading is not None and (not isinstance(reading, NumberReading) or reading.can_read(kind))
 
 
 def is_coded(policy: Policy, name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from release_pipeline.errors import Blocked, DataRefused, GateFailed, NotPassed
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
-from release_pipeline.flow.content import content_of
+from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
@@ -33,6 +33,7 @@ from release_pipeline.flow.reading import (
     collect_facts,
     count_releases,
     fill_slots,
+    has_type,
     is_coded,
     needed_columns,
     numbers_of,
@@ -45,7 +46,7 @@ from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_re
 from release_pipeline.flow.reviewing.release_context import collect_context
 from release_pipeline.flow.series import series_secret
 from release_pipeline.flow.states import list_statuses
-from release_pipeline.flow.tables import try_formats
+from release_pipeline.flow.tables import SLICE, Slices, try_formats
 from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
@@ -70,6 +71,7 @@ from release_pipeline.stages.checks import (
     warn_of_clamping,
     warn_of_releases,
 )
+from release_pipeline.stages.column_table import ColumnTable, load_table
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
@@ -152,13 +154,15 @@ class ReleaseFlow(ReleaseCheckpoints):
             checkpoint = self._previous(workspace, Ingested, check=True)
             raw = workspace.raw(checkpoint.source)
             facts = collect_facts(policy, raw)
-            columns: dict[str, Any] = {RECORD: pa.array(np.arange(facts.records, dtype=np.int64))}
-            for name in policy.working_columns:
+
+            def type_column(name: str) -> Any:
+                if name == RECORD:
+                    return pa.array(np.arange(facts.records, dtype=np.int64))
                 is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
-                read = raw.categories(name) if is_other else typed_column(policy, name, raw)
-                if read is not None:
-                    columns[name] = read
-            workspace.write("records", pa.table(columns))
+                return raw.categories(name) if is_other else typed_column(policy, name, raw)
+
+            typed = (RECORD, *(name for name in policy.working_columns if has_type(policy, name, raw)))
+            workspace.write("records", ColumnTable(typed, facts.records, type_column))
             _, header = match_header(checkpoint.header, policy)
             going_on = [name for name in workspace.columns("records") if name != RECORD]
             releases = check_release_column(checkpoint.outside, policy)
@@ -247,13 +251,27 @@ class ReleaseFlow(ReleaseCheckpoints):
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
                 return self._microaggregated(stored)
-            made = strategy.group(workspace.read, secret=secret, context=self._context, progress=self.progress)
+            kept: dict[str, None] = {}
+
+            def keep(table: str, column: str, values: Any) -> None:
+                if table not in kept:
+                    workspace.drop([table])
+                    kept[table] = None
+                workspace.add_column(table, column, values)
+
+            made = strategy.group(
+                workspace.read,
+                secret=secret,
+                context=self._context,
+                progress=self.progress,
+                keep=keep if workspace.is_large(checkpoint.records) else None,
+            )
             for name, table in made.tables.items():
                 workspace.write(name, table)
             self._expose(workspace)
             evidence = {name: {**figures, **expected.get(name, {})} for name, figures in made.evidence.items()}
             payload = {"input": checkpoint.version, "columns": evidence, "facts": dict(made.facts), "errors_against": SEEN}
-            stored = self._write_checkpoint(workspace, Microaggregated, version, list(made.tables), **payload)
+            stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
         self.probe.reached("the clusters are committed")
         return self._microaggregated(stored)
@@ -294,7 +312,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             for kind in PASSED:
                 if kind.stage in self._strategy.suppression_reads:
                     self._previous(workspace, kind, check=True)
-            done = self._strategy.suppress(workspace.read, workspace.read(MASKED))
+            done = self._strategy.suppress(workspace.read, stored_table(workspace, MASKED))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -337,7 +355,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 def streams(*purpose: Context) -> NoiseStream:
                     return noise_stream(secret, *purpose)
 
-                released = workspace.read("suppressed")
+                released = stored_table(workspace, "suppressed")
                 groups = measure_groups(released, policy)
                 figures = self._strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}
@@ -368,14 +386,20 @@ class ReleaseFlow(ReleaseCheckpoints):
             clusters = self._previous(workspace, Microaggregated)
             self._check_records(workspace, clusters)
             failed = dict.fromkeys(gate.words for gate in audited.judged if not gate.passed)
-            table = workspace.read("suppressed", list(policy.released_columns))
-            refuse(str(self.id), check_roles(table.column_names, policy))
+            table = stored_table(workspace, "suppressed", list(policy.released_columns))
+            refuse(str(self.id), check_roles(list(table.column_names), policy))
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
             facts |= grid_facts(table, policy)
-            files, published = self._tables(workspace), spell_out(table, policy)
+            files = self._tables(workspace)
+
+            def spell_slices() -> Iterator[pa.Table]:
+                return (spell_out(one, policy) for one in workspace.slices("suppressed", table.column_names, rows=SLICE))
+
+            published: pa.Table | Slices = spell_slices
             if policy.calibrated_columns:
-                published, facts["weights"] = calibrate_rows(published, policy, {n: files[file_of(n)] for n in policy.tables})
+                whole, of_tables = spell_out(load_table(table), policy), {n: files[file_of(n)] for n in policy.tables}
+                published, facts["weights"] = calibrate_rows(whole, policy, of_tables)
             evidence = self._evidence(facts, audited, clusters, validated)
             if failed:
                 page = render_report(policy, read_evidence(evidence, where=str(self.id)), stopped_at=AFTER_CHARGE)

@@ -22,6 +22,7 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
+from release_pipeline.store.memory import LEAST, format_size, machine_memory, read_size
 from release_pipeline.store.registry import BEGIN, Event, Registry, RegistryChanged, open_registry
 from release_pipeline.store.swap import is_stopped
 
@@ -161,6 +162,17 @@ class Site:
         """Whether site.yaml says `looks: forbidden`: nobody chooses parameters by looking at confidential records."""
         return self._settings().get("looks", _LOOKS[0]) == "forbidden"
 
+    @property
+    def said_memory(self) -> int | None:
+        """What site.yaml says of `memory`: the bytes that a run may take, if it does."""
+        said = self._settings().get("memory")
+        return None if said is None else read_size(said)
+
+    @property
+    def memory(self) -> int:
+        """The bytes that a run may take: what site.yaml says, or what the machine has."""
+        return machine_memory() if (said := self.said_memory) is None else said
+
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
         file = self.home / "site.yaml"
@@ -172,14 +184,18 @@ class Site:
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
         said: Plain = document.value
-        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks"), str)
+        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory"), str)
         kinds = {"internal_metrics_in_ui": bool, **texts}
         is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
         if not isinstance(said, dict) or not is_known or said.get("looks", _LOOKS[0]) not in _LOOKS:
             raise ReleasePipelineError(
                 "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
-                "'service_passphrase_file: FILE' and 'looks: forbidden' or allowed may stand here.",
+                "'service_passphrase_file: FILE', 'looks: forbidden' or allowed and 'memory: 8 GiB' may stand here.",
                 where=str(file),
+            )
+        if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:
+            raise ReleasePipelineError(
+                f"memory is no size of {format_size(LEAST)} or more.", where=str(file), remedy="Say it as in 8 GiB or 400 MB."
             )
         return said
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute
@@ -55,19 +56,39 @@ def try_formats(policy: Policy) -> None:
             try_survey(list_columns(policy.columns, policy.derive, policy.suppress, form), form)
 
 
-def write_table(path: Path, table: pa.Table, *, format: str, policy: Policy | None = None) -> None:
+Slices: TypeAlias = Callable[[], Iterator[pa.Table]]  # a table, so many rows at a time: from the start at every call
+SLICE = 1 << 20  # rows of a slice, and of a group of rows in Parquet
+
+
+def write_table(path: Path, table: pa.Table | Slices, *, format: str, policy: Policy | None = None) -> None:
     """`table` in one of the formats that are released, with the labels of its `policy` where the format has a place for them; the
-    same table gives the same bytes."""
+    same table gives the same bytes, whole or in slices of `SLICE` rows."""
+    slices = iter([table]) if isinstance(table, pa.Table) else table()
     if format in SURVEY_FORMATS:
         if policy is None:
             raise ValueError("what a file of Stata or SPSS says of its columns is the policy's")
-        write_survey(path, table, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
+        whole = pa.concat_tables(list(slices))
+        write_survey(path, whole, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
     elif format == "parquet":
-        labelled = table if policy is None else label_table(table, policy)
-        is_labelled = labelled.schema.metadata is not None  # only then it is stored, so that other files are as they ever were
-        pyarrow.parquet.write_table(labelled, path, compression="zstd", store_schema=is_labelled)
+        _write_parquet(path, (one if policy is None else label_table(one, policy) for one in slices))
     else:
-        pyarrow.csv.write_csv(_spell_moments(table), path, pyarrow.csv.WriteOptions(quoting_style="needed"))
+        _write_csv(path, map(_spell_moments, slices))
+
+
+def _write_parquet(path: Path, slices: Iterator[pa.Table]) -> None:
+    first = next(slices)
+    is_labelled = first.schema.metadata is not None  # only then it is stored, so that other files are as they ever were
+    with pyarrow.parquet.ParquetWriter(path, first.schema, compression="zstd", store_schema=is_labelled) as writer:
+        for one in chain([first], slices):
+            writer.write_table(one, row_group_size=SLICE)
+
+
+def _write_csv(path: Path, slices: Iterator[pa.Table]) -> None:
+    first = next(slices)
+    options = pyarrow.csv.WriteOptions(quoting_style="needed")
+    with pyarrow.csv.CSVWriter(path, first.schema, write_options=options) as writer:
+        for one in chain([first], slices):
+            writer.write_table(one)
 
 
 def _spell_moments(table: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 TENTHS = (0.1, 0.9)
 BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
 CURVE_POINTS = 120
+_CHUNK = 1 << 20  # records that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,11 @@ def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
 
 
 def _is_nearly_constant(column: FloatArray) -> bool:
-    return len(column) - int(np.unique(column, return_counts=True)[1].max()) < BEYOND
+    """Whether fewer than ten records differ from the most common value: of more records than that it is the middle one."""
+    if len(column) <= 2 * BEYOND:
+        return len(column) - int(np.unique(column, return_counts=True)[1].max()) < BEYOND
+    middle = np.partition(column, len(column) // 2)[len(column) // 2]
+    return len(column) - int(np.count_nonzero(column == middle)) < BEYOND
 
 
 def ks_distance(first: FloatArray, second: FloatArray) -> float:
@@ -128,8 +133,24 @@ def ks_distance(first: FloatArray, second: FloatArray) -> float:
     >>> ks_distance(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
     0.5
     """
-    _, below_first, below_second = _distribution_functions(first, second)
-    return float(np.max(np.abs(below_first - below_second)))
+    return _ks_of_sorted(np.sort(first), np.sort(second))
+
+
+def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:
+    """`ks_distance` and `wasserstein_distance`, each column being sorted once."""
+    one, other = np.sort(first), np.sort(second)
+    return _ks_of_sorted(one, other), _wasserstein_of_sorted(one, other)
+
+
+def _ks_of_sorted(first: FloatArray, second: FloatArray) -> float:
+    """At the values of either column, some at a time: no array of both is made."""
+    gap = 0.0
+    for column in (first, second):
+        for start in range(0, len(column), _CHUNK):
+            values = column[start : start + _CHUNK]
+            shares = [np.searchsorted(other, values, side="right") / len(other) for other in (first, second)]
+            gap = max(gap, float(np.max(np.abs(shares[0] - shares[1]))))
+    return gap
 
 
 def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
@@ -167,15 +188,26 @@ def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
     >>> wasserstein_distance(np.array([0.0, 0.0]), np.array([3.0, 5.0, 3.0, 5.0]))
     4.0
     """
-    values, below_first, below_second = _distribution_functions(first, second)
-    return float(np.sum(np.abs(below_first - below_second)[:-1] * np.diff(values)))
+    return _wasserstein_of_sorted(np.sort(first), np.sort(second))
 
 
-def _distribution_functions(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All values of both, ascending, and the share of each that is at most that."""
-    values = np.sort(np.concatenate([first, second]))
-    shares = [np.searchsorted(np.sort(column), values, side="right") / len(column) for column in (first, second)]
-    return values, shares[0], shares[1]
+def _wasserstein_of_sorted(first: FloatArray, second: FloatArray) -> float:
+    """The mean distance of values of equal ranks. Of two lists of other lengths a rank is a share of each: they are compared from
+    one end of either's records to the next, which are whole numbers where all there is counts for len(first) len(second)."""
+    n, m = len(first), len(second)
+    if n == m:
+        parts = (slice(start, start + _CHUNK) for start in range(0, n, _CHUNK))
+        return math.fsum(float(np.sum(np.abs(first[part] - second[part]))) for part in parts) / n
+    sums: list[float] = []
+    for start in range(0, n, _CHUNK):
+        ends = np.arange(start + 1, min(start + _CHUNK, n) + 1, dtype=np.int64) * m
+        begin, end = start * m, int(ends[-1])
+        others = np.arange(begin // n + 1, -(-end // n), dtype=np.int64) * n
+        edges = np.concatenate([[begin], np.sort(np.concatenate([ends, others]), kind="stable")])
+        places = edges[:-1]
+        apart = np.abs(first[places // m] - second[places // n])
+        sums.append(float(np.dot(apart, np.diff(edges).astype(np.float64))))
+    return math.fsum(sums) / n / m
 
 
 def choose_places(released: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@ who decide, and gates nothing (methods.md section 2). What a gate may look at is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
@@ -19,21 +19,10 @@ from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, i
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.utility import (
-    choose_places,
-    column_error,
-    correlation_matrix,
-    covariance_matrix,
-    describe_spread,
-    describe_weighted_spread,
-    ks_distance,
-    rank_correlation_matrix,
-    share_at_most,
-    share_of_many,
-    sse_paper,
     variance_of,
-    wasserstein_distance,
 )
 from release_pipeline.stages.compared import Compared, Numbers, Places
+from release_pipeline.stages.measures.columns import match_ranks, measure_columns
 from release_pipeline.stages.measures.discrimination import tell_apart
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.groups import Groups, journalist_risk
@@ -42,7 +31,6 @@ from release_pipeline.stages.measures.sample import measure_sample, read_weights
 from release_pipeline.stages.measures.subgroups import BLANK, GroupedColumn, measure_subgroups
 from release_pipeline.stages.measures.ties import measure_ties
 from release_pipeline.stages.package import spell_out
-from release_pipeline.stages.shape import measure_atoms
 
 LEAST_ATTACKED = 10  # with fewer records there is nothing to learn from an attack
 ATTACKED_SAMPLE = 100_000  # released records that are attacked, and linked, where there are more
@@ -120,87 +108,6 @@ def link_within(
     return asdict(record_linkage(original, released, own, positions=tried, groups=groups))
 
 
-def measure_columns(compared: Compared) -> dict[str, Any]:
-    """The closed formulas: errors record by record, which are the method's and so against what it saw; and against the original
-    as it came, distances of distributions, moments, and links between columns."""
-    names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
-    found: dict[str, dict[str, Any]] = {
-        figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
-    }
-    atoms: dict[str, Any] = {}
-    originals, seen, masked = list[Numbers](), list[Numbers](), list[Numbers]()
-    for name in names:
-        column = compared.policy.noise_columns[name]
-        everybody: Numbers = compared.original(name).to_numpy()
-        y: Numbers = compared.released.column(name).to_numpy()
-        of_all = compared.seen(name)
-        x = of_all[compared.own]
-        found["ks"][name] = ks_distance(everybody, y)
-        if column.atoms or column.reasons:
-            atoms[name] = measure_atoms(column, everybody, y, weights)
-        originals.append(everybody[compared.own])
-        seen.append(x)
-        masked.append(y)
-        weighted = _weigh_spread(column, everybody, y, weights)
-        x, y = compare_values(column, x, y, is_nobodys=compared.is_nobodys)
-        everybody, of_all, y_alone = (_values(column, numbers) for numbers in (everybody, of_all, masked[-1]))
-        found["error"][name] = column_error(x, y, variance=variance_of(of_all))
-        found["absolute_error"][name] = float(np.mean(np.abs(x - y)))
-        found["wasserstein"][name] = wasserstein_distance(everybody, y_alone)
-        found["spread"][name] = {"original": asdict(describe_spread(everybody)), "released": asdict(describe_spread(y_alone))}
-        found["spread"][name] |= weighted
-        places = choose_places(y_alone)
-        shares = {"original": share_of_many(everybody, places), "released": share_at_most(y_alone, places).tolist()}
-        found["curves"][name] = {"places": places.tolist(), **shares}
-    columns = list(compared.policy.noise_columns.values())
-    if not columns:
-        return found
-    seen_alone = seen
-    seen, compared_with = (_with_all_values(columns, seen, masked)[side] for side in (0, 1))
-    covariances = {
-        "original": covariance_matrix(_with_all_values(columns, originals)[0]),
-        "released": covariance_matrix(_with_all_values(columns, masked)[0]),
-    }
-    return {
-        **found,
-        **({"atoms": atoms} if atoms else {}),
-        **(
-            _compare_ranks(names, columns, seen_alone, masked)
-            if compared.is_nobodys
-            else {"sse_paper": sse_paper(seen, compared_with)}
-        ),
-        "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
-        "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
-    }
-
-
-def _compare_ranks(
-    names: list[str], columns: list[NoiseColumn], seen: list[Numbers], masked: list[Numbers]
-) -> dict[str, dict[str, Any]]:
-    """Correlations of ranks, each table by itself: heavy tails do not decide them, as they do the others."""
-    sides = {"original": _with_all_values(columns, seen)[0], "released": _with_all_values(columns, masked)[0]}
-    ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
-    return {"rank_correlations": {"names": names, **ranked}}
-
-
-def _read_both_weights(compared: Compared) -> tuple[Numbers, Numbers] | None:
-    """The weights of the original and of the released records, where there are any."""
-    if (name := compared.policy.weight) is None:
-        return None
-    return read_weights(compared.original(name)), read_weights(compared.released.column(name))
-
-
-def _weigh_spread(
-    column: NoiseColumn, original: Numbers, released: Numbers, weights: tuple[Numbers, Numbers] | None
-) -> dict[str, Any]:
-    """A column in numbers of what its records stand for, before and after, of those that have a value."""
-    found: dict[str, Any] = {}
-    for side, numbers, own in zip(("original", "released"), (original, released), weights or (), strict=False):
-        there = column.find_reasons(numbers) < 0
-        found[f"weighted_{side}"] = asdict(describe_weighted_spread(numbers[there], own[there]))
-    return found
-
-
 def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
     """Weighted figures of every masked column but the weight; of records without a value there is none."""
     policy, released = compared.policy, compared.released
@@ -226,40 +133,6 @@ def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> 
         else:
             columns[name] = compared.of_released(name)
     return spell_out(pa.table(columns), policy)
-
-
-def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
-    """Those that are values; all where none is."""
-    if not column.reasons:
-        return numbers
-    found = numbers[column.find_reasons(numbers) < 0]
-    return found if len(found) else numbers
-
-
-def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool) -> tuple[Numbers, Numbers]:
-    """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
-    are nobody's."""
-    if not is_nobodys:
-        first, second = with_values(column, before, after)
-        return first, second
-    released = _values(column, after)
-    return match_ranks(_values(column, before), released), released
-
-
-def with_values(column: NoiseColumn, *tables: Numbers) -> list[Numbers]:
-    """The records that have a value in all of these tables of one column; all where none has."""
-    return [found[0] for found in _with_all_values([column], *([numbers] for numbers in tables))]
-
-
-def _with_all_values(columns: Sequence[NoiseColumn], *tables: Sequence[Numbers]) -> list[list[Numbers]]:
-    """The records that have a value in every one of these columns, in all of these tables; all where none has."""
-    if not any(column.reasons for column in columns):
-        return [list(table) for table in tables]
-    there = np.ones(len(tables[0][0]), dtype=np.bool_)
-    for table in tables:
-        for column, numbers in zip(columns, table, strict=True):
-            there &= column.find_reasons(numbers) < 0
-    return [[numbers[there] if there.any() else numbers for numbers in table] for table in tables]
 
 
 def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
@@ -298,14 +171,6 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
         weights_own=weights_own,
         of_records=not compared.is_nobodys,
     )
-
-
-def match_ranks(before: Numbers, after: Numbers) -> Numbers:
-    """For each released value the original one of its rank, where nobody knows more of whose it is."""
-    matched = np.empty(len(after))
-    ranks = ((np.arange(len(after)) + 0.5) * (len(before) / max(len(after), 1))).astype(np.int64)
-    matched[np.argsort(after, kind="stable")] = np.sort(before)[ranks]
-    return matched
 
 
 def _match_in_groups(before: Numbers, was: npt.NDArray[Any], after: Numbers, said: npt.NDArray[Any]) -> Numbers:
@@ -355,7 +220,7 @@ def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
     released, policy = compared.released, compared.policy
     tried = shuffled_positions(released.num_rows, streams("models"))[:MODEL_SAMPLE]
-    after = released.select(list(policy.released_columns)).take(pa.array(tried))
+    after = pa.table({name: released.column(name).take(pa.array(tried)) for name in policy.released_columns})
     before = pa.table({name: compared.of_released(name).take(pa.array(tried)) for name in after.column_names})
     original, masked = encode_features([before, after])
     figures: dict[str, Any] = {

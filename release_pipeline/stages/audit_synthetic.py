@@ -36,7 +36,6 @@ from release_pipeline.stages.audit import (
     Streams,
     label_entries,
     measure_by_group,
-    measure_columns,
     measure_rules,
     round_figures,
     train_models,
@@ -44,6 +43,7 @@ from release_pipeline.stages.audit import (
 )
 from release_pipeline.stages.compared import Compared, Read
 from release_pipeline.stages.entries import find_entries
+from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.features import encode_entries
 from release_pipeline.stages.measures.group_means import measure_group_means
 from release_pipeline.stages.measures.structure import draw_anew, measure_structure

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
+from release_pipeline.stages.column_table import AnyTable
 
 Numbers = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -26,7 +27,7 @@ class Compared:
 
     policy: Policy
     read: Read
-    released: pa.Table
+    released: AnyTable
     own: Places
     everybody: pa.Table
     is_nobodys: bool = False
@@ -62,5 +63,5 @@ class Compared:
                     kept[name] = self.read(table, [name]).column(name).take(originals)
             return pa.table({name: kept[name] for name in names})
 
-        few = self.released.select(list(self.policy.released_columns)).take(pa.array(rows))
-        return replace(self, read=read, released=few, own=np.arange(len(rows), dtype=np.intp))
+        few = {name: self.released.column(name).take(pa.array(rows)) for name in self.policy.released_columns}
+        return replace(self, read=read, released=pa.table(few), own=np.arange(len(rows), dtype=np.intp))

@@ -17,6 +17,7 @@ from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.published import labels_of
 from release_pipeline.privacy.dates import DATE, Clock
+from release_pipeline.stages.column_table import AnyTable
 from release_pipeline.stages.recompute import recompute
 from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode, group_sizes
@@ -33,7 +34,7 @@ def spell_out(table: pa.Table, policy: Policy) -> pa.Table:
         columns[name] = table.column(name).combine_chunks()
         if isinstance(column, CodedColumn) and column.reasons:
             reasons = _name_reasons(column, columns[name])
-            columns[name] = pa.array(columns[name].to_pylist(), columns[name].type, mask=reasons.is_valid().to_numpy(False))
+            columns[name] = _compute.if_else(reasons.is_valid(), pa.scalar(None, columns[name].type), columns[name])
             columns[reason_column(name)] = reasons
         if isinstance(column, NoiseColumn) and column.clock is not None:
             columns[name] = show_moments(columns[name], column.clock)
@@ -122,7 +123,7 @@ def _name_reasons(column: CodedColumn, entries: Any) -> Any:
     return _compute.if_else(texts.is_null(), SUPPRESSED, found)
 
 
-def grid_facts(table: pa.Table, policy: Policy) -> dict[str, str]:
+def grid_facts(table: AnyTable, policy: Policy) -> dict[str, str]:
     """That every masked value is a point of its declared grid, of the methods that move it there: a table that an earlier version
     masked may have others, and then nothing is said."""
     if not policy.clamps or policy.method.on_grid != "moved":

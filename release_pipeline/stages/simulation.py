@@ -29,7 +29,9 @@ from release_pipeline.privacy.utility import (
     share_at_most,
     variance_of,
 )
-from release_pipeline.stages.audit import LEAST_ATTACKED, compare_values, says_yes, without_reasons
+from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
+from release_pipeline.stages.column_table import load_table
+from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.features import encode_entries, encode_features
 from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.subgroups import LEAST
@@ -175,9 +177,10 @@ def simulate(policy: Policy, references: Sequence[Reference], *, secret: bytes, 
         if suppressed.refusal:
             return Simulated(draw, refusal=suppressed.refusal)
         whole.setdefault("suppressed", []).append(suppressed.share)
-        _compare(policy, reference, suppressed.table, columns, whole)
+        table = load_table(suppressed.table)
+        _compare(policy, reference, table, columns, whole)
         if draw == 0 and with_risks:
-            once = _look_once(policy, reference, suppressed.table, secret)
+            once = _look_once(policy, reference, table, secret)
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
 
 from release_pipeline.privacy.records import ARRAYS
+from release_pipeline.stages.column_table import AnyTable, ColumnTable
 
+_compute: Any = pyarrow.compute  # its functions are made at run time
+MISSING = -1  # the code of an entry that is missing, or blank
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
@@ -68,8 +72,8 @@ def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
 
 
 def encode(columns: list[Any]) -> Codes:
-    """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones -1; one column each."""
-    encoded = [column.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy() for column in columns]
+    """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones `MISSING`; one column each."""
+    encoded = [column.combine_chunks().dictionary_encode().indices.fill_null(MISSING).to_numpy() for column in columns]
     return np.stack(encoded, axis=1).astype(np.int64) if encoded else np.zeros((0, 0), dtype=np.int64)
 
 
@@ -78,7 +82,7 @@ class SuppressedTable:
     """What is left of a table; how many cells were blanked, records dropped, and records touched at all, with their share of all;
     and the smallest group of equal quasi-identifiers that is left (None without any)."""
 
-    table: pa.Table
+    table: AnyTable
     cells: int
     dropped: int
     records: int
@@ -86,20 +90,29 @@ class SuppressedTable:
     anonymity: int | None
 
 
-def suppress_table(table: pa.Table, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = ()) -> SuppressedTable:
+def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = ()) -> SuppressedTable:
     """`table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; as it is where `below`
-    is 0."""
+    is 0. What is left of a column is made when it is asked for."""
     quasi = [*fixed, *quasi]
     codes = encode([table.column(name) for name in quasi])
-    done = suppress_small_groups(codes, below, fixed=len(fixed)) if below else None
-    if done is not None:
-        for place, name in enumerate(quasi):
-            if done.blank[:, place].any():
-                column = pa.array(table.column(name).to_pylist(), table.column(name).type, mask=done.blank[:, place])
-                table = table.set_column(table.column_names.index(name), name, column)
-        table = table.filter(pa.array(~done.dropped))
-        codes = encode([table.column(name) for name in quasi])
-    anonymity = int(group_sizes(codes).min()) if quasi and table.num_rows else None
-    if done is None:
-        return SuppressedTable(table, 0, 0, 0, 0.0, anonymity)
-    return SuppressedTable(table, int(done.blank.sum()), int(done.dropped.sum()), done.records, done.share, anonymity)
+    if not below:
+        return SuppressedTable(table, 0, 0, 0, 0.0, _find_smallest(codes, table.num_rows))
+    done = suppress_small_groups(codes, below, fixed=len(fixed))
+    codes[done.blank] = MISSING
+    kept = pa.array(~done.dropped)
+    rows = len(codes) - int(done.dropped.sum())
+
+    def make(name: str) -> Any:
+        column = table.column(name)
+        if name in quasi and (blank := done.blank[:, quasi.index(name)]).any():
+            column = _compute.if_else(pa.array(blank), pa.scalar(None, column.type), column)
+        return column if rows == len(codes) else column.filter(kept)
+
+    left = ColumnTable(tuple(table.column_names), rows, make)
+    anonymity = _find_smallest(codes[~done.dropped], rows)
+    return SuppressedTable(left, int(done.blank.sum()), len(codes) - rows, done.records, done.share, anonymity)
+
+
+def _find_smallest(codes: Codes, rows: int) -> int | None:
+    """How many records the smallest group has; none without records, or columns that make groups."""
+    return int(group_sizes(codes).min()) if rows and codes.shape[1] else None

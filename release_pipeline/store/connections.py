@@ -68,13 +68,16 @@ def open_delivered(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
 
 
 @contextmanager
-def open_database(path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS) -> Generator[duckdb.DuckDBPyConnection]:
-    """The database at `path`; waits up to `wait` seconds while another process has it.
+def open_database(
+    path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None
+) -> Generator[duckdb.DuckDBPyConnection]:
+    """The database at `path`; waits up to `wait` seconds while another process has it. With `memory` it takes at most so many
+    bytes, as far as DuckDB counts them, and goes on on disk.
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
     """
     with _private_umask():
-        connection = _connect(path, read_only=read_only, wait=wait)
+        connection = _connect(path, read_only=read_only, wait=wait, memory=memory)
         try:
             with private_errors(path):
                 yield connection
@@ -144,14 +147,15 @@ def source_errors(path: Path | str) -> Generator[None]:
         yield
 
 
-def _connect(path: Path, *, read_only: bool, wait: float) -> duckdb.DuckDBPyConnection:
+def _connect(path: Path, *, read_only: bool, wait: float, memory: int | None) -> duckdb.DuckDBPyConnection:
+    config = _CONFIG if memory is None else {**_CONFIG, "memory_limit": f"{memory // (1 << 20)}MiB"}
     deadline, pause = time.monotonic() + wait, 0.02
     while True:
         try:
             with locked(path.parent):
                 if is_unfinished(path) and not read_only:  # whoever began it died: who makes one has this lock
                     path.unlink()
-                return duckdb.connect(str(path), read_only=read_only, config=_CONFIG)
+                return duckdb.connect(str(path), read_only=read_only, config=config)
         except duckdb.IOException as caught:
             if (full := _read_out_of_space(caught, str(path))) is not None:
                 raise full from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
@@ -19,12 +19,33 @@ from release_pipeline.policy.derivations import Derived
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
 from release_pipeline.store.folders import make_vault, sync
+from release_pipeline.store.memory import DATABASE
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
+LARGE = 1 << 18  # rows from which a table is stored column by column
+_PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
 KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
+
+
+class Written(Protocol):
+    """What is written: an Arrow table, or one whose columns are made one after the other."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def column_names(self) -> Sequence[str]:
+        """The columns, in order."""
+        ...
+
+    def column(self, name: str, /) -> Any:
+        """One of them, as Arrow has it."""
+        ...
 
 
 class _BesideRooms:
@@ -63,22 +84,61 @@ class ReleaseWorkspace(_BesideRooms):
         super().__init__(connection)
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, Mapping[str, str]] = {}
+        self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
 
     def ingest(
         self, source: SourceDoor, columns: Columns, *, release: ReleaseFilter | None, derive: Mapping[str, Derived]
     ) -> RawTable:
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
+        self._stored = None  # it is made by others
         return load_raw(self._connection, source, columns, release=release, derive=derive)
 
     def raw(self, source_name: str) -> RawTable:
         """The table `raw`."""
         return RawTable(self._connection, source_name)
 
-    def write(self, name: str, table: pa.Table) -> None:
-        """Replace the table `name`."""
+    def write(self, name: str, table: Written) -> None:
+        """Replace the table `name`. A large one is stored column by column: each is asked for when those before are stored."""
         self._drop(name)
-        self._connection.from_arrow(table).create(name)
+        if self.is_large(table.num_rows):
+            for column in table.column_names:
+                self.add_column(name, column, table.column(column))
+        else:
+            whole = pa.table({column: table.column(column) for column in table.column_names})
+            self._connection.from_arrow(whole).create(name)
+            self._find_stored()[name] = dict.fromkeys(table.column_names, name)
+
+    def add_column(self, name: str, column: str, values: Any) -> None:
+        """One more column of the table `name`, which has none but such."""
+        stored = self._find_stored().setdefault(name, {})
+        table = f"{name}{_PART}{len(stored):05}"
+        self._connection.from_arrow(pa.table({column: values})).create(table)
+        stored[column] = table
+        self._contents.pop(name, None)
+
+    def is_large(self, rows: int) -> bool:
+        """Whether a table of so many rows is stored column by column."""
+        return rows >= LARGE
+
+    def count_rows(self, name: str) -> int:
+        """How many rows the table `name` has."""
+        first = next(iter(self._places_of(name).values()))
+        return self._connection.table(first).shape[0]
+
+    def slices(self, name: str, columns: Sequence[str], *, rows: int) -> Iterator[pa.Table]:
+        """Some columns of the table `name`, so many rows at a time, as they were written; at least one slice."""
+        stored, count = self._places_of(name), self.count_rows(name)
+        if len({stored[column] for column in columns}) < len(columns):  # a small table, in one
+            whole = self.read(name, columns)
+            yield from (whole.slice(first, rows) for first in range(0, max(count, 1), rows))
+            return
+        for first in range(0, max(count, 1), rows):
+            yield pa.table({column: self._read_slice(stored[column], column, first, first + rows) for column in columns})
+
+    def _read_slice(self, table: str, column: str, first: int, beyond: int) -> pa.ChunkedArray:
+        text = statement("stages/read_slice", table=table, column=column)
+        return self._connection.sql(text, params={"first": first, "beyond": beyond}).to_arrow_table().column(0)
 
     def write_people(self, source_name: str, column: str, key: bytes, *, everywhere: bytes) -> None:
         """Replace the table `people` by the persons of this column of `raw` (`RawTable.insert_people`): nobody sees
@@ -86,6 +146,7 @@ class ReleaseWorkspace(_BesideRooms):
         self._drop("people")
         self._connection.execute(statement("stages/create_people"))
         self.raw(source_name).insert_people(column, key, everywhere=everywhere)
+        self._stored = None
 
     def read(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """The table `name`, or some of its columns, in the order in which it was written."""
@@ -106,11 +167,25 @@ class ReleaseWorkspace(_BesideRooms):
 
     def tables(self) -> set[str]:
         """The tables that there are."""
-        return {name for (name,) in self._connection.execute(statement("stages/list_tables")).fetchall()}
+        return set(self._find_stored())
 
     def columns(self, name: str) -> tuple[str, ...]:
         """The columns that the table `name` has."""
-        return tuple(self._connection.table(name).columns)
+        return tuple(self._places_of(name))
+
+    def _places_of(self, name: str) -> dict[str, str]:
+        """By column of a table: the table that it lies in."""
+        if name not in self._find_stored():
+            raise StoreError(f"there is no table '{name}' in this release's room.", remedy="Run the release from its start.")
+        return self._find_stored()[name]
+
+    def _find_stored(self) -> dict[str, dict[str, str]]:
+        """By table and column: the table that it lies in."""
+        if self._stored is None:
+            self._stored = {}
+            for table, column in self._connection.execute(statement("stages/list_columns")).fetchall():
+                self._stored.setdefault(table.partition(_PART)[0], {})[column] = table
+        return self._stored
 
     def drop(self, names: Sequence[str]) -> None:
         """Remove tables, where they exist."""
@@ -163,6 +238,13 @@ class ReleaseWorkspace(_BesideRooms):
 
     def _load(self, name: str, missing: Sequence[str]) -> Mapping[str, pa.ChunkedArray]:
         """These columns of a table, and of a small one the others too."""
+        stored = self._places_of(name)
+        if absent := [column for column in missing if column not in stored]:
+            raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
+        places = {stored[column] for column in missing}
+        if places != {name}:  # columns that lie by themselves
+            tables = {column: self._connection.table(stored[column]).to_arrow_table() for column in missing}
+            return {column: table.column(0) for column, table in tables.items()}
         relation = self._connection.table(name)
         rows, columns = relation.shape
         others = [] if rows * columns * _CELL > KEPT_BYTES else [name for name in relation.columns if name not in missing]
@@ -179,15 +261,16 @@ class ReleaseWorkspace(_BesideRooms):
             held -= self._kept.pop(next(iter(self._kept))).nbytes
 
     def _drop(self, name: str) -> None:
-        self._connection.execute(statement("stages/drop_table", table=name))
+        for table in set(self._find_stored().pop(name, {}).values()):
+            self._connection.execute(statement("stages/drop_table", table=table))
         self._contents.pop(name, None)
         for key in [key for key in self._kept if key[0] == name]:
             del self._kept[key]
 
 
 def _read_note(found: duckdb.DuckDBPyConnection) -> dict[str, Any] | None:
-    row = found.fetchone()
-    return None if row is None else json.loads(row[0])
+    rows = found.fetchall()  # a result that is not read to its end bars the connection
+    return json.loads(rows[0][0]) if rows else None
 
 
 def _write_note(note: Mapping[str, Any]) -> str:
@@ -198,13 +281,15 @@ _ROOMS = RLock()
 
 
 @contextmanager
-def open_workspace(vault: Path, population: str, release: str) -> Generator[ReleaseWorkspace]:
+def open_workspace(vault: Path, population: str, release: str, *, memory: int | None = None) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    One room at a time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours.
+    DuckDB takes its part of `memory`, if that is given. One room at a time: between processes DuckDB's lock sees to it, between
+    the threads of one a lock of ours.
     """
     make_vault(vault)
-    with _ROOMS, open_database(vault / f"{population}.duckdb") as connection:
+    share = None if memory is None else int(memory * DATABASE)
+    with _ROOMS, open_database(vault / f"{population}.duckdb", memory=share) as connection:
         _remove_spilled(vault / f"{population}.duckdb")
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))

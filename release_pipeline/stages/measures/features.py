@@ -34,6 +34,13 @@ def encode_entries(columns: Sequence[pa.ChunkedArray]) -> list[Codes]:
         numbers = [column.to_numpy() for column in columns]
         entries = np.unique(np.concatenate(numbers))
         return [np.searchsorted(entries, part) for part in numbers]
-    texts = [column.cast(pa.string()).combine_chunks() for column in columns]
-    known = pa.chunked_array(texts).unique().drop_null().sort()
-    return [_compute.index_in(part, value_set=known).fill_null(BLANK).to_numpy().astype(np.int64) for part in texts]
+    told = [_dictionary_of(column) for column in columns]
+    known = pa.chunked_array([entries for entries, _ in told]).unique().sort()
+    places = [_compute.index_in(entries, value_set=known).to_numpy().astype(np.int64) for entries, _ in told]
+    return [np.append(place, BLANK)[at] for place, (_, at) in zip(places, told, strict=True)]
+
+
+def _dictionary_of(column: pa.ChunkedArray) -> tuple[Any, npt.NDArray[np.int32]]:
+    """The different entries as texts, and the place of each record's one, -1 for a blank: texts are made of few."""
+    coded = column.combine_chunks().dictionary_encode()
+    return coded.dictionary.cast(pa.string()), coded.indices.fill_null(-1).to_numpy()

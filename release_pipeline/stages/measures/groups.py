@@ -19,6 +19,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.risk import closeness, distinct_diversity
+from release_pipeline.stages.column_table import AnyTable
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
 
 MOST_BARS = 40
@@ -47,7 +48,7 @@ class Groups:
         return asdict(self)
 
 
-def measure_groups(table: pa.Table, policy: Policy) -> Groups | None:
+def measure_groups(table: AnyTable, policy: Policy) -> Groups | None:
     """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left."""
     names = policy.released_quasi
     if not names or table.num_rows == 0:
@@ -97,17 +98,23 @@ def journalist_risk(released: pa.Table, everybody: pa.Table) -> float:
     """The largest chance of finding somebody for who has a list of all records that the release was made of, with their
     quasi-identifiers as exact as released: 1 over the fewest of them that a released record can be of. A blank fits every entry.
     """
-    names = released.column_names
-    pairs = [encode_entries([released.column(name), everybody.column(name)]) for name in names]
-    mine, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
-    rows = np.unique(mine, axis=0)
-    known = rows != BLANK
-    fewest = len(all_of_them)
+    sides = [_count_combinations(table) for table in (released, everybody)]
+    pairs = [encode_entries([side.column(name) for side, _ in sides]) for name in released.column_names]
+    rows, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
+    weights, known, fewest = sides[1][1], rows != BLANK, everybody.num_rows
     for pattern in np.unique(known, axis=0):
         those = rows[(known == pattern).all(axis=1)][:, pattern]
         if those.shape[1] == 0:
             continue
         number = group_by(list(np.concatenate([those, all_of_them[:, pattern]]).T))
-        counts = np.bincount(number[len(those) :], minlength=int(number.max()) + 1)
+        counts = np.bincount(number[len(those) :], weights=weights, minlength=int(number.max()) + 1)
         fewest = min(fewest, int(counts[number[: len(those)]].min()))
     return 1 / max(fewest, 1)
+
+
+def _count_combinations(table: pa.Table) -> tuple[pa.Table, Codes]:
+    """The different rows of a table, and how many there are of each."""
+    number = group_by([encode_entries([column])[0] for column in table.columns])
+    first = np.zeros(int(number.max(initial=-1)) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # the last to be written, which is the first
+    return table.take(pa.array(first)), np.bincount(number, minlength=len(first))

@@ -24,7 +24,7 @@ from release_pipeline.stages.served import expect_served, is_limited, read_serve
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.merging import Numbers
-from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Progress, Read
+from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -76,7 +76,7 @@ class ByValueStrategy(CentroidStrategy):
                 expected[name] |= expect_served(name, self.policy, valued, numbers, of_record, served)
         return expected
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """Who is in which group of k ranks, ties in an order that only the secret knows."""
         membership: dict[str, Any] = {}
         evidence: Figures = {}
@@ -84,13 +84,13 @@ class ByValueStrategy(CentroidStrategy):
             progress(f"ranking {name}")
             k = self._declare(name).k
             ranked = ARRAYS.rank(self._units(name, read), k, ties=noise_stream(secret, *context, name, "ties"))
-            membership[name] = pa.array(ranked.cluster.astype(np.int32))
+            store_cluster(name, ranked.cluster, len(ranked.size), membership, keep)
             evidence[name] = {
                 "records": int(ranked.size.sum()),
                 "clusters": len(ranked.size),
                 "epsilon": str(self.policy.column_epsilon[name]),
             }
-        return Grouped({"membership": pa.table(membership)}, evidence)
+        return Grouped({"membership": pa.table(membership)} if membership else {}, evidence)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`counts`: the noisy counts of every column, stage by stage."""
@@ -103,10 +103,10 @@ class ByValueStrategy(CentroidStrategy):
             tables.append(counts_table(name, self._declare(name).measure(partial(count_ordered, units), len(units), stream)))
         return {COUNTS: pa.concat_tables(tables)}
 
-    def mask_column(self, name: str, stored: Mapping[str, pa.Table], *, secret: bytes, context: Contexts) -> Numbers:
+    def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """What its group of ranks is given by the noisy counts: no noise is drawn here."""
-        cluster = stored["membership"].column(name).to_numpy().astype(np.intp)
-        values = self._declare(name).release(read_stages(stored[COUNTS], name), len(cluster))
+        cluster = self._read_clusters(name, read)
+        values = self._declare(name).release(read_stages(read(COUNTS, None), name), len(cluster))
         return ARRAYS.spread(values, cluster)
 
     def _declare(self, name: str) -> ByValue:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
@@ -21,6 +22,7 @@ from release_pipeline.privacy.methods import Statistics, find_public_scale, find
 from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams, audit_table
+from release_pipeline.stages.column_table import AnyTable, ColumnTable
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
@@ -32,6 +34,7 @@ from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
+    Keep,
     Progress,
     Read,
     Suppressed,
@@ -66,7 +69,7 @@ class CentroidStrategy:
         """Simulated, with the same data and method always alike, so that nobody tries until a gate passes."""
 
     @abstractmethod
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership` and `statistics`."""
 
     def merge_expected(self, of_parts: Sequence[Figures], records: Sequence[Ints], read: Read) -> Figures:
@@ -103,26 +106,32 @@ class CentroidStrategy:
         """Nothing beside the values that are released."""
         return {}
 
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """A value for each cluster, spread over its records."""
-        stored = {table: read(table, None) for table in (*self.makes, *self.measures)}
-        order = ARRAYS.shuffle(stored["membership"].num_rows, noise_stream(secret, *context, "shuffle"))
-        columns: dict[str, Any] = {RECORD: pa.array(order)}
-        for name, column in self.policy.released_columns.items():
-            if isinstance(column, NoiseColumn):
-                progress(f"masking {name}")
-                released = self.mask_column(name, stored, secret=secret, context=(*context, name))
-                columns[name] = pa.array(released[order])
-            else:
-                columns[name] = read("records", [name]).column(0).combine_chunks().take(pa.array(order))
-        return pa.table(columns)
+        columns = self.policy.released_columns
+        first = self.cluster_column(next(iter(self.policy.noise_columns)))
+        order = ARRAYS.shuffle(read("membership", [first]).num_rows, noise_stream(secret, *context, "shuffle"))
 
-    def mask_column(self, name: str, stored: Mapping[str, pa.Table], *, secret: bytes, context: Contexts) -> Numbers:
+        def make(name: str) -> Any:
+            if name == RECORD:
+                return pa.array(order)
+            if isinstance(columns[name], NoiseColumn):
+                progress(f"masking {name}")
+                return pa.array(self.mask_column(name, read, secret=secret, context=(*context, name))[order])
+            return read("records", [name]).column(0).take(pa.array(order))
+
+        return ColumnTable((RECORD, *columns), len(order), make)
+
+    def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """The released value of each record: noise on the stored statistics of its cluster."""
-        exact = self._stored(name, stored["statistics"], stored["membership"])
+        exact = self._stored(name, read("statistics", None), self._read_clusters(name, read))
         return mask(exact, secret=secret, context=context, clamp=self.policy.clamps)
 
-    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+    def _read_clusters(self, name: str, read: Read) -> npt.NDArray[np.intp]:
+        """The cluster of each record in a noise column."""
+        return read("membership", [self.cluster_column(name)]).column(0).to_numpy().astype(np.intp)
+
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without small groups of released quasi-identifiers: cells of kept ones are blanked, or records dropped."""
         rule = self.policy.suppress if isinstance(self.policy.suppress, Suppress) else None
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
@@ -139,7 +148,7 @@ class CentroidStrategy:
         return Suppressed(done.table, done.cells, done.dropped, done.share, done.anonymity, refusal)
 
     def audit(
-        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_table` measures. Of quasi-identifiers that are replaced by centroids nobody has a list of others."""
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
@@ -148,7 +157,7 @@ class CentroidStrategy:
         compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody)
         return audit_table(compared, groups=groups, streams=streams, progress=progress)
 
-    def _stored(self, name: str, statistics: pa.Table, membership: pa.Table) -> Statistics:
+    def _stored(self, name: str, statistics: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:
         """The statistics of one column as `group` made them: a retry must not calibrate anew (methods.md section 2)."""
         mine = statistics.filter(_compute.equal(statistics.column("column_name"), name))
         column, scale = self.policy.noise_columns[name], mine.column("scale").to_numpy()
@@ -157,7 +166,7 @@ class CentroidStrategy:
             grid=grid,
             claim=None,
             consistency=self.policy.consistency,
-            cluster=membership.column(self.cluster_column(name)).to_numpy().astype(np.intp),
+            cluster=cluster,
             size=mine.column("size").to_numpy(),
             statistic=mine.column("statistic").to_numpy(),
             scale=scale,

@@ -35,6 +35,7 @@ from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.privacy.sensitivity import scales_for
 from release_pipeline.stages.audit import Streams, audit_table, link_within, round_figures
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
@@ -46,6 +47,7 @@ from release_pipeline.stages.strategies.strategy import (
     Contexts,
     Figures,
     Grouped,
+    Keep,
     Progress,
     Read,
     Suppressed,
@@ -129,9 +131,9 @@ class ClassStrategy:
         share = float(np.mean(after)) / len(group)
         return {"after_noise": share, "in_all": share + np.count_nonzero(group < 0) / len(group)}
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership`: the class of each record; `labels`: what each class is released as; `statistics`: its noise scales."""
-        return self.group_of(make_classes(self.policy, self.protect, read, progress), read)
+        return self.group_of(make_classes(self.policy, self.protect, read, progress), read).hand_over("membership", keep)
 
     def group_of(self, classes: Classes, read: Read) -> Grouped:
         """The same, of classes that are made."""
@@ -160,27 +162,31 @@ class ClassStrategy:
         """Nothing beside the values that are released."""
         return {}
 
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> ColumnTable:
         """Each record of a class with the labels of its class and noise on its own numbers."""
         group = self._groups(read)
         order = ARRAYS.shuffle(len(group), noise_stream(secret, *context, "shuffle"))
         order = order[group[order] >= 0]
         labels, places = read("labels", None), pa.array(group[order])
-        columns: dict[str, Any] = {RECORD: pa.array(order), CLASS: places}
-        for name, column in self.policy.released_columns.items():
+        columns = self.policy.released_columns
+
+        def make(name: str) -> Any:
+            if name in (RECORD, CLASS):
+                return pa.array(order) if name == RECORD else places
+            column = columns[name]
             if isinstance(column, NoiseColumn):
                 progress(f"masking {name}")
                 grid = column.exact_grid
                 q = grid.quantise(read("records", [name]).column(name).to_numpy())
                 noisy = add_class_noise(q, group, self._scale(read, name), grid, secret=secret, context=(*context, name))
-                columns[name] = pa.array(grid.restore(noisy[order].astype(np.float64)))
-            elif isinstance(column, GeneraliseColumn):
-                columns[name] = labels.column(name).combine_chunks().take(places)
-            else:
-                columns[name] = read("records", [name]).column(0).combine_chunks().take(pa.array(order))
-        return pa.table(columns)
+                return pa.array(grid.restore(noisy[order].astype(np.float64)))
+            if isinstance(column, GeneraliseColumn):
+                return labels.column(name).take(places)
+            return read("records", [name]).column(0).take(pa.array(order))
 
-    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+        return ColumnTable((RECORD, CLASS, *columns), len(order), make)
+
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without the records that stand out in their class with the policy's confidence, and without classes that are too small
         then. What the grouping dropped is counted too."""
         group, rule = self._groups(read), self.policy.suppress
@@ -198,7 +204,7 @@ class ClassStrategy:
             exposed = find_exposed(original, noisy, released, widths, self.protect.k)
         small = self._find_left_too_small(released, exposed, read_sensitive(self.policy, self.protect, read))
         kept = (released >= 0) & ~exposed & ~small
-        table = self._narrow(read, masked.filter(pa.array(kept[own])))
+        table = self._narrow(read, load_table(masked).filter(pa.array(kept[own])))
         counts = {
             "grouping": int(np.count_nonzero(group < 0)),
             "confidence": int(np.count_nonzero(exposed)),
@@ -240,7 +246,7 @@ class ClassStrategy:
         return table
 
     def audit(
-        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
         names = list(self.policy.noise_columns)

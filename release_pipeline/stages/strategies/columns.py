@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from release_pipeline.privacy.methods import simulate_noise
@@ -13,7 +12,7 @@ from release_pipeline.stages.microaggregate import expect_error, microaggregate
 from release_pipeline.stages.served import ROUNDS, expect_served, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
-from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Progress, Read
+from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class ColumnStrategy(CentroidStrategy):
             expected[name] |= expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
         return expected
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership`, the cluster of each record in each column, and `statistics`: exact sums and scales of every cluster."""
         membership: dict[str, Any] = {}
         parts: list[pa.Table] = []
@@ -47,7 +46,8 @@ class ColumnStrategy(CentroidStrategy):
             progress(f"clustering {name}")
             numbers = read("records", [name]).column(name).to_numpy()
             exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
-            membership[name] = pa.array(exact.cluster.astype(np.int32))
+            store_cluster(name, exact.cluster, len(exact.size), membership, keep)
             parts.append(statistics_table(name, exact))
             evidence[name] = collect_evidence(exact)
-        return Grouped({"membership": pa.table(membership), "statistics": pa.concat_tables(parts)}, evidence)
+        kept = {"membership": pa.table(membership)} if membership else {}
+        return Grouped({**kept, "statistics": pa.concat_tables(parts)}, evidence)

@@ -16,12 +16,13 @@ from release_pipeline.privacy.noise import noise_stream
 from release_pipeline.privacy.partition import draw_parts
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.audit import Streams
+from release_pipeline.stages.column_table import AnyTable, load_table
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.grouping import Classes, Ints, make_classes, unite_classes
-from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
 
 UNITED = "of equal labels, over all parts"
 PART = f"{OURS}_part"  # the part of a record, -1 if it is in none of this release; never released
@@ -99,7 +100,7 @@ class PartitionedClassStrategy:
         """As the method does."""
         return self.strategy.judge(expected)
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """The tables of the method for the records of this release, and `parts`."""
         parts = self._parts.draw(read, secret, context)
         cached = _Cache(read)
@@ -108,7 +109,8 @@ class PartitionedClassStrategy:
         tables = {**made.tables, "parts": pa.table({PART: pa.array(parts)})}
         evidence = {name: {"parts": len(rows), **figures} for name, figures in made.evidence.items()}
         facts = self._parts.facts(parts, [self.strategy.facts_of(classes) for classes in of_parts])
-        return Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
+        done = Grouped(tables, evidence, facts if self.policy.publishes_parts else {**facts, "classes": UNITED})
+        return done.hand_over("membership", keep).hand_over("parts", keep)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""
@@ -117,21 +119,22 @@ class PartitionedClassStrategy:
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """The masked records of all parts in one random order: it shows no part."""
         rows, own = self._released(read)
-        table = self.strategy.mask(own, secret=secret, context=context, progress=progress)
+        table = load_table(self.strategy.mask(own, secret=secret, context=context, progress=progress))
         return _renumber(table, rows)
 
-    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """As the method does, over all parts."""
         rows, own = self._released(read)
-        done = self.strategy.suppress(own, _renumber_back(masked, rows))
-        return replace(done, table=_renumber(done.table, rows))
+        done = self.strategy.suppress(own, _renumber_back(load_table(masked), rows))
+        return replace(done, table=_renumber(load_table(done.table), rows))
 
     def audit(
-        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
         rows, own = self._released(read)
-        return self.strategy.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
+        mine = _renumber_back(load_table(released), rows)
+        return self.strategy.audit(own, mine, groups=groups, streams=streams, progress=progress)
 
     @property
     def _parts(self) -> _Parts:
@@ -186,7 +189,7 @@ class PartitionedStrategy:
         """As the method does."""
         return self.strategy.judge(expected)
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """The tables of the method, part by part, and `parts`."""
         parts = self._parts.draw(read, secret, context)
         made: dict[str, list[pa.Table]] = {}
@@ -204,7 +207,8 @@ class PartitionedStrategy:
             facts.append(done.facts)
         tables = {name: pa.concat_tables(list_of) for name, list_of in made.items()}
         tables["parts"] = pa.table({PART: pa.array(parts)})
-        return Grouped(tables, self.strategy.merge_evidence(evidence), self._parts.facts(parts, facts))
+        done = Grouped(tables, self.strategy.merge_evidence(evidence), self._parts.facts(parts, facts))
+        return done.hand_over("membership", keep).hand_over("parts", keep)
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """What the method measures of each part."""
@@ -220,22 +224,23 @@ class PartitionedStrategy:
         tables: list[pa.Table] = []
         for part in self._each(read, (*self.strategy.makes, *self.strategy.measures)):
             done = self.strategy.mask(part.read, secret=secret, context=(*context, "part", part.number), progress=progress)
-            tables.append(_renumber(done, part.rows))
+            tables.append(_renumber(load_table(done), part.rows))
         table = pa.concat_tables(tables).combine_chunks()
         order = ARRAYS.shuffle(table.num_rows, noise_stream(secret, *context, "shuffle of all parts"))
         return table.take(pa.array(order))
 
-    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """As the method does: small groups of kept columns in the table as it leaves."""
         return self.strategy.suppress(read, masked)
 
     def audit(
-        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """As the method does, on all records that may be in this release."""
         rows = np.flatnonzero(read("parts", None).column(PART).to_numpy() >= 0)
         own = _Cache(read).within(rows, {})
-        return self.strategy.audit(own, _renumber_back(released, rows), groups=groups, streams=streams, progress=progress)
+        mine = _renumber_back(load_table(released), rows)
+        return self.strategy.audit(own, mine, groups=groups, streams=streams, progress=progress)
 
     @property
     def _parts(self) -> _Parts:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.noise import Context
 from release_pipeline.stages.audit import Streams
+from release_pipeline.stages.column_table import AnyTable
 from release_pipeline.stages.compared import Read
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.groups import Groups
@@ -28,6 +29,7 @@ Progress: TypeAlias = Callable[[str], None]
 Contexts: TypeAlias = Sequence[Context]
 
 
+Keep: TypeAlias = Callable[[str, str, Any], None]  # takes one more column of a table, by the table's name and its own
 Figures: TypeAlias = dict[str, dict[str, Any]]  # by column, and name
 
 
@@ -39,19 +41,36 @@ class Grouped:
     evidence: Figures
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
+    def hand_over(self, table: str, keep: Keep | None) -> Grouped:
+        """The same without a table, whose columns went to `keep`, if that is given."""
+        if keep is None:
+            return self
+        for name in self.tables[table].column_names:
+            keep(table, name, self.tables[table].column(name))
+        return replace(self, tables={name: made for name, made in self.tables.items() if name != table})
+
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
     """What is left of a masked table. `records` lost a cell or are gone, `share` of all; `anonymity`: the smallest group of equal
     quasi-identifiers that is left; `refusal` says why nothing may go on; `figures` are internal."""
 
-    table: pa.Table
+    table: AnyTable
     cells: int
     dropped: int
     share: float
     anonymity: int | None
     refusal: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def store_cluster(name: str, cluster: npt.NDArray[np.intp], clusters: int, made: dict[str, Any], keep: Keep | None) -> None:
+    """The cluster of each record in a column: to `keep`, or among the columns of `membership` that are made."""
+    values = pa.array(cluster.astype(np.int32 if clusters < 2**31 else np.int64))
+    if keep is None:
+        made[name] = values
+    else:
+        keep("membership", name, values)
 
 
 def describe_scales(scale: npt.NDArray[np.int64], step: float) -> dict[str, float]:
@@ -81,8 +100,9 @@ class Strategy(Protocol):
         """What else of these figures has a limit, before the charge."""
         ...
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
-        """The exact part, before any noise."""
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
+        """The exact part, before any noise. Columns as long as the records go to `keep`, where it is given; else
+        they are among the tables."""
         ...
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
@@ -90,16 +110,16 @@ class Strategy(Protocol):
         Stored with the masked table, which `mask` makes of it; it may be published under the same claim."""
         ...
 
-    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
+    def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> AnyTable:
         """The masked records in an order that only the secret knows, each with its `RECORD`."""
         ...
 
-    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """What of the masked records may be released."""
         ...
 
     def audit(
-        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """Figures of utility and risk against the original: internal. `groups`: those of the released table, measured before;
         `streams` gives random choices by their purpose."""

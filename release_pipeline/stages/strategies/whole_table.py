@@ -20,15 +20,17 @@ from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import column_error, variance_of
 from release_pipeline.privacy.whole_table import Cells, Design, Measured, Pair, expect_column, measure_table, synthesise
-from release_pipeline.stages.audit import Streams, compare_values
+from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
+from release_pipeline.stages.column_table import AnyTable, load_table
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
+from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.groups import Groups
 from release_pipeline.stages.microaggregate import summarise_found
 from release_pipeline.stages.served import Served, expect_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
-from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Progress, Read, Suppressed
+from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
@@ -76,7 +78,7 @@ class WholeTableStrategy:
         """Nothing else has a limit."""
         return []
 
-    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Grouped:
+    def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """Nothing: all that sees the data has noise."""
         records = self._count(read)
         return Grouped({}, {name: {"records": records} for name in self.policy.noise_columns})
@@ -99,12 +101,12 @@ class WholeTableStrategy:
             columns[name] = spell_entries(column, entries[names.index(name)])
         return pa.table(columns)
 
-    def suppress(self, read: Read, masked: pa.Table) -> Suppressed:
+    def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Nothing: no group of rows is one of people."""
         return Suppressed(masked, 0, 0, 0.0, None)
 
     def audit(
-        self, read: Read, released: pa.Table, *, groups: Groups | None, streams: Streams, progress: Progress
+        self, read: Read, released: AnyTable, *, groups: Groups | None, streams: Streams, progress: Progress
     ) -> dict[str, Any]:
         """What `audit_synthetic` measures."""
 
@@ -118,7 +120,7 @@ class WholeTableStrategy:
 
             return self.mask(read_made, secret=secret, context=(), progress=lambda _: None)
 
-        return audit_synthetic(self.policy, read, released, remake=remake, streams=streams, progress=progress)
+        return audit_synthetic(self.policy, read, load_table(released), remake=remake, streams=streams, progress=progress)
 
     @property
     def _names(self) -> list[str]:

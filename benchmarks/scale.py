@@ -1,0 +1,166 @@
+"""`python -m benchmarks scale`: a release of a large table, from its source to the candidate, stage by stage, each in a fresh
+process: CPU seconds, peak memory, what part of the whole it is, and how it grows.
+
+The source is made here, slice by slice, so that it may be larger than memory: `--rows 1e8 --columns 10` writes some 3 GB of
+Parquet. With `--folder` it is kept there, and made only once. `--memory` is the site's `memory`. CPU time is also given as a
+multiple of sorting the same columns with NumPy in the same run (up to 1e7 rows; beyond that, of that of 1e7 per row), and peak
+memory in copies of one column of 8 bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from benchmarks import machine, table
+from benchmarks.clock import cpu_seconds
+from benchmarks.journey import ALL, Cost, Journey, run_stages
+
+SLICE = 1 << 20
+SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
+MOST_SORTED = 10**7
+K, REGIONS = 25, 20
+_KINDS = ("income", "age", "hours", "wealth")
+_DOMAINS = {"income": (10**6, "1"), "age": (110, "1"), "hours": (100, "0.5"), "wealth": (5 * 10**6, "1")}
+
+
+def name_columns(columns: int) -> list[str]:
+    """So many noise columns."""
+    return [f"{_KINDS[number % len(_KINDS)]}_{number // len(_KINDS) + 1}" for number in range(columns)]
+
+
+def make_slice(first: int, rows: int, columns: int) -> pa.Table:
+    """Some records: a person each, two kept columns, and heavy tails, whole numbers, halves and many zeros."""
+    rng = np.random.default_rng(first)
+    made: dict[str, Any] = {
+        "person": pa.array(np.arange(first, first + rows) * 7919 % (1 << 40) + 10**8),
+        "sex": pa.array(rng.integers(1, 3, rows)),
+        "region": pa.array(rng.integers(1, REGIONS + 1, rows)),
+    }
+    for name in name_columns(columns):
+        kind = name.partition("_")[0]
+        if kind == "income":
+            numbers = np.minimum(np.round(rng.lognormal(10, 1, rows)), 10**6)
+        elif kind == "age":
+            numbers = np.clip(np.round(rng.normal(45, 18, rows)), 0, 110)
+        elif kind == "hours":
+            numbers = np.clip(np.round(rng.normal(35, 12, rows) * 2) / 2, 0, 100)
+        else:
+            numbers = np.where(rng.random(rows) < 0.3, 0, np.round(rng.lognormal(11, 1.5, rows)))
+        made[name] = pa.array(numbers.astype(np.float64))
+    return pa.table(made)
+
+
+def write_source(file: Path, rows: int, columns: int) -> None:
+    """The source, slice by slice; appears whole."""
+    partial = file.with_suffix(".partial")
+    schema = make_slice(0, 1, columns).schema
+    with pyarrow.parquet.ParquetWriter(partial, schema) as writer:
+        for first in range(0, rows, SLICE):
+            writer.write_table(make_slice(first, min(SLICE, rows - first), columns))
+    partial.rename(file)
+
+
+def write_site(home: Path, source: Path, columns: int, memory: str) -> Path:
+    """A site with one policy for the source."""
+    (home / "policies").mkdir(parents=True)
+    noise = [
+        f"  {name}: {{role: confidential, do: noise, domain: [0, {high}], grid: {grid}, outside: clamp, missing: fail, why: x}}"
+        for name in name_columns(columns)
+        for high, grid in [_DOMAINS[name.partition("_")[0]]]
+    ]
+    lines = [
+        "policy: scale",
+        "steward: ana",
+        "population: everybody",
+        f"source: {{path: {json.dumps(str(source))}}}",
+        "person: {column: person, records_per_release: 1}",
+        "releases: once",
+        f"protect: {{method: idp-cbls, epsilon: 2, k: {K}, scope: column, consistency: isotonic}}",
+        "columns:",
+        "  person: {role: identifier, do: drop}",
+        "  sex: {role: quasi, do: keep, values: [1, 2], why: x}",
+        f"  region: {{role: quasi, do: keep, values: {list(range(1, REGIONS + 1))}, why: x}}",
+        *noise,
+        "suppress: {quasi_groups_below: 5, at_most: 5%}",
+        "gates: {min_rows: 1000}",
+        "publish: {formats: [parquet]}",
+    ]
+    (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    cap = "everybody: {cap: {epsilon: 10, definition: idp, scope: column}}\n"
+    (home / "populations.yaml").write_text(cap, encoding="utf-8")
+    if memory:
+        (home / "site.yaml").write_text(f"memory: {memory}\n", encoding="utf-8")
+    return home
+
+
+def measure(rows: int, columns: int, folder: Path, memory: str) -> Journey:
+    """What a release cost, each stage in a fresh process. The site is removed when it is done."""
+    source = folder / f"source-{rows}-{columns}.parquet"
+    if not source.exists():
+        write_source(source, rows, columns)
+    home = folder / "site"
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        write_site(home, source, columns, memory)
+        parts: dict[str, Cost] = {}
+        for stage in ALL:
+            done = run_stages(home, (stage,))
+            parts = {"imports": done.parts["imports"], **parts, stage: done.parts[stage]}
+        peak = max(cost.peak for cost in parts.values())
+        whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak)
+        return Journey(whole, parts)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def sort_columns(rows: int, columns: int) -> float:
+    """CPU seconds of sorting the noise columns with NumPy, one after the other."""
+    few = min(rows, MOST_SORTED)
+    made = pa.concat_tables([make_slice(first, min(SLICE, few - first), columns) for first in range(0, few, SLICE)])
+    [seconds] = cpu_seconds(lambda: [np.sort(made.column(name).to_numpy()) for name in name_columns(columns)], runs=1)
+    return seconds * rows / few
+
+
+@contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    with TemporaryDirectory(prefix="release-pipeline-scale-") as made:
+        yield Path(made)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print one line for each stage and number of rows."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks scale", description="A release of a large table, stage by stage.")
+    parser.add_argument("--quick", action="store_true", help="one small table: shows that it runs, not how it grows")
+    parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of rows (1e5 1e6 1e7)")
+    parser.add_argument("--columns", type=int, default=4, metavar="C", help="noise columns (4)")
+    parser.add_argument("--memory", default="", metavar="SIZE", help="the site's memory, as in 8 GiB")
+    parser.add_argument("--folder", type=Path, help="keep the sources here")
+    options = parser.parse_args(arguments)
+    sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
+    print(table.machine_lines(machine.facts()))
+    print(f"\n{options.columns} noise columns, k {K}{', memory: ' + options.memory if options.memory else ''}\n")
+    print("| rows | stage | wall s | CPU s | of the whole | sorts of its columns | peak MiB | copies of a column |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    with _folder(options.folder) as folder:
+        for rows in sizes:
+            floor = sort_columns(rows, options.columns)
+            journey = measure(rows, options.columns, folder, options.memory)
+            for name, cost in [*journey.parts.items(), ("whole", journey.whole)]:
+                share, sorts, copies = cost.cpu / journey.whole.cpu, cost.cpu / floor, cost.peak / (8 * rows)
+                figures = f"{cost.wall:.1f} | {cost.cpu:.1f} | {share:.0%} | {sorts:.1f} | {cost.peak / 2**20:.0f} | {copies:.1f}"
+                print(f"| {rows:.0e} | {name} | {figures} |", flush=True)

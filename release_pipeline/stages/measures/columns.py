@@ -1,0 +1,205 @@
+"""The closed formulas of an audit, column by column: errors, distances of distributions, moments, and links between columns.
+
+No more than two columns of either table lie in memory at once, where they are large: links between columns read them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.privacy.utility import (
+    choose_places,
+    column_error,
+    compare_distributions,
+    correlation_matrix,
+    covariance_matrix,
+    describe_spread,
+    describe_weighted_spread,
+    ks_distance,
+    rank_correlation_matrix,
+    share_at_most,
+    share_of_many,
+    sse_paper,
+    variance_of,
+)
+from release_pipeline.stages.compared import Compared, Numbers
+from release_pipeline.stages.measures.sample import read_weights
+from release_pipeline.stages.shape import measure_atoms
+
+HELD = 256 << 20  # bytes of columns that are held together
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _OneByOne(Sequence[Numbers]):
+    """Columns that are read when they are asked for."""
+
+    names: Sequence[str]
+    get: Callable[[str], Numbers]
+
+    @overload
+    def __getitem__(self, place: int) -> Numbers: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Numbers]: ...
+    def __getitem__(self, place: int | slice) -> Numbers | Sequence[Numbers]:
+        if isinstance(place, slice):
+            return _OneByOne(self.names[place], self.get)
+        return self.get(self.names[place])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def measure_columns(compared: Compared) -> dict[str, Any]:
+    """Errors record by record, which are the method's and so against what it saw; and against the original as it came, distances
+    of distributions, moments, and links between columns."""
+    names, weights = list(compared.policy.noise_columns), _read_both_weights(compared)
+    found: dict[str, dict[str, Any]] = {
+        figure: {} for figure in ("error", "absolute_error", "ks", "wasserstein", "spread", "curves")
+    }
+    atoms: dict[str, Any] = {}
+    for name in names:
+        for figure, value in _measure_column(compared, name, weights).items():
+            (atoms if figure == "atoms" else found[figure])[name] = value
+    if not names:
+        return found
+    return {**found, **({"atoms": atoms} if atoms else {}), **_measure_links(compared, names)}
+
+
+def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbers] | None) -> dict[str, Any]:
+    column = compared.policy.noise_columns[name]
+    everybody: Numbers = compared.original(name).to_numpy()
+    released: Numbers = compared.released.column(name).to_numpy()
+    found: dict[str, Any] = {}
+    if column.atoms or column.reasons:
+        found["atoms"] = measure_atoms(column, everybody, released, weights)
+    weighted = _weigh_spread(column, everybody, released, weights)
+    before, after = _values(column, everybody), _values(column, released)
+    found["ks"], found["wasserstein"] = compare_distributions(before, after)
+    if column.reasons:
+        found["ks"] = ks_distance(everybody, released)  # reasons for no value are entries, too
+    found["spread"] = {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after)), **weighted}
+    places = choose_places(after)
+    shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
+    found["curves"] = {"places": places.tolist(), **shares}
+    del everybody, before, after
+    seen = compared.seen(name)
+    x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
+    found["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
+    found["absolute_error"] = float(np.mean(np.abs(x - y)))
+    return found
+
+
+def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
+    """Links between columns, of the records that have a value in all of them; all where none has."""
+    columns, own = compared.policy.noise_columns, compared.own
+    coded = [name for name in names if columns[name].reasons]
+    kept = np.zeros(compared.originals, dtype=np.bool_)
+    kept[own] = True
+
+    def have_values(get: Callable[[str], Numbers], there: Flags) -> Flags:
+        """Who of these has a value in all columns."""
+        for name in coded:
+            there = there & (columns[name].find_reasons(get(name)) < 0)
+        return there
+
+    def pick(get: Callable[[str], Numbers], there: Flags, among: Flags) -> Sequence[Numbers]:
+        """The columns of the first, or where these are nobody of the others: held where they are small, else read one by one."""
+        use = there if there.any() else among
+        few = _OneByOne(names, get if use.all() else lambda name: get(name)[use])
+        return list(few) if 8 * len(own) * len(names) <= HELD else few
+
+    def came(name: str) -> Numbers:
+        return compared.original(name).to_numpy()
+
+    def masked(name: str) -> Numbers:
+        return compared.released.column(name).to_numpy()
+
+    def seen(name: str) -> Numbers:
+        return compared.seen(name)[own]
+
+    everybody = np.ones(len(own), dtype=np.bool_)
+    released = pick(masked, have_values(masked, everybody), everybody)
+    covariances = {
+        "original": covariance_matrix(pick(came, have_values(came, kept), kept)),
+        "released": covariance_matrix(released),
+    }
+    if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
+        sides = {"original": pick(seen, have_values(seen, everybody), everybody), "released": released}
+        ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
+        more: dict[str, Any] = {"rank_correlations": {"names": names, **ranked}}
+    else:
+        there = have_values(masked, have_values(seen, everybody))
+        more = {"sse_paper": sse_paper(pick(seen, there, everybody), pick(masked, there, everybody))}
+    return {
+        **more,
+        "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
+        "correlations": {"names": names, **{side: correlation_matrix(found).tolist() for side, found in covariances.items()}},
+    }
+
+
+def _read_both_weights(compared: Compared) -> tuple[Numbers, Numbers] | None:
+    """The weights of the original and of the released records, where there are any."""
+    if (name := compared.policy.weight) is None:
+        return None
+    return read_weights(compared.original(name)), read_weights(compared.released.column(name))
+
+
+def _weigh_spread(
+    column: NoiseColumn, original: Numbers, released: Numbers, weights: tuple[Numbers, Numbers] | None
+) -> dict[str, Any]:
+    """A column in numbers of what its records stand for, before and after, of those that have a value."""
+    found: dict[str, Any] = {}
+    for side, numbers, own in zip(("original", "released"), (original, released), weights or (), strict=False):
+        there = column.find_reasons(numbers) < 0
+        found[f"weighted_{side}"] = asdict(describe_weighted_spread(numbers[there], own[there]))
+    return found
+
+
+def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
+    """Those that are values; all where none is."""
+    if not column.reasons:
+        return numbers
+    found = numbers[column.find_reasons(numbers) < 0]
+    return found if len(found) else numbers
+
+
+def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool) -> tuple[Numbers, Numbers]:
+    """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
+    are nobody's."""
+    if not is_nobodys:
+        first, second = with_values(column, before, after)
+        return first, second
+    released = _values(column, after)
+    return match_ranks(_values(column, before), released), released
+
+
+def with_values(column: NoiseColumn, *tables: Numbers) -> list[Numbers]:
+    """The records that have a value in all of these tables of one column; all where none has."""
+    return [found[0] for found in _with_all_values([column], *([numbers] for numbers in tables))]
+
+
+def _with_all_values(columns: Sequence[NoiseColumn], *tables: Sequence[Numbers]) -> list[list[Numbers]]:
+    """The records that have a value in every one of these columns, in all of these tables; all where none has."""
+    if not any(column.reasons for column in columns):
+        return [list(table) for table in tables]
+    there = np.ones(len(tables[0][0]), dtype=np.bool_)
+    for table in tables:
+        for column, numbers in zip(columns, table, strict=True):
+            there &= column.find_reasons(numbers) < 0
+    return [[numbers[there] if there.any() else numbers for numbers in table] for table in tables]
+
+
+def match_ranks(before: Numbers, after: Numbers) -> Numbers:
+    """For each released value the original one of its rank, where nobody knows more of whose it is."""
+    matched = np.empty(len(after))
+    ranks = ((np.arange(len(after)) + 0.5) * (len(before) / max(len(after), 1))).astype(np.int64)
+    matched[np.argsort(after, kind="stable")] = np.sort(before)[ranks]
+    return matched

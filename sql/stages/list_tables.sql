@@ -1,1 +1,0 @@
-SELECT table_name FROM duckdb_tables() WHERE schema_name = current_schema();
