@@ -29,7 +29,8 @@ from benchmarks.journey import ALL, Cost, Journey, run_stages
 SLICE = 1 << 20
 SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
 MOST_SORTED = 10**7
-K, REGIONS = 25, 20
+REGIONS = 20
+PROTECT = "{method: idp-cbls, epsilon: 2, k: 25, scope: column, consistency: isotonic}"
 _KINDS = ("income", "age", "hours", "wealth")
 _DOMAINS = {"income": (10**6, "1"), "age": (110, "1"), "hours": (100, "0.5"), "wealth": (5 * 10**6, "1")}
 
@@ -71,7 +72,7 @@ def write_source(file: Path, rows: int, columns: int) -> None:
     partial.rename(file)
 
 
-def write_site(home: Path, source: Path, columns: int, memory: str) -> Path:
+def write_site(home: Path, source: Path, columns: int, memory: str, protect: str) -> Path:
     """A site with one policy for the source."""
     (home / "policies").mkdir(parents=True)
     noise = [
@@ -86,7 +87,7 @@ def write_site(home: Path, source: Path, columns: int, memory: str) -> Path:
         f"source: {{path: {json.dumps(str(source))}}}",
         "person: {column: person, records_per_release: 1}",
         "releases: once",
-        f"protect: {{method: idp-cbls, epsilon: 2, k: {K}, scope: column, consistency: isotonic}}",
+        f"protect: {protect}",
         "columns:",
         "  person: {role: identifier, do: drop}",
         "  sex: {role: quasi, do: keep, values: [1, 2], why: x}",
@@ -97,14 +98,14 @@ def write_site(home: Path, source: Path, columns: int, memory: str) -> Path:
         "publish: {formats: [parquet]}",
     ]
     (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    cap = "everybody: {cap: {epsilon: 10, definition: idp, scope: column}}\n"
+    cap = "everybody: {cap: {releases: 10}}\n"
     (home / "populations.yaml").write_text(cap, encoding="utf-8")
     if memory:
         (home / "site.yaml").write_text(f"memory: {memory}\n", encoding="utf-8")
     return home
 
 
-def measure(rows: int, columns: int, folder: Path, memory: str) -> Journey:
+def measure(rows: int, columns: int, folder: Path, memory: str, protect: str) -> Journey:
     """What a release cost, each stage in a fresh process. The site is removed when it is done."""
     source = folder / f"source-{rows}-{columns}.parquet"
     if not source.exists():
@@ -112,7 +113,7 @@ def measure(rows: int, columns: int, folder: Path, memory: str) -> Journey:
     home = folder / "site"
     shutil.rmtree(home, ignore_errors=True)
     try:
-        write_site(home, source, columns, memory)
+        write_site(home, source, columns, memory, protect)
         parts: dict[str, Cost] = {}
         for stage in ALL:
             done = run_stages(home, (stage,))
@@ -149,17 +150,18 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of rows (1e5 1e6 1e7)")
     parser.add_argument("--columns", type=int, default=4, metavar="C", help="noise columns (4)")
     parser.add_argument("--memory", default="", metavar="SIZE", help="the site's memory, as in 8 GiB")
+    parser.add_argument("--protect", default=PROTECT, metavar="YAML", help=f"the policy's protect ({PROTECT})")
     parser.add_argument("--folder", type=Path, help="keep the sources here")
     options = parser.parse_args(arguments)
     sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
     print(table.machine_lines(machine.facts()))
-    print(f"\n{options.columns} noise columns, k {K}{', memory: ' + options.memory if options.memory else ''}\n")
+    print(f"\n{options.columns} noise columns, {options.protect}{', memory: ' + options.memory if options.memory else ''}\n")
     print("| rows | stage | wall s | CPU s | of the whole | sorts of its columns | peak MiB | copies of a column |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     with _folder(options.folder) as folder:
         for rows in sizes:
             floor = sort_columns(rows, options.columns)
-            journey = measure(rows, options.columns, folder, options.memory)
+            journey = measure(rows, options.columns, folder, options.memory, options.protect)
             for name, cost in [*journey.parts.items(), ("whole", journey.whole)]:
                 share, sorts, copies = cost.cpu / journey.whole.cpu, cost.cpu / floor, cost.peak / (8 * rows)
                 figures = f"{cost.wall:.1f} | {cost.cpu:.1f} | {share:.0%} | {sorts:.1f} | {cost.peak / 2**20:.0f} | {copies:.1f}"

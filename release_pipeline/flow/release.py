@@ -26,6 +26,7 @@ from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exposure import everywhere_key, person_key
+from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -238,6 +239,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             drawn = self._find_checkpoint(workspace, Masked)
             if drawn is not None:
                 return self._serve(workspace, drawn, checkpoint)
+            check_memory(self.site, policy, checkpoint.records, where=str(self.id))
             self.check_vaults(workspace)
             statuses = list_statuses(self.site)
             check_differencing(self, workspace, statuses)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
+from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
 from release_pipeline.flow.site import find_site
 from release_pipeline.flow.status.headroom import (
     ComingView,
@@ -32,6 +33,7 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.plan import check_rows, describe_plan, make_plan
 from release_pipeline.policy.views import PlanView, view_plan
 from release_pipeline.store.ledger import Charge, list_charges
+from release_pipeline.store.memory import machine_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,14 @@ class Check:
         return None if self.home is None else read_headroom(find_site(self.home), self.plan.policy, rows=self.plan.rows)
 
 
+    @property
+    def memory(self) -> MemoryView | None:
+        """What a run needs; None where it is not known of how many rows."""
+        rows = self.plan.rows
+        allowed = machine_memory() if self.home is None else find_site(self.home).memory
+        return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckDocument(PlanView):
     """What `check --json` prints of a policy without errors."""
@@ -58,6 +68,9 @@ class CheckDocument(PlanView):
     problems: Annotated[tuple[Fault, ...], "none"] = ()
     typical: Annotated[tuple[TypicalView, ...] | None, "what noise a typical value would have, by public facts alone"] = (
         dataclasses.field(default=None, metadata=OPTIONAL)
+    )
+    memory: Annotated[MemoryView | None, "what a run needs and may take; null where the rows are not known"] = dataclasses.field(
+        default=None, metadata=OPTIONAL
     )
     timetable: Annotated[tuple[ComingView, ...], "what is opened next, and when; empty without a timetable, or without a site"]
     series: Annotated[SeriesStatus | None, "whether it is held, and what its next ticks charge; null where it lies in no site"]
@@ -109,6 +122,8 @@ def describe_check(check: Check) -> Iterator[str]:
         yield from textwrap.wrap(words, 110, initial_indent=f"{'typical':<12}", subsequent_indent=" " * 12)
     for words in describe_measured(check.plan.policy, check.plan.rows):
         yield from textwrap.wrap(words, 110, initial_indent=f"{'measured':<12}", subsequent_indent=" " * 12)
+    if (memory := check.memory) is not None and check.plan.rows is not None:
+        yield f"{'memory':<12}{describe_memory(memory, check.plan.rows)}"
     if check.home is not None:
         yield from (f"{'timetable':<12}{line}" for line in describe_coming(find_site(check.home), check.plan.policy))
         ahead = read_prospects(find_site(check.home), check.plan.policy, rows=check.plan.rows)
@@ -126,6 +141,7 @@ def view_check(check: Check) -> CheckDocument:
     return CheckDocument(
         **parts,
         typical=find_typical(check.plan) or None,
+        memory=check.memory,
         timetable=coming,
         series=None if home is None else view_prospects(read_prospects(find_site(home), policy, rows=check.plan.rows)),
         ledger=None if headroom is None else view_headroom(headroom),
