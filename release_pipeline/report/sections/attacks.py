@@ -5,7 +5,7 @@ from __future__ import annotations
 from release_pipeline.privacy.figures import count_of, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import AttackView, InternalView, NearView, ShareView
+from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, ShareView
 from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.sentences import REVIEWERS
@@ -80,17 +80,7 @@ def _judge_nearest(near: NearView | None) -> list[Sentence]:
         ),
     ]
     if (overall := near.overall) is not None:
-        said.append(
-            review(
-                "attacks.claimed",
-                known=known,
-                people=format_interval(overall.people),
-                strangers=format_interval(overall.strangers),
-                guess=format_share(overall.guess),
-                beyond=_format_difference(overall.beyond),
-                judged=_judge_difference(overall.beyond),
-            )
-        )
+        said.append(_say_claimed(overall, () if near.is_each_by_others else known))
         said += [
             review(
                 "attacks.claimed_more",
@@ -103,6 +93,15 @@ def _judge_nearest(near: NearView | None) -> list[Sentence]:
             if claim.beyond[1] > 0
         ]
     return said
+
+
+def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
+    """How often the nearest row is right of what is not known; `known`: nothing where each column is sought by all others."""
+    people, strangers, guess = format_interval(overall.people), format_interval(overall.strangers), format_share(overall.guess)
+    beyond, judged = _format_difference(overall.beyond), _judge_difference(overall.beyond)
+    if not known:
+        return review("attacks.claimed_each", people=people, strangers=strangers, guess=guess, beyond=beyond, judged=judged)
+    return review("attacks.claimed", known=known, people=people, strangers=strangers, guess=guess, beyond=beyond, judged=judged)
 
 
 def _format_difference(beyond: tuple[float, float, float]) -> str:
@@ -147,6 +146,8 @@ def _draw_nearest(near: NearView) -> Figure:
     )
     picture = draw_bars(REVIEWERS("attacks.picture_nearest"), REVIEWERS("attacks.picture_words_nearest"), groups)
     table = Table(REVIEWERS("attacks.table_nearest"), list_heads("attacks.head_nearest"), rows)
+    if near.is_each_by_others:
+        return Figure(picture, review("attacks.caption_nearest_each"), table)
     return Figure(picture, review("attacks.caption_nearest", known=list_names(near.known)), table)
 
 
