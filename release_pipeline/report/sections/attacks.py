@@ -43,7 +43,7 @@ def describe_attacks(view: InternalView) -> Section:
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
     figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
-    figures += [_draw_attacks(part, describe_part(number, len(parts))) for number, part in enumerate(parts)]
+    figures += [_draw_attacks(part, number, len(parts)) for number, part in enumerate(parts)]
     figures += [_draw_linkage(linked)] if linked else []
     return Section(
         anchor,
@@ -164,6 +164,8 @@ def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sent
             said.append(end_sentence(format_text(alike[0].words)))
         told = [attack for attack in alike if not short or len(alike) == 1 or attack.risk.low > 0]
         said += [_judge_attack(attack, alone=len(alike) == 1) for attack in told]
+        if told and short and len(alike) > 1:
+            said.append(REVIEWERS("attacks.in_forty", attacks=f"{len(alike):,}"))
         if not told:
             said.append(REVIEWERS("attacks.none_of_kind", attacks=count_of(len(alike), "attack")))
         elif rest := len(alike) - len(told):
@@ -212,7 +214,8 @@ def _judge_risk(risk: ShareView) -> str:
     return REVIEWERS("attacks.less") if risk.high < 0 else REVIEWERS("attacks.chance")
 
 
-def _draw_attacks(attacks: tuple[AttackView, ...], part: str) -> Figure:
+def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int) -> Figure:
+    """One of several pictures, by its number from 0 on, or the only one."""
     groups = [
         Group(
             attack.name,
@@ -239,11 +242,12 @@ def _draw_attacks(attacks: tuple[AttackView, ...], part: str) -> Figure:
         for one in attacks
     )
     head = list_heads("attacks.head")
-    caption = REVIEWERS("attacks.caption") + part
+    caption = REVIEWERS("attacks.caption") + describe_part(part, parts)
+    title = REVIEWERS("attacks.table_attacks")
+    if parts > 1:
+        title = REVIEWERS("attacks.table_attacks_part", part=part + 1, parts=parts)
     words = REVIEWERS("attacks.picture_words")
-    return Figure(
-        draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(REVIEWERS("attacks.table_attacks"), head, rows)
-    )
+    return Figure(draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(title, head, rows))
 
 
 def _draw_linkage(linked: list[tuple[str, ShareView, float]]) -> Figure:
