@@ -21,14 +21,16 @@ def find_differences(view: CorrelationView) -> list[tuple[int, int, float | None
     ]
 
 
-def draw_correlations(view: CorrelationView) -> Picture:
-    """A row for each column but the first, a column for each but the last, whose name stands on top of its cells."""
+def draw_correlations(view: CorrelationView, *, is_roomy: bool = False) -> Picture:
+    """A row for each column but the first, a column for each but the last, whose name stands on top of its cells. `is_roomy`:
+    names have the room that cells leave; else pictures stay as they were approved."""
     count = len(view.names)
     shapes: list[Shape] = []
     needed = max((width_of(format_name(name)) for name in view.names), default=0) + 8
-    left = max(LEFT, min(needed, WIDTH - count * CELL - 4))
+    left = max(LEFT, min(needed, WIDTH - count * CELL - 4)) if is_roomy else LEFT
     width, height = max(left + count * CELL + 4, WIDTH), TOP + count * HIGH
-    beside, above = cut_apart(view.names, left - 8), cut_apart(view.names, width - left - (count - 2) * CELL - 8)
+    over = width - left - (count - 2) * CELL - 8 if is_roomy else 2 * CELL - 4
+    beside, above = cut_apart(view.names, left - 8), cut_apart(view.names, over)
     for number in range(count):
         y = TOP + number * HIGH
         if number:
