@@ -39,6 +39,7 @@ LONGEST = (  # by what they took when they were measured, waiting included; then
     *("test_release_flow", "test_cli.py", "test_claims", "test_k_epsilon", "test_attacks", "test_parts", "test_five_people"),
     *("test_publication_leaks", "test_idempotence", "test_sources", "test_races", "test_roots", "test_source_files"),
     *("test_stops", "test_dagster_postgres", "test_publication_crash", "statistical/test_analyst", "test_audit_claims"),
+    "test_table_policies",
 )
 ABSENT = "absent"  # in the place of the folder of reference data
 COMPILED = ("release_pipeline.privacy.cuts.mondrian",)  # examples in docstrings that wait for a compiler

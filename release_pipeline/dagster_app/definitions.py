@@ -26,7 +26,7 @@ def build_defs(
     home: Path, *, resource_overrides: Mapping[str, Any] | None = None, say: Callable[[str], None] = lambda _: None
 ) -> dg.Definitions:
     """The definitions of the site at `home`. A broken policy has a failing check and no chain; the others are untouched. `say` is
-    told warnings of releases that are made in this process."""
+    told steps and warnings of releases that are made in this process."""
     files = list_policies(home)
     assets: list[Any] = [build_policy_asset(file) for file in files]
     jobs: list[Any] = [

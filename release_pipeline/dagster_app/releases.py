@@ -67,8 +67,8 @@ def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
 
 
 def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda _: None) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release. `say` is told each warning as it is found, before
-    anything is charged."""
+    """The assets of one policy and the job that runs them all for one release. `say` is told each step of a
+    stage as it begins, and each warning as it is found, before anything is charged."""
     prefix = asset_prefix(policy.policy)
     releases = partitions_of(policy)
     pool = f"vault_{asset_prefix(policy.population)}"
@@ -90,7 +90,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext, site: SiteParam) -> dg.MaterializeResult[Any]:
-            with opened_flow(context, site, policy) as flow:
+            with opened_flow(context, site, policy, say) as flow:
                 result = step(flow)
             if stage == "ingested":
                 context.log_event(dg.AssetMaterialization(key("source"), description=f"Delivered for {flow.id}."))
@@ -110,7 +110,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
-        with opened_flow(context, site, policy) as flow:
+        with opened_flow(context, site, policy, say) as flow:
             result = flow.validate(judge_expectations)
         for verdict in result.verdicts:
             counts = [count_record(check) for check in verdict.checks]
@@ -146,7 +146,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
     )
     def microaggregated(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
         try:
-            with opened_flow(context, site, policy) as flow:
+            with opened_flow(context, site, policy, say) as flow:
                 result = flow.microaggregate()
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
@@ -173,10 +173,10 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         pool=pool,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
-        with opened_flow(context, site, policy) as flow:
+        with opened_flow(context, site, policy, say) as flow:
             audited = flow.audit()
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with opened_flow(context, site, policy) as flow:
+        with opened_flow(context, site, policy, say) as flow:
             candidate = flow.freeze()
             whole = flow.candidate_is_whole()
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.report)
@@ -208,11 +208,19 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
 
 
 @contextmanager
-def opened_flow(context: dg.AssetExecutionContext, site: SiteParam, policy: Policy) -> Iterator[ReleaseFlow]:
-    """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words."""
+def opened_flow(
+    context: dg.AssetExecutionContext, site: SiteParam, policy: Policy, say: Callable[[str], None]
+) -> Iterator[ReleaseFlow]:
+    """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
+    are in Dagster's log, and told."""
+
+    def tell(step: str) -> None:
+        context.log.info(step)
+        say(step)
+
     context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
-        flow = open_release(site.open(), policy.policy, context.partition_key, progress=context.log.info)
+        flow = open_release(site.open(), policy.policy, context.partition_key, progress=tell)
         with flow.recording_refusals():
             yield flow
 

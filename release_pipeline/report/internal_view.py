@@ -176,7 +176,8 @@ class ClaimView:
 @dataclass(frozen=True, slots=True)
 class NearView:
     """What the row nearest by the columns `known` tells of people that synthetic rows were made of, and of strangers: how often
-    a row is just like them there, the median distance, and what the other columns of the nearest row say of them (`claims`)."""
+    a row is just like them there, the median distance, and what the other columns of the nearest row say of them (`claims`);
+    where every column is known, what each says whose row is nearest by all others."""
 
     known: tuple[str, ...]
     equal: ShareView
@@ -186,6 +187,11 @@ class NearView:
     strangers_median: float
     claims: tuple[ClaimView, ...]
     overall: ClaimView | None
+
+    @property
+    def is_each_by_others(self) -> bool:
+        """Whether no column is sought by fixed others, but each by all others: there was no quasi-identifier."""
+        return any(claim.name in self.known for claim in self.claims)
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,8 +135,8 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
 
 
 def _pick_known(policy: Policy) -> dict[str, tuple[str, ...]]:
-    """What somebody knows of a person, and what they would like to: quasi-identifiers and the other columns; all and all that
-    are none where there is no quasi-identifier."""
+    """What somebody knows of a person, and what they would like to: quasi-identifiers and all other columns, none where every
+    column is a quasi-identifier. Where none is, every column in turn, with all others known."""
     names = tuple(policy.released_columns)
     quasi = tuple(name for name in names if policy.columns[name].role == "quasi")
     return {"known": quasi or names, "secrets": tuple(name for name in names if name not in quasi)}

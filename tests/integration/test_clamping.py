@@ -144,7 +144,7 @@ def test_the_share_that_a_policy_accepts_is_its_own(limit: str, passes: bool, tm
 
 @GX_WARNINGS
 def test_the_person_at_the_terminal_sees_warnings_before_the_charge(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Each warning is said while nothing is charged; `run` prints them."""
+    """Each warning is said while nothing is charged; `run` prints them, and the steps of each stage."""
     tiny = crowded(tmp_path / "site", clamped_at_most="95%")
     outside = outside_of(tiny, "rent", 6)
     said: list[tuple[str, int]] = []
@@ -154,6 +154,7 @@ def test_the_person_at_the_terminal_sees_warnings_before_the_charge(tmp_path: Pa
     assert any("column rent: clamping took more than 10% of its variance" in words for words, _ in said)
     assert any("column rent: heavy ties" in words for words, _ in said)
     assert all(charged == 0 for words, charged in said if words.startswith("warning"))
+    assert [words for words, _ in said if words.startswith("clustering")] == ["clustering income", "clustering rent"]
     assert len(tiny.charges()) == 1
     again = crowded(tmp_path / "again", clamped_at_most="95%")
     capfd.readouterr()

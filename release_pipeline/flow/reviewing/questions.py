@@ -107,7 +107,11 @@ def _ask_about_strangers(near: NearView) -> Iterator[str]:
     """What the nearest row tells of people that rows were made of, where it clearly tells more than of strangers."""
     overall = near.overall
     if overall is not None and overall.beyond[1] > 0:
-        yield REVIEWERS("question.nearest", people=f"{overall.people.value:.1%}", strangers=f"{overall.strangers.value:.1%}")
+        people, strangers = f"{overall.people.value:.1%}", f"{overall.strangers.value:.1%}"
+        if near.is_each_by_others:
+            yield REVIEWERS("question.nearest_each", people=people, strangers=strangers)
+        else:
+            yield REVIEWERS("question.nearest", people=people, strangers=strangers)
 
 
 def _ask_about_attacks(tried: Sequence[AttackView], *, is_synthetic: bool) -> Iterator[str]:

@@ -55,8 +55,8 @@ class NearRows:
     strangers_equal   the same of people that it was made without; `beyond` is the difference
     median            the median of Gower's distance to the nearest row (0 to 1, a column counting alike)
     strangers_median  the same
-    claims            each column that is not known
-    overall           their mean, person by person; none where all are known
+    claims            each secret
+    overall           their mean, person by person; none where there is no secret
     """
 
     known: tuple[str, ...]
@@ -72,10 +72,13 @@ class NearRows:
 def find_near_rows(table: Attacked, people: People, *, known: Sequence[str], secrets: Sequence[str]) -> NearRows:
     """The attack on every secret with what is known, for people that released rows were made of and for strangers.
 
+    Each secret is sought by the known columns, whatever the other secrets are. One that is among the known itself is sought by
+    all other columns of the table, known or not: so somebody who knows all but one is looked at, who has everything as known and
+    as secret.
+
     Of rows that are equally near the attacker takes any with the same chance; a number is right within the tolerance of
     `infer`. No row is an own one, so that nothing is linked: a row just like a stranger is there because people like that are
-    many, or by chance. What is more for the first than for strangers is what the table tells of its people. Where a secret is
-    known too, of another secret, it is left out of what is known for its own.
+    many, or by chance. What is more for the first than for strangers is what the table tells of its people.
     """
     if not set(known) | set(secrets) <= {column.name for column in table.columns} or not set(known):
         raise InvalidArgument("nothing is known, or a column is not one of the table's.", where="known")

@@ -76,7 +76,7 @@ def find_never(measured: Measured) -> list[Groups]:
     return [find_groups(rule, firsts, measured.groups) for rule in measured.design.never]
 
 
-def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[Groups] = ()) -> Linked:
+def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[Groups]) -> Linked:
     """How all columns go together, by their noisy tables; `cells`: how many records these hold; `never`: what cannot occur."""
     held = [
         np.bincount(groups, own) + _SURE * measured.design.records for groups, own in zip(measured.groups, cells, strict=True)
@@ -112,7 +112,7 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
     return model
 
 
-def replace_tables(linked: Linked, model: Model, never: Sequence[Groups] = ()) -> Linked:
+def replace_tables(linked: Linked, model: Model, never: Sequence[Groups]) -> Linked:
     """The links, with the model's tables of the pairs that are in it."""
     links = dict(linked.links)
     for pair in (noisy.columns for noisy in model.measured if len(noisy.columns) > 1):

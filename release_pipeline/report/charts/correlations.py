@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from release_pipeline.report.charts.drawing import WIDTH, Box, Picture, Shape, Text, cut_apart
+from release_pipeline.report.charts.drawing import WIDTH, Box, Picture, Shape, Text, cut_apart, width_of
+from release_pipeline.report.escaping import format_name
 from release_pipeline.report.internal_view import CorrelationView
 from release_pipeline.report.prose import is_number
 from release_pipeline.sentences import REVIEWERS
 
-LEFT, TOP, CELL, HIGH = 92, 4, 46, 26
+LEFT, TOP, CELL, HIGH = 92, 4, 46, 26  # LEFT: at the least, and more where names need it and there is room
 STRENGTHS = (0.02, 0.05, 0.1, 0.2)  # from how large a difference on a cell has the next stronger colour
 
 
@@ -20,19 +21,24 @@ def find_differences(view: CorrelationView) -> list[tuple[int, int, float | None
     ]
 
 
-def draw_correlations(view: CorrelationView) -> Picture:
-    """A row for each column but the first, a column for each but the last, whose name stands on top of its cells."""
+def draw_correlations(view: CorrelationView, *, is_roomy: bool = False) -> Picture:
+    """A row for each column but the first, a column for each but the last, whose name stands on top of its cells. `is_roomy`:
+    names have the room that cells leave; else pictures stay as they were approved."""
     count = len(view.names)
     shapes: list[Shape] = []
-    beside, above = cut_apart(view.names, LEFT - 8), cut_apart(view.names, 2 * CELL - 4)
+    needed = max((width_of(format_name(name)) for name in view.names), default=0) + 8
+    left = max(LEFT, min(needed, WIDTH - count * CELL - 4)) if is_roomy else LEFT
+    width, height = max(left + count * CELL + 4, WIDTH), TOP + count * HIGH
+    over = width - left - (count - 2) * CELL - 8 if is_roomy else 2 * CELL - 4
+    beside, above = cut_apart(view.names, left - 8), cut_apart(view.names, over)
     for number in range(count):
         y = TOP + number * HIGH
         if number:
-            shapes.append(Text(LEFT - 6, y + 17, beside[number], "", "end"))
+            shapes.append(Text(left - 6, y + 17, beside[number], "", "end"))
         if number < count - 1:
-            shapes.append(Text(LEFT + number * CELL + 3, y + 20, above[number], "soft"))
+            shapes.append(Text(left + number * CELL + 3, y + 20, above[number], "soft"))
     for row, across, difference in find_differences(view):
-        x, y = LEFT + across * CELL, TOP + row * HIGH
+        x, y = left + across * CELL, TOP + row * HIGH
         shapes.append(Box(_choose_kind(difference), x, y, CELL - 2, HIGH - 2))
         words = (
             REVIEWERS("chart.no_difference")
@@ -41,7 +47,6 @@ def draw_correlations(view: CorrelationView) -> Picture:
         )
         shapes.append(Text(x + CELL // 2 - 1, y + 16, words, "cell", "middle"))
     words = REVIEWERS("chart.correlation_words")
-    width, height = max(LEFT + count * CELL + 4, WIDTH), TOP + count * HIGH
     return Picture(REVIEWERS("chart.correlations"), words, width, height, tuple(shapes))
 
 

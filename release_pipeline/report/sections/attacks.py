@@ -5,7 +5,7 @@ from __future__ import annotations
 from release_pipeline.privacy.figures import count_of, format_count, format_number, format_share
 from release_pipeline.report.charts.bars import Bar, Group, draw_bars
 from release_pipeline.report.escaping import end_sentence, format_text
-from release_pipeline.report.internal_view import AttackView, InternalView, NearView, ShareView
+from release_pipeline.report.internal_view import AttackView, ClaimView, InternalView, NearView, ShareView
 from release_pipeline.report.prose import Name, Sentence, format_interval, format_tried, is_number, list_heads, list_names, review
 from release_pipeline.report.sections.parts import Figure, Section, Table, describe_part, split
 from release_pipeline.sentences import REVIEWERS
@@ -47,7 +47,7 @@ def describe_attacks(view: InternalView) -> Section:
     tried = tuple(attack for attack in view.attacks if attack.attack.tried)
     parts = split(tried, _MANY_GROUPS) if tried else []
     figures = [] if view.nearest is None else [_draw_nearest(view.nearest)]
-    figures += [_draw_attacks(part, describe_part(number, len(parts))) for number, part in enumerate(parts)]
+    figures += [_draw_attacks(part, number, len(parts), is_synthetic=view.is_synthetic) for number, part in enumerate(parts)]
     figures += [_draw_linkage(linked)] if linked else []
     return Section(
         anchor,
@@ -84,17 +84,7 @@ def _judge_nearest(near: NearView | None) -> list[Sentence]:
         ),
     ]
     if (overall := near.overall) is not None:
-        said.append(
-            review(
-                "attacks.claimed",
-                known=known,
-                people=format_interval(overall.people),
-                strangers=format_interval(overall.strangers),
-                guess=format_share(overall.guess),
-                beyond=_format_difference(overall.beyond),
-                judged=_judge_difference(overall.beyond),
-            )
-        )
+        said.append(_say_claimed(overall, () if near.is_each_by_others else known))
         said += [
             review(
                 "attacks.claimed_more",
@@ -107,6 +97,15 @@ def _judge_nearest(near: NearView | None) -> list[Sentence]:
             if claim.beyond[1] > 0
         ]
     return said
+
+
+def _say_claimed(overall: ClaimView, known: tuple[str, ...]) -> Sentence:
+    """How often the nearest row is right of what is not known; `known`: nothing where each column is sought by all others."""
+    people, strangers, guess = format_interval(overall.people), format_interval(overall.strangers), format_share(overall.guess)
+    beyond, judged = _format_difference(overall.beyond), _judge_difference(overall.beyond)
+    if not known:
+        return review("attacks.claimed_each", people=people, strangers=strangers, guess=guess, beyond=beyond, judged=judged)
+    return review("attacks.claimed", known=known, people=people, strangers=strangers, guess=guess, beyond=beyond, judged=judged)
 
 
 def _format_difference(beyond: tuple[float, float, float]) -> str:
@@ -151,6 +150,8 @@ def _draw_nearest(near: NearView) -> Figure:
     )
     picture = draw_bars(REVIEWERS("attacks.picture_nearest"), REVIEWERS("attacks.picture_words_nearest"), groups)
     table = Table(REVIEWERS("attacks.table_nearest"), list_heads("attacks.head_nearest"), rows)
+    if near.is_each_by_others:
+        return Figure(picture, review("attacks.caption_nearest_each"), table)
     return Figure(picture, review("attacks.caption_nearest", known=list_names(near.known)), table)
 
 
@@ -167,6 +168,8 @@ def _judge_attacks(attacks: tuple[AttackView, ...], *, short: bool) -> list[Sent
             said.append(end_sentence(format_text(alike[0].words)))
         told = [attack for attack in alike if not short or len(alike) == 1 or attack.risk.low > 0]
         said += [_judge_attack(attack, alone=len(alike) == 1) for attack in told]
+        if told and short and len(alike) > 1:
+            said.append(REVIEWERS("attacks.in_forty", attacks=f"{len(alike):,}"))
         if not told:
             said.append(REVIEWERS("attacks.none_of_kind", attacks=count_of(len(alike), "attack")))
         elif rest := len(alike) - len(told):
@@ -215,7 +218,9 @@ def _judge_risk(risk: ShareView) -> str:
     return REVIEWERS("attacks.less") if risk.high < 0 else REVIEWERS("attacks.chance")
 
 
-def _draw_attacks(attacks: tuple[AttackView, ...], part: str) -> Figure:
+def _draw_attacks(attacks: tuple[AttackView, ...], part: int, parts: int, *, is_synthetic: bool) -> Figure:
+    """One of several pictures, by its number from 0 on, or the only one. Pages of masked releases stay the same bytes: a rerun of
+    one that people have approved makes it anew."""
     groups = [
         Group(
             attack.name,
@@ -242,11 +247,12 @@ def _draw_attacks(attacks: tuple[AttackView, ...], part: str) -> Figure:
         for one in attacks
     )
     head = list_heads("attacks.head")
-    caption = REVIEWERS("attacks.caption") + part
+    caption = REVIEWERS("attacks.caption") + describe_part(part, parts)
+    title = REVIEWERS("attacks.table_attacks")
+    if parts > 1 and is_synthetic:
+        title = REVIEWERS("attacks.table_attacks_part", part=part + 1, parts=parts)
     words = REVIEWERS("attacks.picture_words")
-    return Figure(
-        draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(REVIEWERS("attacks.table_attacks"), head, rows)
-    )
+    return Figure(draw_bars(REVIEWERS("attacks.picture"), words, groups), caption, Table(title, head, rows))
 
 
 def _draw_linkage(linked: list[tuple[str, ShareView, float]]) -> Figure:

@@ -58,7 +58,7 @@ def describe_correlations(view: InternalView) -> Section:
     if len(known) < len(differences):
         said.append(REVIEWERS("correlations.constant", pairs=count_of(len(differences) - len(known), "pair")))
     figure = Figure(
-        draw_correlations(view.correlations),
+        draw_correlations(view.correlations, is_roomy=view.is_synthetic),
         REVIEWERS("correlations.caption"),
         Table(REVIEWERS("correlations.table_correlations"), list_heads("correlations.head"), rows),
         wide=len(names) > 6,

@@ -38,7 +38,7 @@ def describe_distributions(view: InternalView) -> Section:
     return Section(
         anchor,
         title,
-        shows=REVIEWERS("distributions.shows"),
+        shows=REVIEWERS("distributions.shows_synthetic") if view.is_synthetic else REVIEWERS("distributions.shows"),
         read=REVIEWERS("distributions.read"),
         sign=REVIEWERS("distributions.sign"),
         says=tuple(_judge_distributions(view)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+from pathlib import Path
+
 import pytest
 
 from release_pipeline.claims.promises import list_promises
@@ -10,6 +13,7 @@ from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import METHODS, ClaimSpec
 
 SUITE = list_suite()
+GUARANTEES = Path(__file__).resolve().parents[3] / "docs" / "guarantees.md"
 CLAIMS = {claim.section: claim for spec in METHODS.values() for claim in spec.claims}
 
 
@@ -23,3 +27,11 @@ def test_every_claim_of_the_catalogue_has_a_policy(claim: ClaimSpec) -> None:
 def test_every_policy_of_the_suite_promises_something(policy: Policy) -> None:
     """Or else it would pass without being attacked."""
     assert list_promises(policy)
+
+
+def test_the_guarantees_have_a_row_for_every_promise() -> None:
+    """Once, under the name that the audit has for the policy: a policy that nobody ran the audit for would be in no row."""
+    lines = GUARANTEES.read_text(encoding="utf-8").partition("| policy | what is promised | claimed |")[2].splitlines()
+    rows = [tuple(line.strip("| ").split(" | ")[:2]) for line in takewhile(lambda line: line.startswith("|"), lines[2:])]
+    promised = [(name, promise.words) for name, policy in SUITE.items() for promise in list_promises(policy)]
+    assert sorted(rows) == sorted(promised)

@@ -631,7 +631,7 @@ def test_values_that_may_lie_anywhere_are_told_as_such() -> None:
     for renderer in (render_card_html, render_note):
         assert "Leave them there" in renderer(free)
         assert "Leave them there" not in renderer(inside)
-        assert "inside: masked values lie in their declared domain" in renderer(inside)
+        assert "inside: released values lie in their declared domain" in renderer(inside)
     assert "back into the domain" in render_note(inside)
     assert "back into the domain" not in render_note(free)
     assert json.loads(render_card_json(free))["method"]["values"] == "anywhere"

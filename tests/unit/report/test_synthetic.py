@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from release_pipeline.flow.reviewing.questions import list_questions
 from release_pipeline.report.internal import list_sections, render_internal
 from release_pipeline.report.internal_view import (
     ClaimView,
@@ -58,7 +59,10 @@ def read(view: InternalView) -> str:
 def test_nobody_is_linked_and_strangers_are_the_baseline() -> None:
     text = read(make_view())
     assert "Linked to a row of their own: nobody, because no row is anybody's." in text.replace("&#39;", "'")
-    assert "70% (66% to 74%) of the people that rows were made of, and 69% (65% to 73%) of strangers" in text
+    assert (
+        "70% (66% to 74%) of the people that rows were made of have a row just like them in site and sex, and 69% (65% to 73%)"
+        in text
+    )
     assert "+1.2 percentage points (-4.0 to +6.4); the interval holds 0, so it may be chance" in text
     assert "One column in forty" not in text
     assert "12 means of columns of numbers" in text
@@ -76,6 +80,19 @@ def test_a_clear_difference_is_said_to_be_one(beyond: tuple[float, float, float]
     assert ("One column in forty looks so by chance." in text) == (beyond[1] > 0)
 
 
+def test_without_quasi_identifiers_each_column_is_sought_by_all_others() -> None:
+    """Nobody is told that other columns were taken where all are known."""
+    view = make_view((0.2, 0.1, 0.3))
+    assert view.nearest is not None
+    every = dataclasses.replace(view, nearest=dataclasses.replace(view.nearest, known=(ODD, "site")))
+    for one, is_each in ((view, False), (every, True)):
+        text = read(one)
+        assert ("the nearest row by site and sex for the person's own" in text.replace("&#39;", "'")) != is_each
+        assert ("so each is sought by all others" in text) == is_each
+        assert ("and by all others for a column" in text) == is_each
+        assert any("to a person by all columns but one" in asked for asked in list_questions(one, is_dp=True)) == is_each
+
+
 def test_names_stay_names() -> None:
     page = render_internal(make_view((0.2, 0.1, 0.3)))
     assert ODD not in page
@@ -89,3 +106,16 @@ def test_sections_about_records_that_are_there_are_left_out() -> None:
     masked = {section.anchor for section in list_sections(sample_view())}
     assert {"map", "classes", "suppression", "levels"} <= masked
     assert "structure" not in masked
+
+
+def test_many_attacks_are_told_apart_and_so_is_chance() -> None:
+    """Each of the tables has a name of its own; where many columns are tried, some gain by chance, and it is said how many."""
+    one = next(attack for attack in sample_view().attacks if attack.attack.tried)
+    many = [dataclasses.replace(one, name=f"inferring {number}", words="The same", risk=share(0.0)) for number in range(14)]
+    many[3] = dataclasses.replace(many[3], risk=ShareView(0.2, 0.1, 0.3, 500, None))
+    [section] = [one for one in list_sections(dataclasses.replace(make_view(), attacks=tuple(many))) if one.anchor == "attacks"]
+    titles = [figure.table.caption for figure in section.figures]
+    assert titles[1] == f"Attacks, part 1 of {len(titles) - 1}"
+    assert len(set(titles)) == len(titles) > 2
+    said = [words for words in section.says if isinstance(words, str)]
+    assert "Of attacks that gain nothing one in forty looks beyond its control by chance: 14 of this kind were tried." in said

@@ -58,7 +58,7 @@ def test_tables_of_pairs_have_zeros_and_their_margins() -> None:
     np.testing.assert_allclose(linked.links[0, 1].table.sum(axis=1), linked.held[0], rtol=0.02, atol=3)
     np.testing.assert_allclose(linked.links[0, 1].table.sum(axis=0), linked.held[1], rtol=0.02, atol=3)
     without = measure()
-    plain = link_table(without, hold_all(without))
+    plain = link_table(without, hold_all(without), find_never(without))
     assert (plain.links[0, 1].table > 0).all()
 
 
