@@ -1,0 +1,112 @@
+"""What memory a release needs is known before the charge; what site.yaml says of it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.errors import OutOfSpace, ReleasePipelineError
+from release_pipeline.flow import forecast
+from release_pipeline.flow.forecast import HELD, PROGRAM, find_enough, forecast_memory
+from release_pipeline.policy import load_policy
+from release_pipeline.privacy.catalogue import METHODS
+from release_pipeline.store import connections
+from release_pipeline.store.memory import DATABASE, format_size, machine_memory, read_size
+from tests.integration.sites import TinySite, make_site
+
+ROOT = Path(__file__).resolve().parents[3]
+POLICIES = sorted((ROOT / "policies").glob("*.yaml"))
+
+
+def test_every_family_of_methods_has_a_forecast() -> None:
+    assert {method.family for method in METHODS.values()} == set(HELD)
+
+
+@pytest.mark.parametrize("file", POLICIES, ids=lambda file: file.stem)
+def test_more_records_need_more_and_what_is_enough_suffices(file: Path) -> None:
+    policy = load_policy(file)
+    needed = [forecast_memory(policy, 10**power, allowed=1 << 40).needed for power in range(3, 10)]
+    assert needed == sorted(needed)
+    assert needed[0] < PROGRAM + (4 << 20)
+    for records in (10**3, 10**6, 10**9):
+        enough = find_enough(policy, records)
+        assert forecast_memory(policy, records, allowed=enough).is_enough
+        assert not forecast_memory(policy, records, allowed=int(enough * 0.7)).is_enough
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8 GiB", 8 << 30), ("8GiB", 8 << 30), ("1.5 GB", 1_500_000_000), ("400 MB", 4 * 10**8), ("2 TiB", 2 << 40)],
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["8", "8 gigabytes", "-1 GiB", "8 GiB more", "", "1e3 GiB", "8 KiB"])
+def test_what_is_no_size_is_none(text: str) -> None:
+    assert read_size(text) is None
+
+
+def test_sizes_are_told() -> None:
+    assert [format_size(size) for size in (400 << 20, 3 << 29, 8 << 30)] == ["400 MiB", "1.5 GiB", "8 GiB"]
+    assert machine_memory() > 1 << 28
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinySite:
+    """A site of its own."""
+    return make_site(tmp_path / "site", gates="{min_rows: 20, differencing_below: 0}")
+
+
+@pytest.mark.parametrize("said", ["lots", "8", "1 MB", "true", "[8 GiB]"])
+def test_what_site_yaml_may_not_say(tiny: TinySite, said: str) -> None:
+    (tiny.home / "site.yaml").write_text(f"memory: {said}\n")
+    with pytest.raises(ReleasePipelineError, match="memory"):
+        _ = tiny.site.memory
+
+
+def test_what_site_yaml_says_counts(tiny: TinySite) -> None:
+    assert tiny.site.said_memory is None
+    assert tiny.site.memory == machine_memory()
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
+    assert tiny.site.memory == tiny.site.said_memory == 2 << 30
+
+
+def test_duckdb_gets_its_part(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what the site says; of other databases nobody says anything."""
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
+    asked: list[int | None] = []
+    connect = connections._connect
+
+    def connected(path: Path, *, read_only: bool, wait: float, memory: int | None) -> object:
+        asked.append(memory)
+        return connect(path, read_only=read_only, wait=wait, memory=memory)
+
+    monkeypatch.setattr(connections, "_connect", connected)
+    with tiny.flow()._workspace() as workspace:
+        [(limit,)] = workspace._connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    assert asked[-1] == int((2 << 30) * DATABASE)
+    assert limit == "512.0 MiB"
+
+
+def test_too_little_is_refused_before_the_charge(
+    tiny: TinySite, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what would do; nothing is charged or blocked, and with more memory the same command goes on."""
+    monkeypatch.setattr(forecast, "PROGRAM", 3 << 30)
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
+    flow = tiny.flow()
+    flow.ingest()
+    flow.validate()
+    with pytest.raises(
+        OutOfSpace, match=r"60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB. Nothing is charged"
+    ):
+        flow.microaggregate()
+    assert tiny.charges() == []
+    assert tiny.states() == []
+    assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
+    assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
+    (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
+    assert tiny.flow().run().stage == "candidate"
