@@ -100,12 +100,10 @@ def test_too_little_is_refused_before_the_charge(
     flow = tiny.flow()
     flow.ingest()
     flow.validate()
-    with pytest.raises(
-        OutOfSpace, match=r"60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB. Nothing is charged"
-    ):
+    with pytest.raises(OutOfSpace, match=r"60 records needs about 3 GiB of memory, and site.yaml allows it 2 GiB\. Nothing is"):
         flow.microaggregate()
     assert tiny.charges() == []
-    assert tiny.states() == []
+    assert tiny.states() == ["opened"]
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
     assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
     (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
