@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,7 @@ from release_pipeline.privacy.utility import (
     column_error,
     correlation_matrix,
     covariance_matrix,
-    ks_distance,
-    share_at_most,
+    ks_of_ordered,
     variance_of,
 )
 from release_pipeline.stages.audit import LEAST_ATTACKED, compare_values, says_yes, without_reasons
@@ -86,6 +85,11 @@ class Reference:
         return {name: column.coded_grid.snap(self.records.columns[name].to_numpy()) for name, column in self.columns.items()}
 
     @cached_property
+    def ordered(self) -> dict[str, Numbers]:
+        """The same in ascending order."""
+        return {name: np.sort(numbers) for name, numbers in self.seen.items()}
+
+    @cached_property
     def variance(self) -> dict[str, float]:
         """Of those that have a value."""
         valued = {name: known(column, self.seen[name]) for name, column in self.columns.items()}
@@ -109,7 +113,7 @@ class Reference:
     @cached_property
     def figures(self) -> dict[str, dict[str, Numbers]]:
         """The figures of every column that releases are compared in."""
-        return {name: self.describe(name, self.seen[name], self.groups) for name in self.columns}
+        return {name: self.describe(name, self.seen[name], self.ordered[name], self.groups) for name in self.columns}
 
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
@@ -127,22 +131,29 @@ class Reference:
         """Those of all columns."""
         return correlate(list(self.columns.values()), [self.seen[name] for name in self.columns])
 
-    def describe(self, name: str, numbers: Numbers, groups: Mapping[str, tuple[IntArray, tuple[str, ...]]]) -> dict[str, Numbers]:
-        """What readers ask of a column first."""
-        column = self.columns[name]
-        values = known(column, numbers)
-        ordered = np.sort(numbers)
-        points = self.points[name]
+    def describe(
+        self, name: str, numbers: Numbers, ordered: Numbers, groups: Mapping[str, tuple[IntArray, tuple[str, ...]]]
+    ) -> dict[str, Numbers]:
+        """What readers ask of a column first. `ordered`: its numbers in ascending order."""
+        column, points = self.columns[name], self.points[name]
         at = (np.searchsorted(ordered, points, side="right") - np.searchsorted(ordered, points, side="left")) / len(ordered)
-        there = values if len(values) else np.array([np.nan])
+        values, ascending = known(column, numbers), known(column, ordered)
+        if not len(values):
+            values = ascending = np.array([np.nan])
         own = without_reasons(column, numbers)
         return {
-            "mean": np.array([float(np.mean(there))]),
-            "quantiles": np.quantile(there, SHARES, method="inverted_cdf"),
+            "mean": np.array([float(np.mean(values))]),
+            "quantiles": ascending[_place_quantiles(len(ascending))],
             "at": at,
-            "curve": share_at_most(there, self.places[name]),
+            "curve": np.searchsorted(ascending, self.places[name], side="right") / len(ascending),
             "groups": np.concatenate([mean_by(own, *groups[by]) for by in groups]) if groups else np.empty(0),
         }
+
+
+@cache
+def _place_quantiles(count: int) -> IntArray:
+    """Where quantiles are in ascending values: the least that so large a share does not exceed."""
+    return np.quantile(np.arange(count), SHARES, method="inverted_cdf").astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +226,12 @@ def _compare(
         numbers: Numbers = table.column(name).to_numpy()
         released.append(numbers)
         before = reference.seen[name] if nobodys else reference.seen[name][own]
-        found = reference.describe(name, numbers, groups)
+        ordered = np.sort(numbers)
+        found = reference.describe(name, numbers, ordered, groups)
         found["error"] = np.array(
             [column_error(*compare_values(column, before, numbers, is_nobodys=nobodys), variance=reference.variance[name])]
         )
-        found["ks"] = np.array([ks_distance(reference.seen[name], numbers)])
+        found["ks"] = np.array([ks_of_ordered(reference.ordered[name], ordered)])
         for figure, one in found.items():
             columns[name].setdefault(figure, []).append(one)
     if len(released) > 1:
@@ -338,8 +350,10 @@ def group_by(entries: pa.Array | pa.ChunkedArray, labels: tuple[str, ...] | None
 def mean_by(numbers: Numbers, place: IntArray, labels: tuple[str, ...]) -> Numbers:
     """The mean of each group's values; NaN where fewer than ten have one."""
     use = (place >= 0) & ~np.isnan(numbers)
-    count = np.bincount(place[use], minlength=len(labels))
-    sums = np.bincount(place[use], numbers[use], minlength=len(labels))
+    if not use.all():
+        place, numbers = place[use], numbers[use]
+    count = np.bincount(place, minlength=len(labels))
+    sums = np.bincount(place, numbers, minlength=len(labels))
     return np.divide(sums, count, out=np.full(len(labels), np.nan), where=count >= LEAST)
 
 

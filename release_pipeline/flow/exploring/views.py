@@ -15,7 +15,7 @@ from release_pipeline.flow.exploring.document import (
     SettingView,
     ShareView,
 )
-from release_pipeline.flow.exploring.ranges import NOTHING, Numbers, RangeView, predict, round_figure
+from release_pipeline.flow.exploring.ranges import NOTHING, Numbers, RangeView, predict, predict_quantile, round_figure
 from release_pipeline.flow.exploring.trials import Bench, Tested
 from release_pipeline.flow.status.headroom import HeadroomView
 from release_pipeline.policy.formats import decimal_text
@@ -93,19 +93,24 @@ def view_figures(bench: Bench, name: str, found: Simulated, widened: float, epsi
         error=predict(figures["error"][:, 0], positive=True, widened=widened),
         ks=predict(figures["ks"][:, 0], positive=True, widened=widened),
         mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened)),
-        quantiles=_list([str(share) for share in SHARES], original["quantiles"], figures["quantiles"], widened),
-        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened, within=True),
+        quantiles=tuple(
+            ShareView(
+                str(share),
+                _number(original["quantiles"][at]),
+                predict_quantile(figures["quantiles"][:, at], share, figures["curve"], reference.places[name], widened=widened),
+            )
+            for at, share in enumerate(SHARES)
+        ),
+        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened),
         groups=tuple(_list_groups(bench, original["groups"], figures["groups"], widened)),
         curve=tuple(map(round_figure, np.median(figures["curve"], axis=0).tolist())),
         epsilon=epsilon,
     )
 
 
-def _list(
-    labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float, *, within: bool = False
-) -> tuple[ShareView, ...]:
+def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float) -> tuple[ShareView, ...]:
     return tuple(
-        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, within=within))
+        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, within=True))
         for at, label in enumerate(labels)
     )
 
