@@ -20,7 +20,7 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, link
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import record_linkage
+from release_pipeline.privacy.risk import Originals, record_linkage
 from release_pipeline.privacy.utility import (
     column_error,
     correlation_matrix,
@@ -125,6 +125,11 @@ class Reference:
     def scores(self) -> dict[str, float]:
         """How well models that learned from the records rank others, by target: filled where it is found."""
         return {}
+
+    @cached_property
+    def originals(self) -> Originals:
+        """The masked columns together, ready to be linked with releases."""
+        return Originals.of(np.column_stack([self.records.columns[name].to_numpy() for name in self.columns]))
 
     @cached_property
     def correlations(self) -> Numbers:
@@ -250,11 +255,10 @@ def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: by
     names = list(reference.columns)
     if not nobodys and names:
         tried = shuffled_positions(len(own), noise_stream(secret, "linkage"))[:LINKED]
-        original = np.column_stack([records.columns[name].to_numpy() for name in names])
         masked = np.column_stack([table.column(name).to_numpy()[tried] for name in names])
-        linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
+        linked = record_linkage(reference.originals, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
         found["linkage"] = linked.value
-        found["linkage_by_chance"] = 1 / len(original)
+        found["linkage_by_chance"] = 1 / records.count
         found |= _attack(policy, records, table, secret)
     for name, target in policy.audit.predict.items():
         if (score := _score(policy, reference, table, name, target, secret)) is not None:

@@ -79,14 +79,15 @@ def weigh_pool(pool: IntArray, linked: Linked, random: Random) -> FloatArray:
     for pair, link in linked.links.items():
         codes[pair] = pool[pair[0]] * link.table.shape[1] + pool[pair[1]]
         targets[pair] = link.table.ravel() / link.table.sum()
-    pairs = list(targets)
+    pairs, times = list(targets), np.empty(count)
     for number in range(PASSES):
         damping = _DAMPING if number < PASSES // 2 else _DAMPING / 2
         order: list[int] = random.permutation(len(pairs)).tolist()
         for pair in (pairs[place] for place in order):
             has = np.bincount(codes[pair], weights, len(targets[pair])) / weights.sum()
             factor = np.clip(targets[pair] / np.maximum(has, _SOME), 1 / _CLIP, _CLIP) ** damping
-            weights = np.clip(weights * factor[codes[pair]], 1 / (5 * _HEAVIEST), _HEAVIEST)
+            weights *= np.take(factor, codes[pair], out=times, mode="clip")
+            np.clip(weights, 1 / (5 * _HEAVIEST), _HEAVIEST, out=weights)
             weights *= count / weights.sum()
     return weights
 
