@@ -6,7 +6,7 @@ in all that a reader asks first. What is found is as confidential as the records
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
@@ -315,6 +315,15 @@ def _score(
     if name not in reference.scores:  # that of the records is the same for every setting
         reference.scores[name] = rank(0)
     return {"original": reference.scores[name], "released": rank(2)}
+
+
+def describe_samples(rows: int) -> Iterator[str]:
+    """What of releases of so many records is found by some of them alone, in words."""
+    if rows > LINKED:
+        yield (
+            f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED, rows):,}; models learn from "
+            f"half of {min(MODELLED, rows):,} and are judged on the others: all of the first simulated release"
+        )
 
 
 def list_groupings(policy: Policy, records: Records) -> tuple[str, ...]:
