@@ -15,6 +15,7 @@ from benchmarks.auditing import auditing
 from benchmarks.clustering import CENSUS, clustering
 from benchmarks.commands import commands
 from benchmarks.events import events
+from benchmarks.exploring import exploring
 from benchmarks.figures import Figure, with_growth
 from benchmarks.grouping import ADULT, grouping, notes
 from benchmarks.masking import laplace, masking
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[Sequence[int]], Iterator[Figure]]] = {
     "pipeline": pipeline,
     "commands": commands,
     "events": events,
+    "exploring": exploring,
 }
 SIZES, QUICK_SIZES = (10**5, 10**6, 10**7), (4 * 10**3, 10**4)
 GROUPING_SIZES, QUICK_GROUPING_SIZES = (ADULT, 10**6), (10**3, 3 * 10**3)
@@ -44,6 +46,7 @@ SYNTHESIS_SIZES, QUICK_SYNTHESIS_SIZES = (10**5, 10**6), (4 * 10**3,)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 COMMANDS_SIZES = (4 * 10**3,)
 EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run without some ten events before it
+EXPLORING_SIZES, QUICK_EXPLORING_SIZES = (280_000,), (2 * 10**3,)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -96,6 +99,8 @@ def _sizes(name: str, *, quick: bool) -> Sequence[int]:
         return QUICK_GROUPING_SIZES if quick else GROUPING_SIZES
     if name == "auditing":
         return QUICK_AUDITING_SIZES if quick else AUDITING_SIZES
+    if name == "exploring":
+        return QUICK_EXPLORING_SIZES if quick else EXPLORING_SIZES
     if name == "clustering":
         return QUICK_CLUSTERING_SIZES if quick else CLUSTERING_SIZES
     return QUICK_SIZES if quick else SIZES

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from release_pipeline.flow.exploring.document import ColumnFigures
 from release_pipeline.flow.exploring.ranges import RangeView
 from release_pipeline.flow.exploring.records import read_like
-from release_pipeline.flow.exploring.trials import Bench, Written, try_settings
+from release_pipeline.flow.exploring.trials import Bench, Refused, Written, try_settings
 from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.settings import Axes, list_settings
@@ -42,11 +42,11 @@ def compare(policy_file: Path, file: Path, other: Path | None, axes: Axes, relea
     bench = Bench(written, policy, one, second.count, bytes(32), resampled=True)
     target = Reference(second, policy.noise_columns, list_groupings(policy, second), bench.reference)
     for tested in try_settings(bench, list(list_settings(written.raw, policy, axes)), workers=1, progress=_quiet):
-        if tested.found is None or tested.changed is None:
-            yield [file.stem, second.count, tested.setting.words, tested.refused, "", "", "", ""]
+        if isinstance(tested, Refused):
+            yield [file.stem, second.count, tested.setting.words, tested.why, "", "", "", ""]
             continue
-        said = view_setting(bench, tested, 1, None)
-        found = simulate(tested.changed.policy, [target], secret=bytes(range(32)), draws=releases, with_risks=False)
+        said = view_setting(bench, tested, 1)
+        found = simulate(tested.policy, [target], secret=bytes(range(32)), draws=releases, with_risks=False)
         held: dict[str, dict[str, float]] = defaultdict(dict)
         for name, figures in said.columns.items():
             for figure, shares in _list_held(figures, found.columns[name]):

@@ -71,7 +71,8 @@ def add_commands(commands: Any) -> None:
 
 
 def _explore(options: argparse.Namespace) -> int:
-    from release_pipeline.flow.exploring.explore import Asked, explore
+    from release_pipeline.flow.exploring.explore import explore
+    from release_pipeline.flow.exploring.grounds import Asked
     from release_pipeline.flow.exploring.words import describe_exploration
     from release_pipeline.policy.documents import to_json
     from release_pipeline.policy.settings import Axes

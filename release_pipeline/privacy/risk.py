@@ -11,21 +11,38 @@ All are computed against confidential data or tell about them: figures for a rev
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
-from release_pipeline.privacy.grid import IntArray, as_matrix, as_numbers
+from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
 from release_pipeline.privacy.groups import as_integers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
 
 
+@dataclass(frozen=True, slots=True)
+class Originals:
+    """Original records, ready to be linked with one released table after the other: their z-scores, and those nearest to any."""
+
+    count: int
+    least: FloatArray
+    deviation: FloatArray
+    neighbours: Neighbours
+
+    @classmethod
+    def of(cls, original: npt.ArrayLike) -> Originals:
+        """They as they are."""
+        known, least, deviation = _scale(as_matrix(original))
+        return cls(len(known), least, deviation, Neighbours(known, power=2, consume=True))
+
+
 def record_linkage(
-    original: npt.ArrayLike,
+    original: npt.ArrayLike | Originals,
     released: npt.ArrayLike,
     own: npt.ArrayLike,
     *,
@@ -39,15 +56,22 @@ def record_linkage(
     KDP13's measure, Euclidean on z-scores of the original (a constant column counts as it stands, in its own unit). `own[i]` is
     the row of the original of released row i; `positions` are the released rows to try, without repetition: all of them, or a
     random sample, for which the share then has its interval. With `groups`, a number for each original, only originals of the
-    same group as the own one are compared with (KEA18's linking risk within classes).
+    same group as the own one are compared with (KEA18's linking risk within classes); `Originals` have none.
     """
-    x, y = as_matrix(original), as_matrix(released)
-    if x.shape[1] != y.shape[1]:
+    y = as_matrix(released)
+    if isinstance(original, Originals):
+        if groups is not None:
+            raise InvalidArgument("prepared originals have no groups.", where="groups")
+        known, least, deviation, n = np.empty((0, 0)), original.least, original.deviation, original.count
+    else:
+        known, least, deviation = _scale(as_matrix(original))
+        n = len(known)
+    if len(least) != y.shape[1]:
         raise InvalidArgument("the released table has other columns than the original one.")
     mine, tried = as_integers(own, "own"), as_integers(positions, "positions")
     if len(mine) != len(y):
         raise InvalidArgument("there is not one original for each released record.", where="own")
-    if not _all_within(tried, len(y)) or not _all_within(mine, len(x)):
+    if not _all_within(tried, len(y)) or not _all_within(mine, n):
         raise InvalidArgument("a row is named that the table does not have.", where="own or positions")
     if len(np.unique(tried)) != len(tried):
         raise InvalidArgument("a released record is named twice.", where="positions")
@@ -56,20 +80,16 @@ def record_linkage(
     if not len(tried):
         return measure_share([], among=among)
 
-    known, points = np.empty(x.shape), np.empty((len(tried), y.shape[1]))
-    for j in range(x.shape[1]):
-        column = x[:, j].astype(np.float64)
-        deviation = math.sqrt(variance_of(column))
-        least = column.min()  # differences to a value of the column lose least
-        known[:, j] = (column - least) / (deviation or 1.0)
-        points[:, j] = (y[tried, j] - least) / (deviation or 1.0)
+    points = np.empty((len(tried), y.shape[1]))
+    for j in range(y.shape[1]):
+        points[:, j] = (y[tried, j] - least[j]) / deviation[j]
     if groups is not None:
-        group = _number(_as_groups(groups, len(x)))
+        group = _number(_as_groups(groups, n))
         size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
-        apart = group * np.ceil(4 * size * np.sqrt(x.shape[1]) + 1)  # so far apart that no other group is ever nearer
+        apart = group * np.ceil(4 * size * np.sqrt(y.shape[1]) + 1)  # so far apart that no other group is ever nearer
         known, points = np.column_stack([known, apart]), np.column_stack([points, apart[mine]])
 
-    neighbours = Neighbours(known, power=2, consume=True)
+    neighbours = original.neighbours if isinstance(original, Originals) else Neighbours(known, power=2, consume=True)
     linked = np.zeros(len(tried))
     for near in neighbours.search(points):
         block = slice(near.first, near.first + len(near.distance))
@@ -78,6 +98,18 @@ def record_linkage(
         found = near.member == neighbours.place[mine[block]][who]
         linked[block] = near.total(found.astype(np.int64)) / number
     return measure_share(linked, among=among)
+
+
+def _scale(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Z-scores of every column, from its least value on; that value, and the deviation."""
+    known, least, deviations = np.empty(x.shape), np.empty(x.shape[1]), np.empty(x.shape[1])
+    for j in range(x.shape[1]):
+        column = x[:, j].astype(np.float64)
+        deviation = math.sqrt(variance_of(column))
+        least[j] = column.min()  # differences to a value of the column lose least
+        deviations[j] = deviation or 1.0
+        known[:, j] = (column - least[j]) / deviations[j]
+    return known, least, deviations
 
 
 def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:

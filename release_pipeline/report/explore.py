@@ -12,8 +12,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from release_pipeline.policy.strength import Strength, find_best
+from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import MISSING, count_of, format_number, format_share
 from release_pipeline.report.charts.drawing import Picture
 from release_pipeline.report.charts.explored import Drawn, add_release, draw_column, height_of
@@ -25,7 +28,6 @@ from release_pipeline.report.charts.frontier import (
     Point,
     Scene,
     draw_measure,
-    find_best,
     lay_out,
     list_styles,
     shorten_names,
@@ -33,6 +35,7 @@ from release_pipeline.report.charts.frontier import (
 )
 from release_pipeline.report.escaping import Ready, format_name, format_text, load_templates
 from release_pipeline.report.prose import is_number
+from release_pipeline.report.values import format_value
 from release_pipeline.sentences import EXPLORE
 
 MOST_DRAWN, _MOST_PICTURES = 8, 50  # settings whose distributions are drawn without the script, and the pictures of that
@@ -119,7 +122,8 @@ def render_exploration(document: Plain) -> str:
     styles = list_styles([setting["method"] for setting in settings])
     points = [_place(setting, styles) for setting in settings]
     measures = _list_measures(document)
-    best = find_best(points, [one.middle for one in measures[0].figures]) if measures else []
+    claims, epsilons = [one.claim for one in points], [one.epsilon for one in points]
+    best = find_best(claims, epsilons, [one.middle for one in measures[0].figures]) if measures else []
     drawn = [_draw(column, document["on"]) for column in document["columns"]]
     most = max(1, min(MOST_DRAWN, _MOST_PICTURES // max(len(drawn), 1)))
     shown = _list_drawn(points, best, document.get("chosen"), most)
@@ -173,8 +177,8 @@ def _place(setting: Plain, styles: Mapping[str, int]) -> Point:
     epsilon = None if setting["epsilon"] is None else float(setting["epsilon"])
     parts = [part for part in format_text(setting["words"]).split(", ") if not part.startswith("epsilon ")]
     rest = ", ".join(part for part in parts if part != method)
-    kind = _describe_kind(setting)
-    return Point(setting["number"], styles[method], ", ".join(parts), rest or method, kind, epsilon)
+    claim = Strength(setting["definition"], setting["scope"], setting["covers_table"], setting["k"])
+    return Point(setting["number"], styles[method], ", ".join(parts), rest or method, _describe_kind(setting), epsilon, claim)
 
 
 def _describe_kind(setting: Plain) -> str:
@@ -241,7 +245,13 @@ def _write_range(found: Any, write: Write = format_number) -> str:
 
 
 def _draw(column: Plain, on: str) -> Drawn | None:
-    return draw_column(column["name"], column["places"], column["curve"], EXPLORE.read_section("tried")[on])
+    return draw_column(column["name"], column["places"], column["curve"], EXPLORE.read_section("tried")[on], _clock_of(column))
+
+
+def _clock_of(column: Plain) -> Clock | None:
+    """By which its values are dates; None where they are numbers."""
+    first = column.get("first")
+    return None if first is None else Clock.read(first, column["unit"])
 
 
 def _list_drawn(points: Sequence[Point], best: Sequence[bool], chosen: int | None, most: int) -> set[int]:
@@ -314,15 +324,16 @@ def _describe_epsilon(setting: Plain) -> str:
 
 def _tell_column(place: int, column: Plain, figures: Plain, drawn: Drawn | None, most: int) -> ColumnTold:
     """A column: its mean, quantiles, shares, and the groups whose means are furthest from what they were."""
-    rows = [_tell_share(EXPLORE("column.quantile", at=one["at"]), one, format_number) for one in figures["quantiles"]]
+    write = partial(format_value, clock=_clock_of(column))
+    rows = [_tell_share(EXPLORE("column.quantile", at=one["at"]), one, write) for one in figures["quantiles"]]
     rows += [_tell_share(EXPLORE("column.share", at=one["at"]), one, format_share) for one in figures["shares"]]
     groups = sorted(figures["groups"], key=_measure_gap, reverse=True)
     rows += [
-        _tell_share(EXPLORE("column.groups_of", by=format_name(one["by"]), label=_shorten(one["label"])), one, format_number)
+        _tell_share(EXPLORE("column.groups_of", by=format_name(one["by"]), label=_shorten(one["label"])), one, write)
         for one in groups[:most]
     ]
     heights = _list_heights(figures)
-    mean = _tell_share("", figures["mean"], format_number)
+    mean = _tell_share("", figures["mean"], write)
     return ColumnTold(
         place=place,
         name=column["name"],

@@ -6,9 +6,9 @@ in all that a reader asks first. What is found is as confidential as the records
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,12 @@ from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.attacks import Attacked, AttackedColumn, infer, link
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
-from release_pipeline.privacy.risk import record_linkage
+from release_pipeline.privacy.risk import Originals, record_linkage
 from release_pipeline.privacy.utility import (
     column_error,
     correlation_matrix,
     covariance_matrix,
-    ks_distance,
-    share_at_most,
+    ks_of_ordered,
     variance_of,
 )
 from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
@@ -88,6 +87,11 @@ class Reference:
         return {name: column.coded_grid.snap(self.records.columns[name].to_numpy()) for name, column in self.columns.items()}
 
     @cached_property
+    def ordered(self) -> dict[str, Numbers]:
+        """The same in ascending order."""
+        return {name: np.sort(numbers) for name, numbers in self.seen.items()}
+
+    @cached_property
     def variance(self) -> dict[str, float]:
         """Of those that have a value."""
         valued = {name: known(column, self.seen[name]) for name, column in self.columns.items()}
@@ -111,7 +115,7 @@ class Reference:
     @cached_property
     def figures(self) -> dict[str, dict[str, Numbers]]:
         """The figures of every column that releases are compared in."""
-        return {name: self.describe(name, self.seen[name], self.groups) for name in self.columns}
+        return {name: self.describe(name, self.seen[name], self.ordered[name], self.groups) for name in self.columns}
 
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
@@ -125,26 +129,38 @@ class Reference:
         return {}
 
     @cached_property
+    def originals(self) -> Originals:
+        """The masked columns together, ready to be linked with releases."""
+        return Originals.of(np.column_stack([self.records.columns[name].to_numpy() for name in self.columns]))
+
+    @cached_property
     def correlations(self) -> Numbers:
         """Those of all columns."""
         return correlate(list(self.columns.values()), [self.seen[name] for name in self.columns])
 
-    def describe(self, name: str, numbers: Numbers, groups: Mapping[str, tuple[IntArray, tuple[str, ...]]]) -> dict[str, Numbers]:
-        """What readers ask of a column first."""
-        column = self.columns[name]
-        values = known(column, numbers)
-        ordered = np.sort(numbers)
-        points = self.points[name]
+    def describe(
+        self, name: str, numbers: Numbers, ordered: Numbers, groups: Mapping[str, tuple[IntArray, tuple[str, ...]]]
+    ) -> dict[str, Numbers]:
+        """What readers ask of a column first. `ordered`: its numbers in ascending order."""
+        column, points = self.columns[name], self.points[name]
         at = (np.searchsorted(ordered, points, side="right") - np.searchsorted(ordered, points, side="left")) / len(ordered)
-        there = values if len(values) else np.array([np.nan])
+        values, ascending = known(column, numbers), known(column, ordered)
+        if not len(values):
+            values = ascending = np.array([np.nan])
         own = without_reasons(column, numbers)
         return {
-            "mean": np.array([float(np.mean(there))]),
-            "quantiles": np.quantile(there, SHARES, method="inverted_cdf"),
+            "mean": np.array([float(np.mean(values))]),
+            "quantiles": ascending[_place_quantiles(len(ascending))],
             "at": at,
-            "curve": share_at_most(there, self.places[name]),
+            "curve": np.searchsorted(ascending, self.places[name], side="right") / len(ascending),
             "groups": np.concatenate([mean_by(own, *groups[by]) for by in groups]) if groups else np.empty(0),
         }
+
+
+@cache
+def _place_quantiles(count: int) -> IntArray:
+    """Where quantiles are in ascending values: the least that so large a share does not exceed."""
+    return np.quantile(np.arange(count), SHARES, method="inverted_cdf").astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +234,12 @@ def _compare(
         numbers: Numbers = table.column(name).to_numpy()
         released.append(numbers)
         before = reference.seen[name] if nobodys else reference.seen[name][own]
-        found = reference.describe(name, numbers, groups)
+        ordered = np.sort(numbers)
+        found = reference.describe(name, numbers, ordered, groups)
         found["error"] = np.array(
             [column_error(*compare_values(column, before, numbers, is_nobodys=nobodys), variance=reference.variance[name])]
         )
-        found["ks"] = np.array([ks_distance(reference.seen[name], numbers)])
+        found["ks"] = np.array([ks_of_ordered(reference.ordered[name], ordered)])
         for figure, one in found.items():
             columns[name].setdefault(figure, []).append(one)
     if len(released) > 1:
@@ -241,11 +258,10 @@ def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: by
     names = list(reference.columns)
     if not nobodys and names:
         tried = shuffled_positions(len(own), noise_stream(secret, "linkage"))[:LINKED]
-        original = np.column_stack([records.columns[name].to_numpy() for name in names])
         masked = np.column_stack([table.column(name).to_numpy()[tried] for name in names])
-        linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
+        linked = record_linkage(reference.originals, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
         found["linkage"] = linked.value
-        found["linkage_by_chance"] = 1 / len(original)
+        found["linkage_by_chance"] = 1 / records.count
         found |= _attack(policy, records, table, secret)
     for name, target in policy.audit.predict.items():
         if (score := _score(policy, reference, table, name, target, secret)) is not None:
@@ -304,6 +320,15 @@ def _score(
     return {"original": reference.scores[name], "released": rank(2)}
 
 
+def describe_samples(rows: int) -> Iterator[str]:
+    """What of releases of so many records is found by some of them alone, in words."""
+    if rows > LINKED:
+        yield (
+            f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED, rows):,}; models learn from "
+            f"half of {min(MODELLED, rows):,} and are judged on the others: all of the first simulated release"
+        )
+
+
 def list_groupings(policy: Policy, records: Records) -> tuple[str, ...]:
     """The columns whose groups are looked at: those of the policy's audit, or the first with few entries."""
     listed = [name for name in policy.listed_columns if name in records.columns]
@@ -341,8 +366,10 @@ def group_by(entries: pa.Array | pa.ChunkedArray, labels: tuple[str, ...] | None
 def mean_by(numbers: Numbers, place: IntArray, labels: tuple[str, ...]) -> Numbers:
     """The mean of each group's values; NaN where fewer than ten have one."""
     use = (place >= 0) & ~np.isnan(numbers)
-    count = np.bincount(place[use], minlength=len(labels))
-    sums = np.bincount(place[use], numbers[use], minlength=len(labels))
+    if not use.all():
+        place, numbers = place[use], numbers[use]
+    count = np.bincount(place, minlength=len(labels))
+    sums = np.bincount(place, numbers, minlength=len(labels))
     return np.divide(sums, count, out=np.full(len(labels), np.nan), where=count >= LEAST)
 
 

@@ -114,11 +114,48 @@ def test_a_look_is_noted_kept_in_the_vault_and_told_on_the_card(
     [page] = (tiny.site.vault / "looks").glob("*.html")
     assert page.stat().st_mode & 0o077 == 0
     assert "Confidential" in page.read_text()
-    assert main([*explore(tiny, "--on", "source"), "-o", str(tmp_path / "page.html")]) == 2
+    assert main([*explore(tiny, "--on", "source"), "--by", "ben", "-o", str(tmp_path / "page.html")]) == 2
     assert "stays in the vault" in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
     tiny.flow().run()
     assert tiny.status().facts["looks"] == 2
+
+
+def test_an_equal_look_reads_nothing_and_is_the_same_look(
+    tiny: TinySite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the same person it is in the registry once; by somebody else twice, though nothing is read; of other records all is
+    found, and noted, anew."""
+
+    def look(by: str) -> dict[str, object]:
+        assert main([*explore(tiny, "--on", "source", "--json"), "--by", by]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    def count() -> int:
+        return len([event for event in tiny.events() if event.kind == "looked"])
+
+    first = look("ana")
+    with monkeypatch.context() as patched:
+        patched.setattr("release_pipeline.flow.exploring.grounds.read_records", lambda *_, **__: pytest.fail("it was read"))
+        assert (look("ana"), count()) == (first, 1)
+        assert (look("ben"), count()) == (first, 2)
+    [source] = tiny.home.rglob("people.csv")
+    lines = source.read_text().splitlines(keepends=True)
+    source.write_text("".join([lines[0], *lines[21:]]))
+    assert look("ana")["rows"] != first["rows"]
+    assert count() == 3
+
+
+def test_a_public_file_is_tried_once(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The ledger is asked anew each time."""
+    arguments = explore(tiny, "--like", tmp_path / "other.csv", "--public", "on the shelf", "--json")
+    assert main(arguments) == 0
+    first = json.loads(capsys.readouterr().out)
+    tiny.flow().run()
+    assert main(arguments) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert [one["columns"] for one in second["settings"]] == [one["columns"] for one in first["settings"]]
+    assert second["settings"][0]["ledger"] != first["settings"][0]["ledger"]
 
 
 def test_a_file_that_nobody_says_is_public_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,12 @@ class ExploredColumn:
     clamped: Annotated[float, "the share of the records that lie outside, and are moved to an end"]
     places: Annotated[tuple[float, ...], "where curves are drawn: values of the records"]
     curve: Annotated[tuple[float, ...], "the share of the records up to each place"]
+    first: Annotated[str | None, "of a column of dates: the moment that its figures are counted from; `unit`: in what"] = field(
+        default=None, metadata=OPTIONAL
+    )
+    unit: Annotated[Literal["day", "hour", "minute", "second"] | None, "of a column of dates, what is counted"] = field(
+        default=None, metadata=OPTIONAL
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,17 @@ def note_look(site: Site, policy: Policy, *, by: str, on: On, digest: str, compa
         )
 
 
+def has_noted(site: Site, policy: Policy, *, by: str, on: On, digest: str, compared: Sequence[str]) -> bool:
+    """Whether just this look is noted already, by the same person under the policy as it is; never where the site forbids it."""
+    if site.forbids_looks or not site.registry.exists():
+        return False
+    by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
+    with site.open_registry(read_only=True) as registry:
+        looks = find_looks(registry.events, policy.policy)
+    wanted = policy.canonical_hash(), by, on, digest, compared
+    return any((look.policy_hash, look.by, look.on, look.digest, look.compared) == wanted for look in looks)
+
+
 def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
     """The looks of another chain of this site are in the registry, each once and with the moment when it was noted first: nobody
     gets rid of one by putting back a backup."""
@@ -157,7 +168,6 @@ class _Looked:
             look
             for look in self._looks
             if (look.policy == release.policy or look.population == population)
-            and (charge is None or look.number < charge.number)
             and (charge is None or look.number < charge.number)
         )
 

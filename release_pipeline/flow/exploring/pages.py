@@ -29,7 +29,7 @@ def write_page(explored: Explored, output: Path | None, *, overwrite: bool) -> P
             remedy=f"Leave -o out: it is written to {folder}.",
         )
     make_private_folder(folder)
-    name = f"{explored.document.policy}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.html"
+    name = f"{explored.document.policy}-{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}.html"
     place = output if output is not None else folder / name
     check_output(place, endings=(".html",), overwrite=overwrite)
     write_text(place, page, mode=PRIVATE)

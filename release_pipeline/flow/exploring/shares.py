@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.flow.exploring.targets import has_shares
-from release_pipeline.flow.exploring.trials import Bench, Tested, try_settings
+from release_pipeline.flow.exploring.trials import Bench, Refused, Tested, try_settings
 from release_pipeline.policy.settings import Setting
 from release_pipeline.stages.simulation import Simulated
 
@@ -43,13 +43,9 @@ def split_best(bench: Bench, tested: Sequence[Tested]) -> Iterator[Split]:
         mine = [
             one
             for one in tested
-            if one.setting.method == method
-            and one.found is not None
-            and one.changed is not None
-            and has_shares(one.changed.policy)
-            and not one.setting.protect.get("weights")
+            if one.setting.method == method and has_shares(one.policy) and not one.setting.protect.get("weights")
         ]
-        at_own = [one for one in mine if one.changed is not None and one.changed.policy.protect.charged == own]
+        at_own = [one for one in mine if one.policy.protect.charged == own]
         if len(mine) < 3 or not at_own:
             continue
         best = min(at_own, key=_largest)
@@ -59,7 +55,7 @@ def split_best(bench: Bench, tested: Sequence[Tested]) -> Iterator[Split]:
         weights = _weigh(like, float(own.fraction))
         setting = Setting({**best.setting.protect, "weights": weights}, best.setting.trust, best.setting.min_rows)
         [with_weights] = try_settings(bench, [setting], workers=1, progress=lambda _: None)
-        if with_weights.found is None:
+        if isinstance(with_weights, Refused):
             continue
         before, after = _largest(best), _largest(with_weights)
         if after < BETTER * before and after < 1:
@@ -67,7 +63,6 @@ def split_best(bench: Bench, tested: Sequence[Tested]) -> Iterator[Split]:
 
 
 def _largest(one: Tested) -> float:
-    assert one.found is not None  # noqa: S101  for the type checker
     return max(_middles(one.found).values())
 
 
@@ -82,12 +77,8 @@ def _without_epsilon(setting: Setting) -> tuple[object, ...]:
 def _weigh(like: Sequence[Tested], total: float) -> dict[str, Decimal]:
     """Weights with which all columns have the same error, as far as the settings tell."""
     curves: dict[str, tuple[Numbers, Numbers]] = {}
-    for name in next(one.found.columns for one in like if one.found is not None):
-        points = sorted(
-            (float(one.changed.policy.column_epsilon[name].fraction), _middles(one.found)[name])
-            for one in like
-            if one.found is not None and one.changed is not None
-        )
+    for name in like[0].found.columns:
+        points = sorted((float(one.policy.column_epsilon[name].fraction), _middles(one.found)[name]) for one in like)
         logs = np.log(np.maximum(np.array(points), _TINY))
         curves[name] = logs[:, 0], np.minimum.accumulate(logs[:, 1])
     low, high = -30.0, 30.0  # logarithms of the error that all have

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
-from release_pipeline.flow.exploring.trials import Bench, Tested, explain
+from release_pipeline.flow.exploring.trials import Bench, Refused, Tested, explain
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import ask_for_near, decimal_text
 from release_pipeline.policy.settings import Setting
@@ -103,13 +103,15 @@ def _off(target: Target, figures: Mapping[str, Any], reference: Reference, draw:
     return float(np.nanmax(away)) if np.isfinite(away).any() else 0.0
 
 
-def solve(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], progress: Callable[[str], None]) -> Iterator[Solved]:
+def solve(
+    bench: Bench, targets: Sequence[Target], results: Sequence[Tested | Refused], progress: Callable[[str], None]
+) -> Iterator[Solved]:
     """For every method that was tried, with the best of its k, the least epsilon that meets all targets."""
-    for method in dict.fromkeys(one.setting.method for one in tested):
-        mine = [one for one in tested if one.setting.method == method and one.found is not None and one.changed is not None]
+    for method in dict.fromkeys(one.setting.method for one in results):
+        of_method = [one for one in results if one.setting.method == method]
+        mine = [one for one in of_method if isinstance(one, Tested)]
         if not mine:
-            refused = next(one for one in tested if one.setting.method == method)
-            yield Solved(refused.setting, {}, refused.refused)
+            yield from (Solved(one.setting, {}, one.why) for one in of_method[:1] if isinstance(one, Refused))
             continue
         if mine[0].setting.protect.get("epsilon") is None:
             reached, best = min(((_worst(targets, bench, one.found), one) for one in mine), key=lambda pair: pair[0])
@@ -137,7 +139,7 @@ def _reach(targets: Sequence[Target], bench: Bench, found: Simulated | None) -> 
 
 def _solve_method(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> Solved:
     """By halving, with the cluster sizes that came nearest at the least epsilon that met them, or at the largest."""
-    shares = tested[0].changed is not None and has_shares(tested[0].changed.policy)
+    shares = has_shares(tested[0].policy)
     sizes = _choose_sizes(bench, targets, tested)
     solved = [_solve_size(bench, targets, tested, k, shares=shares) for k in sizes]
     met = [found for found in solved if not found.why]
@@ -160,8 +162,7 @@ def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Test
 
 def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], k: Any, *, shares: bool) -> Solved:
     base = next(one for one in tested if one.setting.protect.get("k") == k)
-    assert base.changed is not None  # noqa: S101  for the type checker
-    policy = base.changed.policy
+    policy = base.policy
 
     def at(epsilons: Mapping[str, Decimal] | Decimal) -> tuple[Setting, Simulated | None, str]:
         setting = _with(base.setting, epsilons)
@@ -186,8 +187,6 @@ def _bracket(
     that met all, somewhat, since these are simulated too."""
     low, high = float(LEAST), float(MOST)
     for one in like:
-        if one.found is None:
-            continue
         if _worst(targets, bench, one.found) <= 1:
             high = min(high, epsilon_of(one) * AROUND)
         else:
@@ -239,8 +238,7 @@ def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: 
 
 def _share(one: Tested, name: str) -> float:
     """The epsilon of a column."""
-    assert one.changed is not None  # noqa: S101  for the type checker
-    return float(one.changed.policy.column_epsilon[name].fraction)
+    return float(one.policy.column_epsilon[name].fraction)
 
 
 def _with(setting: Setting, epsilons: Mapping[str, Decimal] | Decimal) -> Setting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,40 +130,66 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """A setting, the policy that it makes, and what came of it; `refused`: why nothing did."""
+    """A setting that was tried: the policy that it makes, and what came of it."""
+
+    changed: Changed
+    found: Simulated
+
+    @property
+    def setting(self) -> Setting:
+        """The setting."""
+        return self.changed.setting
+
+    @property
+    def policy(self) -> Policy:
+        """Its policy."""
+        return self.changed.policy
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A setting of which nothing came, and why."""
 
     setting: Setting
-    changed: Changed | None = None
-    found: Simulated | None = None
-    refused: str = ""
+    why: str
 
 
-def try_settings(bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress) -> list[Tested]:
+def try_settings(
+    bench: Bench, settings: Sequence[Setting], *, workers: int | None = None, progress: Progress
+) -> list[Tested | Refused]:
     """What each setting comes to, in their order."""
-    found: dict[int, Tested] = {}
+    found: dict[int, Tested | Refused] = {}
     wanted: dict[int, Changed] = {}
     for number, setting in enumerate(settings):
         try:
             changed = bench.written.change(setting, rows=bench.rows)
         except PolicyInvalid as error:
-            found[number] = Tested(setting, refused=explain(error))
+            found[number] = Refused(setting, explain(error))
             continue
         file = bench.file_of(changed.policy)
         if file is not None and (known := read_kept(file)) is not None:
-            found[number] = Tested(changed.setting, changed, known)
+            found[number] = Tested(changed, known)
         else:
             wanted[number] = changed
     if found and wanted:
         progress(f"{len(found)} of {len(settings)} settings are known already, or refused")
     started = monotonic()
-    for done, (number, simulated, refused) in enumerate(_run(bench, wanted, workers), 1):
+    for done, (number, came) in enumerate(_run(bench, wanted, workers), 1):
         changed = wanted[number]
-        found[number] = Tested(changed.setting, changed, simulated, refused)
-        if simulated is not None and (file := bench.file_of(changed.policy)) is not None:
-            keep(file, simulated)
+        if isinstance(came, Simulated):
+            found[number] = Tested(changed, came)
+            if (file := bench.file_of(changed.policy)) is not None:
+                keep(file, came)
+        else:
+            found[number] = Refused(changed.setting, came)
         left = (monotonic() - started) / done * (len(wanted) - done)
         progress(f"{done} of {len(wanted)} settings tried" + (f", about {left:.0f} s to go" if left >= 1 else ""))
     return [found[number] for number in range(len(settings))]
+
+
+def pick_tested(results: Iterable[Tested | Refused]) -> list[Tested]:
+    """Those that were tried."""
+    return [one for one in results if isinstance(one, Tested)]
 
 
 def explain(error: ReleasePipelineError) -> str:
@@ -172,17 +198,17 @@ def explain(error: ReleasePipelineError) -> str:
     return faults[0] if faults else f"{error.what} {error.remedy}".strip()
 
 
-def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> Iterator[tuple[int, Simulated | None, str]]:
-    """The results as they come, the slow ones first."""
+def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> Iterator[tuple[int, Simulated | str]]:
+    """The results as they come, or why there is none, the slow ones first."""
     order = sorted(wanted, key=lambda number: wanted[number].policy.method.family not in ("whole-table", "mdav", "classes"))
     count = min(workers or _count_processors(), len(order))
     if count <= 1 or bench.rows * len(order) < WORTH_A_PROCESS:
-        yield from ((number, *_simulate(bench, wanted[number].policy)) for number in order)
+        yield from ((number, _simulate(bench, wanted[number].policy)) for number in order)
         return
     with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=(bench,)) as pool:
         waiting = {pool.submit(_simulate_here, wanted[number].setting): number for number in order}
         for future in as_completed(waiting):
-            yield waiting[future], *future.result()
+            yield waiting[future], future.result()
 
 
 _bench: Bench | None = None  # of a worker
@@ -193,17 +219,17 @@ def _start(bench: Bench) -> None:
     _bench = bench
 
 
-def _simulate_here(setting: Setting) -> tuple[Simulated | None, str]:
+def _simulate_here(setting: Setting) -> Simulated | str:
     assert _bench is not None  # noqa: S101  for the type checker
     return _simulate(_bench, _bench.written.change(setting).policy)
 
 
-def _simulate(bench: Bench, policy: Policy) -> tuple[Simulated | None, str]:
+def _simulate(bench: Bench, policy: Policy) -> Simulated | str:
     try:
         found = simulate(policy, bench.references, secret=bench.secret, draws=bench.draws_of(policy))
     except ReleasePipelineError as error:
-        return None, explain(error)
-    return (None, found.refusal) if found.refusal else (found, "")
+        return explain(error)
+    return found.refusal or found
 
 
 def _count_processors() -> int:

@@ -15,9 +15,8 @@ from release_pipeline.flow.exploring.document import (
     SettingView,
     ShareView,
 )
-from release_pipeline.flow.exploring.ranges import NOTHING, Numbers, RangeView, predict, round_figure
+from release_pipeline.flow.exploring.ranges import NOTHING, Numbers, RangeView, predict, predict_quantile, round_figure
 from release_pipeline.flow.exploring.trials import Bench, Tested
-from release_pipeline.flow.status.headroom import HeadroomView
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
@@ -30,23 +29,22 @@ WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the
 def view_column(bench: Bench, name: str, clamped: float) -> ExploredColumn:
     """A masked column as it is whatever the setting."""
     reference, column = bench.reference, bench.policy.noise_columns[name]
-    places = reference.places[name]
-    unit = "" if column.clock is None else f"({column.noise_unit} from {column.say(column.domain[0])})"
+    places, clock = reference.places[name], column.clock
     return ExploredColumn(
         name,
-        " ".join(part for part in (column.label or "", unit) if part),
+        column.label or "",
         column.domain_texts,
         clamped,
         tuple(map(round_figure, places.tolist())),
         tuple(map(round_figure, reference.figures[name]["curve"].tolist())),
+        None if clock is None else clock.show(0),
+        None if clock is None else clock.unit,
     )
 
 
-def view_setting(bench: Bench, tested: Tested, number: int, ledger: HeadroomView | None) -> SettingView:
-    """A setting that was tried."""
-    assert tested.changed is not None  # noqa: S101  for the type checker
-    assert tested.found is not None  # noqa: S101  for the type checker
-    policy, found, setting = tested.changed.policy, tested.found, tested.setting
+def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
+    """A setting that was tried; its ledger is another matter."""
+    policy, found, setting = tested.policy, tested.found, tested.setting
     widened = WIDER if bench.resampled else 1.0
     shares = {name: format_nano(policy.in_epsilon(share.nano)) for name, share in policy.column_epsilon.items()}
     columns = {name: view_figures(bench, name, found, widened, shares.get(name)) for name in found.columns}
@@ -79,7 +77,7 @@ def view_setting(bench: Bench, tested: Tested, number: int, ledger: HeadroomView
         ),
         suppressed=round_figure(float(np.median(found.whole["suppressed"]))) if "suppressed" in found.whole else None,
         draws=found.draws,
-        ledger=ledger,
+        ledger=None,
         columns=columns,
     )
 
@@ -93,19 +91,24 @@ def view_figures(bench: Bench, name: str, found: Simulated, widened: float, epsi
         error=predict(figures["error"][:, 0], positive=True, widened=widened),
         ks=predict(figures["ks"][:, 0], positive=True, widened=widened),
         mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened)),
-        quantiles=_list([str(share) for share in SHARES], original["quantiles"], figures["quantiles"], widened),
-        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened, within=True),
+        quantiles=tuple(
+            ShareView(
+                str(share),
+                _number(original["quantiles"][at]),
+                predict_quantile(figures["quantiles"][:, at], share, figures["curve"], reference.places[name], widened=widened),
+            )
+            for at, share in enumerate(SHARES)
+        ),
+        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened),
         groups=tuple(_list_groups(bench, original["groups"], figures["groups"], widened)),
         curve=tuple(map(round_figure, np.median(figures["curve"], axis=0).tolist())),
         epsilon=epsilon,
     )
 
 
-def _list(
-    labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float, *, within: bool = False
-) -> tuple[ShareView, ...]:
+def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float) -> tuple[ShareView, ...]:
     return tuple(
-        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, within=within))
+        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, within=True))
         for at, label in enumerate(labels)
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from release_pipeline.flow.exploring.document import ExploreDocument, SettingView
 from release_pipeline.flow.exploring.ranges import RangeView
+from release_pipeline.policy.strength import Strength, find_best
 from release_pipeline.privacy.figures import show_figure
 
 SHOWN = 12  # settings, where not all are asked for
@@ -42,24 +43,15 @@ def describe_exploration(document: ExploreDocument, *, every: bool) -> Iterator[
 
 
 def _choose(document: ExploreDocument) -> list[SettingView]:
-    """The policy's own setting, and those that no other beats: less epsilon, a smaller error, and as strong a claim."""
-    best = [
-        one
-        for one in document.settings
-        if not any(_beats(other, one) for other in document.settings if other.number != one.number)
-    ]
+    """The policy's own setting, and those that no other beats (`find_best`)."""
+    views = document.settings
+    claims = [Strength(one.definition, one.scope, one.covers_table, one.k) for one in views]
+    epsilons = [None if one.epsilon is None else float(one.epsilon) for one in views]
+    is_best = find_best(claims, epsilons, [one.error.middle for one in views])
+    best = [one for one, is_one in zip(views, is_best, strict=True) if is_one]
     ordered = sorted(best, key=lambda one: (one.method, float(one.epsilon or 0)))[:SHOWN]
     own = [one for one in document.settings if one.number == 1]
     return [*own, *(one for one in ordered if one.number != 1)]
-
-
-def _beats(one: SettingView, other: SettingView) -> bool:
-    """Whether a setting of the same definition, or with a claim for the whole table, has no more epsilon and less error."""
-    if one.epsilon is None or other.epsilon is None or one.error.middle is None or other.error.middle is None:
-        return False
-    as_strong = one.definition == other.definition or (one.definition == "dp" and other.definition in ("idp", "zcdp"))
-    as_wide = one.covers_table or not other.covers_table
-    return as_strong and as_wide and float(one.epsilon) <= float(other.epsilon) and one.error.middle < other.error.middle
 
 
 def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[str]:

@@ -15,7 +15,8 @@ from release_pipeline.privacy.figures import count_of, show_figure
 from release_pipeline.privacy.methods import mask_column
 
 MOST_ROWS = 100_000  # that are simulated
-DRAWS = 3
+DRAWS, SIMULATED = 3, 12  # of a column; of all columns, about
+FINE = 4096  # points of a domain, from which on how many there are counts by doublings
 SECRET = bytes(32)  # of noise that is never released: the same words every time
 
 
@@ -37,9 +38,17 @@ def find_typical(plan: Plan) -> tuple[TypicalView, ...]:
     policy = plan.policy
     if plan.rows is None or policy.method.family not in ("columns", "by-value") or policy.parts > 1 or policy.delta is not None:
         return ()
-    rows = min(plan.rows, MOST_ROWS)
-    noise = {name: find_noise(policy, name, column, rows) for name, column in policy.noise_columns.items()}
-    shares = policy.column_epsilon
+    rows, shares = min(plan.rows, MOST_ROWS), policy.column_epsilon
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for name, column in policy.noise_columns.items():
+        alike.setdefault(_tell_apart(policy, name, column), []).append(name)
+    draws = min(max(SIMULATED // max(len(alike), 1), 1), DRAWS)
+    of_domain: dict[str, float] = {}
+    for names in alike.values():
+        column = policy.noise_columns[names[0]]
+        share = find_noise(policy, names[0], column, rows, draws=draws) / float(column.domain[1] - column.domain[0])
+        of_domain |= dict.fromkeys(names, share)
+    noise = {name: of_domain[name] * float(one.domain[1] - one.domain[0]) for name, one in policy.noise_columns.items()}
     return tuple(
         TypicalView(
             name,
@@ -52,14 +61,25 @@ def find_typical(plan: Plan) -> tuple[TypicalView, ...]:
     )
 
 
-def find_noise(policy: Policy, name: str, column: NoiseColumn, rows: int) -> float:
+def _tell_apart(policy: Policy, name: str, column: NoiseColumn) -> tuple[object, ...]:
+    """What the noise of a column depends on, as a share of its domain: columns that have this in common are simulated once. All
+    scales are in proportion to the width, and cells are halves of halves of it, so that widths count by their doublings, except
+    for those of few points, where noise is rounded to one of these."""
+    grid, width = column.exact_grid, column.exact_grid.width
+    places = (*column.exact_atoms, *(() if column.centre is None else grid.units_of([column.centre])))
+    within = tuple(round(place / width, 3) for place in places)
+    size = width.bit_length() if width >= FINE else -width
+    return (size, policy.column_epsilon[name].nano, within, column.centre is None, str(column.tail), len(column.reasons))
+
+
+def find_noise(policy: Policy, name: str, column: NoiseColumn, rows: int, *, draws: int = DRAWS) -> float:
     """How far a released value is from the record's own, half of them less, half more, if the values of so many records lay
     evenly over the domain: no record is looked at. Before an order is restored, which needs what takes long to import."""
     low, high = map(float, column.domain)
     values = column.exact_grid.snap(low + (np.arange(rows) + 0.5) / rows * (high - low))
     by_value = policy.method.family == "by-value"
     away: list[float] = []
-    for draw in range(DRAWS):
+    for draw in range(draws):
         masked = mask_column(
             values,
             domain=column.domain,

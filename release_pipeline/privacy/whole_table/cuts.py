@@ -88,19 +88,21 @@ class CutLaw:
 
     def blocks(self, values: IntArray, node: Node) -> list[Block]:
         """All cuts of the node, in ascending order."""
-        (a, b), count, best = node, len(values), find_best(values, node)
+        (a, b), count, best, step = node, len(values), find_best(values, node), self.step
         reach = best + math.ceil(2 * (BITS + 1) * math.log(2) / self.e)  # further out every bound is 1
-        ranks = np.arange(max((count - reach) // 2, 0), min((count + reach + 1) // 2, count), max(self.step // 2, 1))
+        ranks = np.arange(max((count - reach) // 2, 0), min((count + reach + 1) // 2, count), max(step // 2, 1))
         ends: IntArray = np.unique(np.append(values[ranks], values[ranks + 1 - (ranks + 1 == count)]))
         ends = np.append(ends[(ends > a) & (ends < b - 1)], b - 1)
         first = 2 * np.searchsorted(values, np.append(a, ends[:-1]), side="right") - count
         last = 2 * np.searchsorted(values, ends) - count
         nearest: IntArray = np.where((first <= 0) & (last >= 0), best, np.minimum(np.abs(first), np.abs(last)))
+        steps: list[int] = (np.maximum(nearest - best, 0) // step).tolist()
+        bounds = {steps_further: self.bound(steps_further * step) for steps_further in set(steps)}
         found: list[Block] = []
         low, before = a, self.places.up_to(a)
-        for place, high in enumerate(ends.tolist()):
+        for steps_further, high in zip(steps, ends.tolist(), strict=True):
             mass = self.places.up_to(high)
-            found.append(Block(low, high, mass - before, self.bound(max(int(nearest[place]) - best, 0))))
+            found.append(Block(low, high, mass - before, bounds[steps_further]))
             low, before = high, mass
         return found
 

@@ -21,7 +21,8 @@ _COLUMN_WEIGHT = 4.0  # of a column's own table beside those of pairs
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """The tables of all pairs and columns, one behind the other. `starts`: where each begins."""
+    """The tables of all pairs and columns, one behind the other. `starts`: where each begins; `of_cells`: the weight of each
+    cell's table."""
 
     one: IntArray
     other: IntArray
@@ -29,6 +30,7 @@ class _Tables:
     starts: IntArray
     targets: FloatArray
     weights: FloatArray
+    of_cells: FloatArray
 
     @classmethod
     def of(cls, linked: Linked) -> _Tables:
@@ -44,12 +46,28 @@ class _Tables:
             starts=starts,
             targets=np.concatenate([*(table.ravel() for table in tables), *linked.held]),
             weights=weights,
+            of_cells=np.repeat(weights, sizes),
         )
 
-    def find(self, rows: IntArray) -> IntArray:
-        """The cell of each row in each table."""
-        pairs = rows[self.one] * self.widths[:, np.newaxis] + rows[self.other]
-        return np.concatenate([pairs, rows]) + self.starts[:, np.newaxis]
+    def find(self, rows: IntArray, into: IntArray) -> IntArray:
+        """The cell of each row in each table, `into` an array of tables by rows: a table at a time, which stays in the cache."""
+        pairs = len(self.one)
+        for place, (one, other, width) in enumerate(zip(self.one, self.other, self.widths, strict=True)):
+            np.multiply(rows[one], width, out=into[place])
+            into[place] += rows[other]
+            into[place] += self.starts[place]
+        np.add(rows, self.starts[pairs:, np.newaxis], out=into[pairs:])
+        return into
+
+    def gain(self, off: FloatArray, before: IntArray, after: IntArray, into: FloatArray) -> FloatArray:
+        """By how much it is better, row by row, that cells are others than before."""
+        now = np.empty(before.shape[1])
+        for was, becomes, of_table in zip(before, after, into, strict=True):
+            np.take(off, becomes, out=of_table, mode="clip")
+            of_table -= np.take(off, was, out=now, mode="clip")
+            of_table -= 1
+            np.copyto(of_table, 0.0, where=was == becomes)
+        return self.weights @ into
 
     def count(self, cells: IntArray) -> FloatArray:
         """How many rows are in each cell."""
@@ -57,8 +75,7 @@ class _Tables:
 
     def measure(self, off: FloatArray) -> float:
         """The weighted sum of squares of what tables are off."""
-        sizes = np.diff(np.append(self.starts, len(self.targets)))
-        return float(np.repeat(self.weights, sizes) @ (off * off))
+        return float(self.of_cells @ (off * off))
 
 
 def exchange_rows(chosen: IntArray, pool: IntArray, weights: FloatArray, linked: Linked, random: Random) -> IntArray:
@@ -67,14 +84,18 @@ def exchange_rows(chosen: IntArray, pool: IntArray, weights: FloatArray, linked:
     count: int = rows.shape[1]
     off = tables.targets.copy()
     for start in range(0, count, _MOST):
-        off -= tables.count(tables.find(rows[:, start : start + _MOST]))
+        some = rows[:, start : start + _MOST]
+        off -= tables.count(tables.find(some, np.empty((len(tables.weights), some.shape[1]), dtype=np.int64)))
     worst, tried = tables.measure(off), min(max(count // _SHARE, _LEAST), _MOST, count)
     ends, at_once = np.cumsum(weights) / weights.sum(), tried
+    before, after = (np.empty((len(tables.weights), tried), dtype=np.int64) for _ in range(2))
+    gains = np.empty(before.shape)
     for _ in range(ROUNDS):
         leaving: IntArray = random.permutation(count)[:tried]
         coming = np.minimum(np.searchsorted(ends, random.random(tried)), len(ends) - 1)
-        before, after = tables.find(rows[:, leaving]), tables.find(pool[:, coming])
-        gain = tables.weights @ np.where(before != after, off[after] - off[before] - 1, 0.0)
+        tables.find(rows[:, leaving], before)
+        tables.find(pool[:, coming], after)
+        gain = tables.gain(off, before, after, gains)
         best = np.argsort(-gain, kind="stable")[:at_once]
         best = best[gain[best] > 0]
         changed = off + tables.count(before[:, best]) - tables.count(after[:, best])

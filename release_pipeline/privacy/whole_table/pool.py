@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.unclaimed import Random
@@ -74,19 +75,22 @@ def weigh_pool(pool: IntArray, linked: Linked, random: Random) -> FloatArray:
     """Weights with which the pool has the tables of all pairs, as nearly as it can: pair after pair in random order, damped."""
     count = pool.shape[1]
     weights = np.ones(count)
-    codes: dict[Pair, IntArray] = {}
+    codes: dict[Pair, npt.NDArray[np.unsignedinteger[Any]]] = {}
     targets: dict[Pair, FloatArray] = {}
     for pair, link in linked.links.items():
-        codes[pair] = pool[pair[0]] * link.table.shape[1] + pool[pair[1]]
+        found = pool[pair[0]] * link.table.shape[1] + pool[pair[1]]
+        codes[pair] = found.astype(np.min_scalar_type(link.table.size))  # a quarter of the memory
         targets[pair] = link.table.ravel() / link.table.sum()
-    pairs = list(targets)
+    pairs, times = list(targets), np.empty(count)
     for number in range(PASSES):
         damping = _DAMPING if number < PASSES // 2 else _DAMPING / 2
         order: list[int] = random.permutation(len(pairs)).tolist()
         for pair in (pairs[place] for place in order):
-            has = np.bincount(codes[pair], weights, len(targets[pair])) / weights.sum()
+            own = codes[pair].astype(np.intp)
+            has = np.bincount(own, weights, len(targets[pair])) / weights.sum()
             factor = np.clip(targets[pair] / np.maximum(has, _SOME), 1 / _CLIP, _CLIP) ** damping
-            weights = np.clip(weights * factor[codes[pair]], 1 / (5 * _HEAVIEST), _HEAVIEST)
+            weights *= np.take(factor, own, out=times, mode="clip")
+            np.clip(weights, 1 / (5 * _HEAVIEST), _HEAVIEST, out=weights)
             weights *= count / weights.sum()
     return weights
 

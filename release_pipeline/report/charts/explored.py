@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from release_pipeline.privacy.dates import Clock
 from release_pipeline.report.charts.drawing import LINE, WIDTH, Curve, Line, Picture, Shape, Text, draw_across, make_axis
 from release_pipeline.report.prose import is_number
 from release_pipeline.sentences import EXPLORE
@@ -20,12 +21,15 @@ class Drawn:
     picture: Picture
 
 
-def draw_column(name: str, places: Sequence[float], curve: Sequence[float], tried: str) -> Drawn | None:
-    """The column as it is; None where no value of it is known. `tried`: what its records are called."""
+def draw_column(
+    name: str, places: Sequence[float], curve: Sequence[float], tried: str, clock: Clock | None = None
+) -> Drawn | None:
+    """The column as it is; None where no value of it is known. `tried`: what its records are called; `clock`: its values are
+    dates."""
     known = [(place, share) for place, share in zip(places, curve, strict=False) if is_number(place) and is_number(share)]
     if len(known) != len(places) or not known:
         return None
-    axis = make_axis(places, LEFT, RIGHT)
+    axis = replace(make_axis(places, LEFT, RIGHT), clock=clock)
     across = tuple(axis.place(place) for place in places)
     shapes: list[Shape] = [*draw_across(axis, TOP, BOTTOM)]
     for share in (0, 50, 100):

@@ -6,10 +6,10 @@ labels: the script moves marks and knows no axis. There are two layouts, for wid
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from release_pipeline.policy.strength import Strength, find_best
 from release_pipeline.report.charts.drawing import Axis, cut, make_axis, width_of
 from release_pipeline.report.prose import is_number
 
@@ -31,8 +31,8 @@ COLOURS = len(_SIGNS)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A setting. `line`: settings of the same line differ in epsilon alone, and are joined; `kind`: only claims of the same kind
-    are compared; `style`: the number of its method."""
+    """A setting. `line`: settings of the same line differ in epsilon alone, and are joined; `kind`: what it
+    claims, in words; `style`: the number of its method."""
 
     number: int
     style: int
@@ -40,6 +40,7 @@ class Point:
     short: str
     kind: str
     epsilon: float | None
+    claim: Strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,30 +136,6 @@ def sign_of(style: int) -> str:
     return _SIGNS[style % COLOURS]
 
 
-def find_best(points: Sequence[Point], figures: Sequence[float | None]) -> list[bool]:
-    """Whether no other setting whose claim is of the same kind has at most the same epsilon and figure, and less of one.
-
-    >>> a, b, c = (Point(1, 0, "a", "a", "dp", e) for e in (1.0, 2.0, 2.0))
-    >>> find_best([a, b, c], [0.5, 0.1, 0.6])
-    [True, True, False]
-    """
-    costs = [math.inf if point.epsilon is None else point.epsilon for point in points]
-    return [
-        figure is not None
-        and is_number(figure)
-        and not any(
-            other is not None
-            and is_number(other)
-            and points[j].kind == points[i].kind
-            and costs[j] <= costs[i]
-            and other <= figure
-            and (costs[j] < costs[i] or other < figure)
-            for j, other in enumerate(figures)
-        )
-        for i, figure in enumerate(figures)
-    ]
-
-
 def lay_out(points: Sequence[Point], layout: Layout) -> Frame:
     """The places of the settings from left to right: by epsilon, of which each step multiplies; those without stand on the right,
     since nothing bounds what they tell. Methods at one epsilon stand side by side."""
@@ -215,7 +192,7 @@ def draw_measure(points: Sequence[Point], figures: Sequence[Measured], frame: Fr
     ends = [end for one in figures for end in (one.low, one.high) if end is not None and low / 5 <= end <= high * 5]
     axis = make_axis([*positive, *ends] or [0.0, 1.0], frame.bottom, _TOP, logarithmic=True)
     spots: list[Spot | None] = []
-    best = find_best(points, [one.middle for one in figures])
+    best = find_best([one.claim for one in points], [one.epsilon for one in points], [one.middle for one in figures])
     for one, is_best in zip(figures, best, strict=True):
         if one.middle is None or not is_number(one.middle):
             spots.append(None)

@@ -12,9 +12,10 @@ from typing import Any, cast
 import pytest
 
 from release_pipeline.policy.documents import to_json
+from release_pipeline.policy.strength import Strength
 from release_pipeline.privacy.figures import format_number, format_share
 from release_pipeline.report.charts.drawing import width_of
-from release_pipeline.report.charts.frontier import LAYOUTS, Measured, Point, draw_measure, find_best, lay_out, shorten_names
+from release_pipeline.report.charts.frontier import LAYOUTS, Measured, Point, draw_measure, lay_out, shorten_names
 from release_pipeline.report.explore import render_exploration
 from tests.unit.report.explorations import DOCUMENTS, make_document, make_own_refused, make_setting, read
 
@@ -23,6 +24,8 @@ LEFT_OUT = {"th": ("th", "td"), "td": ("th", "td"), "tr": ("th", "td", "tr")}  #
 ENDS = {"tbody": ("th", "td", "tr"), "table": ("th", "td", "tr", "tbody"), "thead": (), "tr": ("th", "td")}
 VOID = {"meta", "input", "line", "rect", "polyline", "polygon", "circle", "path"}
 RENDERED: dict[str, str] = {}
+
+DP = Strength("dp", "column")
 
 
 def render(name: str) -> str:
@@ -330,7 +333,7 @@ def test_only_so_many_pictures_are_drawn_without_the_script() -> None:
 def test_marks_and_names_lie_in_the_chart_and_no_two_names_touch(layout: Any, lines: int, alike: bool) -> None:
     """With few lines and with more than there is room for; settings without epsilon to the right of all others."""
     points = [
-        Point(n, n % 7, f"method-{n % lines}, k 100", f"k {n}", "dp", None if n % 11 == 10 else 2.0 ** (n // lines % 6))
+        Point(n, n % 7, f"method-{n % lines}, k 100", f"k {n}", "dp", None if n % 11 == 10 else 2.0 ** (n // lines % 6), DP)
         for n in range(max(lines, 60))
     ]
     figures = [Measured(0.1 / (n + 1), 0.2 / (n + 1), 5.0 / (n + 1)) for n in range(len(points))]
@@ -355,7 +358,7 @@ def test_marks_and_names_lie_in_the_chart_and_no_two_names_touch(layout: Any, li
 
 def test_a_smaller_error_is_lower_and_a_smaller_epsilon_further_left() -> None:
     """Each step multiplies: equal factors are equal distances."""
-    points = [Point(n, 0, "a", "a", "dp", epsilon) for n, epsilon in enumerate((0.5, 1.0, 2.0, 4.0))]
+    points = [Point(n, 0, "a", "a", "dp", epsilon, DP) for n, epsilon in enumerate((0.5, 1.0, 2.0, 4.0))]
     frame = lay_out(points, LAYOUTS[0])
     steps = [b - a for a, b in itertools.pairwise(frame.across)]
     assert max(steps) - min(steps) <= 1
@@ -363,14 +366,6 @@ def test_a_smaller_error_is_lower_and_a_smaller_epsilon_further_left() -> None:
     heights = [spot.y for spot in scene.spots if spot is not None]
     assert heights == sorted(heights)
     assert abs((heights[1] - heights[0]) - (heights[2] - heights[1])) <= 1
-
-
-def test_the_best_are_compared_with_their_own_kind_alone() -> None:
-    """An epsilon of iDP is no epsilon of DP; what has no figure is not among the best."""
-    points = [Point(n, 0, "a", "a", kind, epsilon) for n, (kind, epsilon) in enumerate([("dp", 2.0), ("idp", 1.0), ("dp", 1.0)])]
-    assert find_best(points, [0.5, 0.1, 0.6]) == [True, True, True]
-    assert find_best(points, [0.5, 0.1, 0.4]) == [False, True, True]
-    assert find_best(points, [None, 0.1, 0.4]) == [False, True, True]
 
 
 def test_what_has_no_figure_is_named_and_not_drawn() -> None:
@@ -398,3 +393,12 @@ def test_figures_that_are_not_there_are_not_made_up() -> None:
     assert "income not available" in page.part("setting-2")
     assert not re.search(r"\bnan\b|NaN|\bNone\b", page.text + page.data)
     assert not any(tag == "polyline" for tag, _ in page.tags)
+
+
+def test_dates_are_shown_as_dates() -> None:
+    """Figures of the document count from the first moment; a reader sees days of a calendar, on the axis too."""
+    document = make_document([("admitted", "", "0", "1461")])
+    ends = "2010-01-01", "2014-01-01"
+    column = dataclasses.replace(document.columns[0], domain=ends, first=ends[0], unit="day")
+    shown = render_exploration(to_json(dataclasses.replace(document, columns=(column,))))
+    assert re.search(r"201[0-4]-\d\d-\d\d", re.sub(r"2010-01-01|2014-01-01", "", shown))

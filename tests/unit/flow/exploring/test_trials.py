@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from release_pipeline.errors import WrongUsage
+from release_pipeline.flow.exploring import trials
+from release_pipeline.flow.exploring.document import SettingView
 from release_pipeline.flow.exploring.domains import find_dear_domains
 from release_pipeline.flow.exploring.kept import keep, read_kept
 from release_pipeline.flow.exploring.shares import split_best
 from release_pipeline.flow.exploring.targets import read_target, solve
-from release_pipeline.flow.exploring.trials import Bench, Written, try_settings
+from release_pipeline.flow.exploring.trials import Bench, Refused, Written, pick_tested, try_settings
 from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import parse_policy
 from release_pipeline.policy.settings import Axes, Setting, list_settings
@@ -49,6 +51,11 @@ def quiet(_: str) -> None:
     """Nothing is told."""
 
 
+def view_all(bench: Bench, results: list[trials.Tested | Refused]) -> list[SettingView]:
+    """What a document would say of them."""
+    return [view_setting(bench, one, number) for number, one in enumerate(pick_tested(results), 1)]
+
+
 def settings_of(bench: Bench, **axes: object) -> list[Setting]:
     """Those of the policy."""
     return list(list_settings(bench.written.raw, bench.policy, Axes(**axes)))  # pyright: ignore[reportArgumentType]
@@ -63,7 +70,9 @@ def test_what_is_known_is_not_tried_again(tmp_path: Path) -> None:
     said = list[str]()
     second = try_settings(make_bench(kept=tmp_path), settings, workers=1, progress=said.append)
     assert not said
-    assert [view_setting(bench, one, 1, None) for one in first] == [view_setting(bench, one, 1, None) for one in second]
+    assert [view_setting(bench, one, 1) for one in pick_tested(first)] == [
+        view_setting(bench, one, 1) for one in pick_tested(second)
+    ]
     try_settings(make_bench(kept=tmp_path, rows=2_000, resampled=True), settings, workers=1, progress=said.append)
     assert said
 
@@ -75,14 +84,14 @@ def test_two_workers_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("release_pipeline.flow.exploring.trials.WORTH_A_PROCESS", 0)
     settings = settings_of(bench, methods=["dp-cdf", "dp-um"], epsilons=[Decimal(2)], sizes=[10])
     one, two = (try_settings(bench, settings, workers=workers, progress=quiet) for workers in (1, 2))
-    assert [view_setting(bench, found, 1, None) for found in one] == [view_setting(bench, found, 1, None) for found in two]
+    assert view_all(bench, one) == view_all(bench, two)
 
 
 def test_a_file_that_is_not_ours_is_found_anew(tmp_path: Path) -> None:
     """Rubbish, a program in the place of numbers, a cut file: none is read, none is a reason to fail."""
     bench = make_bench(kept=tmp_path)
     [tested] = try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet)
-    assert tested.found is not None
+    assert isinstance(tested, trials.Tested)
     file = tmp_path / "x.npz"
     keep(file, tested.found)
     assert read_kept(file) is not None
@@ -102,8 +111,8 @@ def test_a_setting_that_would_be_refused_says_why() -> None:
     [_, table] = try_settings(
         bench, settings_of(bench, methods=["dp-table"], epsilons=[Decimal("0.01")]), workers=1, progress=quiet
     )
-    assert table.found is None
-    assert "min_rows is 1,000, and that is too little for dp-table" in table.refused
+    assert isinstance(table, Refused)
+    assert "min_rows is 1,000, and that is too little for dp-table" in table.why
 
 
 @pytest.mark.parametrize(
@@ -174,7 +183,7 @@ def test_weights_serve_the_worst_column() -> None:
     bench = make_bench(TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: idp-cbls, epsilon: 4, k: 20"))
     tested = try_settings(bench, settings_of(bench, methods=["laplace"]), workers=1, progress=quiet)
     tested += try_settings(bench, settings_of(bench, methods=["dp-um"], sizes=[20]), workers=1, progress=quiet)
-    splits = {split.tested.setting.method: split for split in split_best(bench, tested)}
+    splits = {split.tested.setting.method: split for split in split_best(bench, pick_tested(tested))}
     assert splits["dp-um"].after < 0.95 * splits["dp-um"].before
     assert splits["dp-um"].tested.setting.protect["weights"]["income"] > splits["dp-um"].tested.setting.protect["weights"]["rent"]
 
@@ -196,7 +205,8 @@ def test_the_document_is_one_of_numbers() -> None:
     [tested] = try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet)
     from release_pipeline.policy.documents import to_json
 
-    json.dumps(to_json(view_setting(bench, tested, 1, None)), allow_nan=False)
+    [view] = view_all(bench, [tested])
+    json.dumps(to_json(view), allow_nan=False)
 
 
 def test_records_are_those_of_the_bench() -> None:
