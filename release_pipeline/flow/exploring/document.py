@@ -142,6 +142,8 @@ class DomainView:
     high: Annotated[str, "the upper end"]
     times: Annotated[float, "how many times the squared error of the shorter domain the present one has"]
     clamped: Annotated[float, "the share of the records that the shorter one would move to its ends"]
+    total: Annotated[float, "the share of the sum of absolute values that it would cut off"]
+    variance: Annotated[float, "the share of the variance that it would cut off"]
     words: Annotated[str, "it in a sentence"]
 
 

@@ -28,7 +28,7 @@ from release_pipeline.policy.formats import ask_for_near, decimal_text
 from release_pipeline.policy.settings import Axes, Changed, Setting, list_settings, write_setting
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.compiling import cache_folder
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import show_figure, show_share
 from release_pipeline.stages.simulation import describe_samples
 
 Progress = Callable[[str], None]
@@ -133,7 +133,16 @@ def _explore(
             for split in splits
         ),
         domains=tuple(
-            DomainView(one.column, one.low, one.high, round_figure(one.times), round_figure(one.clamped), _say_domain(one))
+            DomainView(
+                one.column,
+                one.low,
+                one.high,
+                round_figure(one.times),
+                round_figure(one.clamped),
+                round_figure(one.total),
+                round_figure(one.variance),
+                _say_domain(one),
+            )
             for one in find_dear_domains(bench, tried.as_came)
         ),
     )
@@ -219,6 +228,7 @@ def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int) -> l
 
 def _say_domain(one: Shorter) -> str:
     return (
-        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}]; "
-        f"{one.clamped:.1%} of the records would be clamped"
+        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}], which would clamp "
+        f"{show_share(one.clamped)} of the records, and cut off {show_share(one.total)} of the column's total and "
+        f"{show_share(one.variance)} of its variance"
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from release_pipeline.errors import WrongUsage
 from release_pipeline.flow.exploring import trials
 from release_pipeline.flow.exploring.document import SettingView
-from release_pipeline.flow.exploring.domains import find_dear_domains
+from release_pipeline.flow.exploring.domains import find_dear_domains, measure_cut
 from release_pipeline.flow.exploring.kept import keep, read_kept
 from release_pipeline.flow.exploring.shares import split_best
 from release_pipeline.flow.exploring.targets import read_target, solve
@@ -197,6 +199,22 @@ def test_a_domain_that_costs_much_is_told() -> None:
     assert 900 <= float(found.high) <= 1000
     assert found.times > 10
     assert found.clamped <= 0.01
+    assert 0 <= found.total <= 0.02
+    assert 0 <= found.variance < 0.2
+
+
+def test_a_domain_that_cuts_off_much_of_the_total_is_not_told() -> None:
+    """One income in two hundred has three quarters of all: the shorter domain would have far less noise, and clamp few."""
+    text = TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-um, epsilon: 4, k: 20")
+    records = make_records()
+    incomes = records.columns["income"].to_numpy().copy()
+    incomes[::200] = 20_000
+    bench = replace(make_bench(text), records=Records({**records.columns, "income": pa.array(incomes)}))
+    found = list(find_dear_domains(bench, {"income": incomes}))
+    cut = measure_cut(incomes, 0, 1_000)
+    assert cut.total > 0.1
+    assert cut.variance > 0.9
+    assert found == []
 
 
 def test_the_document_is_one_of_numbers() -> None:
