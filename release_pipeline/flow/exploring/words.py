@@ -88,6 +88,8 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
 def _say_range(found: RangeView) -> str:
     if found.middle is None:
         return "-"
+    if found.low is None or found.high is None:
+        return f"{_say(found.middle)} [too few draws]"
     return f"{_say(found.middle)} [{_say(found.low)}, {_say(found.high)}]"
 
 
