@@ -106,6 +106,9 @@ class RefusedView:
 
     words: Annotated[str, "it in a line"]
     why: Annotated[str, "what a check of such a policy would say, or what a release would be refused for"]
+    by_ledger: Annotated[bool, "whether the ledger alone would refuse it: --refused tries it all the same"] = field(
+        default=False, metadata=OPTIONAL
+    )
 
 
 @dataclass(frozen=True, slots=True)

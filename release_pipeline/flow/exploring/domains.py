@@ -62,7 +62,9 @@ def find_dear_domains(bench: Bench, as_came: Mapping[str, npt.NDArray[np.float64
         for low, high in dict.fromkeys(_shorten(values, column.domain, column.grid, share) for share in LEFT_OUT):
             if (low, high) == column.domain or (policy := _with_domain(bench, name, low, high)) is None:
                 continue
-            taken = measure_cut(np.clip(values, float(column.exact_grid.lo), float(column.exact_grid.hi)), float(low), float(high))
+            taken = measure_cut(
+                np.clip(values, float(column.exact_grid.lo), float(column.exact_grid.hi)), float(low), float(high)
+            )
             if taken.total > MOST_LOST:
                 continue
             times = before / (_squares(bench, policy, name) + taken.square or math.nan)

@@ -118,9 +118,7 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
     original, points = reference.figures[name], reference.points[name]
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
     return ColumnFigures(
-        error=predict(
-            figures["error"][:, 0], positive=True, widened=widened, ends=_bound_error(bench, tested.policy, name)
-        ),
+        error=predict(figures["error"][:, 0], positive=True, widened=widened, ends=_bound_error(bench, tested.policy, name)),
         ks=predict(figures["ks"][:, 0], positive=True, widened=widened, ends=SHARE),
         mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened, ends=values)),
         quantiles=tuple(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from release_pipeline.flow.exploring.ranges import SHARE, predict, predict_quantile
 from release_pipeline.flow.exploring import trials
+from release_pipeline.flow.exploring.ranges import SHARE, predict, predict_quantile
 from release_pipeline.flow.exploring.views import view_setting
 from tests.unit.flow.exploring.test_trials import TEXT, make_bench, settings_of
 
