@@ -62,6 +62,7 @@ def add_commands(commands: Any) -> None:
     explore.add_argument("--overwrite", action="store_true", help="replace PAGE.html if it exists")
     explore.add_argument("--write", action="store_true", help="put a setting into the policy file, and tell the difference")
     explore.add_argument("--choose", type=positive, metavar="N", help="which, by its number (default: what meets the targets)")
+    explore.add_argument("--refused", action="store_true", help="try the settings, too, that the ledger would refuse")
     explore.add_argument("--all", action="store_true", help="list every setting, not the best alone")
     explore.add_argument("--home", type=Path, help="the site whose ledger is asked (default: the one that the policy lies in)")
     explore.add_argument("--by", default="", metavar="NAME", help="who looks (default: the account)")
@@ -101,6 +102,7 @@ def _explore(options: argparse.Namespace) -> int:
         targets=options.target,
         home=options.home,
         by=options.by or getpass.getuser(),
+        refused=options.refused,
     )
     explored = explore(options.policy, asked, progress=(lambda _: None) if options.quiet else Progress())
     document = explored.document

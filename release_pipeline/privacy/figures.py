@@ -8,6 +8,7 @@ from decimal import Decimal
 
 MISSING = "not available"
 DIGITS = 3
+LEAST_SHARE = 0.0001  # that is told as a number
 _MOST_DIGITS = 17  # 17 digits tell any two floats apart
 
 
@@ -18,6 +19,19 @@ def show_figure(number: float) -> str:
     ['0.123', '999', '1,000', '-1,000', '28,699']
     """
     return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
+
+
+def show_share(share: float) -> str:
+    """A share that is not exact, in percent: what is there is never told as nothing, nor what is not all as all.
+
+    >>> [show_share(share) for share in (0.0, 0.00004, 0.0002, 0.745, 0.99999, 1.0)]
+    ['0%', 'less than 0.01%', '0.02%', '74.5%', 'more than 99.9%', '100%']
+    """
+    if 0 < share < LEAST_SHARE:
+        return "less than 0.01%"
+    if 0.999 < share < 1:
+        return "more than 99.9%"
+    return f"{100 * share:.{2 if share < 0.01 else 1}f}".rstrip("0").rstrip(".") + "%" if share else "0%"
 
 
 def format_count(number: int) -> str:

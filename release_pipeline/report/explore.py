@@ -235,6 +235,8 @@ def _measured(figure: Any) -> Measured:
 def _format_range(one: Measured, write: Write) -> str:
     """A figure, and where 99 of 100 releases have it."""
     middle, low, high = write(one.middle), write(one.low), write(one.high)
+    if is_number(one.middle) and one.low is None and one.high is None:
+        return EXPLORE("range.few", middle=middle)
     if MISSING in (middle, low, high) or low == high:
         return middle
     return EXPLORE("range.is", middle=middle, low=low, high=high)

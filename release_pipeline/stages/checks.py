@@ -11,7 +11,7 @@ from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
 from release_pipeline.policy.sections import Person
-from release_pipeline.privacy.figures import percent
+from release_pipeline.privacy.figures import LEAST_SHARE, percent, show_share
 from release_pipeline.privacy.utility import Clamping
 
 TENS = 10  # to which counts of stewards' expectations are rounded up
@@ -280,8 +280,9 @@ def _warn_of_numbers(name: str, facts: Facts, *, outside: str, filled: bool, kep
     counts = facts.columns.get(name, {})
     beyond = counts.get("below", 0) + counts.get("above", 0)
     if beyond and outside == "clamp":
-        share = f"{beyond / facts.records:.2%}"
-        yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it: {share} of all."
+        share = beyond / facts.records
+        words = f"{share:.2%}" if share >= LEAST_SHARE else show_share(share)
+        yield f"column {name}: {_records(beyond)} outside the declared domain, clamped to it: {words} of all."
     if counts.get("coded"):
         yield f"column {name}: {_records(counts['coded'])} with a code for no value, released without one as declared."
     if counts.get("missing") and kept:

@@ -207,6 +207,28 @@ def test_the_document_has_settings_ledger_and_what_is_refused(
             assert column["error"]["low"] <= column["error"]["middle"] <= column["error"]["high"]
 
 
+def test_what_the_ledger_would_refuse_is_not_simulated(
+    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under a cap in another definition, or for more than is left: told with the ledger's words; with --refused it is tried."""
+    tiny.write_cap("epsilon: 1, definition: dp, scope: column")
+    arguments = explore(tiny, "--like", tmp_path / "other.csv", "--public", "here")
+    assert main([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["words"] for one in told["settings"]] == ["dp-cdf, epsilon 1, k 5"]
+    refused = {one["words"]: one["why"] for one in told["refused"] if one["by_ledger"]}
+    assert "nothing bounds this policy" in refused["idp-cbls, epsilon 2, k 5"]
+    assert "it takes 2, of which 1 is left" in refused["dp-cdf, epsilon 2, k 5"]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "3 settings would be refused by the ledger: --refused tries them all the same" in said
+    assert "idp-cbls was not tried: the ledger would refuse it: nothing bounds this policy" in said
+    assert main([*arguments, "--json", "--refused"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["settings"]) == 4
+    assert told["settings"][0]["ledger"]["needs"]
+
+
 def test_what_is_written_is_what_was_tried(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--write --choose`: the file with this setting in it, and the difference in words; nothing where no setting is meant."""
     before = policy_file(tiny).read_text()

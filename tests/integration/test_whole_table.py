@@ -381,7 +381,7 @@ ASKED = [
                 "role: confidential, do: synthesise, domain: [0, 100]", "role: weight, do: synthesise, domain: [0, 100]"
             )
         },
-        "no sample that a weight could belong to",
+        "no weight belongs to one",
     ),
 ]
 

@@ -106,6 +106,9 @@ class RefusedView:
 
     words: Annotated[str, "it in a line"]
     why: Annotated[str, "what a check of such a policy would say, or what a release would be refused for"]
+    by_ledger: Annotated[bool, "whether the ledger alone would refuse it: --refused tries it all the same"] = field(
+        default=False, metadata=OPTIONAL
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,8 @@ class DomainView:
     high: Annotated[str, "the upper end"]
     times: Annotated[float, "how many times the squared error of the shorter domain the present one has"]
     clamped: Annotated[float, "the share of the records that the shorter one would move to its ends"]
+    total: Annotated[float, "the share of the sum of absolute values that it would cut off"]
+    variance: Annotated[float, "the share of the variance that it would cut off"]
     words: Annotated[str, "it in a sentence"]
 
 

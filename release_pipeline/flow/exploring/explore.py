@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from release_pipeline import __version__
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.exploring.document import DomainView, ExploreDocument, RefusedView, SettingView, SolvedView, SplitView
 from release_pipeline.flow.exploring.domains import Shorter, find_dear_domains
 from release_pipeline.flow.exploring.grounds import Asked, Ground, find_ground
@@ -28,7 +29,7 @@ from release_pipeline.policy.formats import ask_for_near, decimal_text
 from release_pipeline.policy.settings import Axes, Changed, Setting, list_settings, write_setting
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.compiling import cache_folder
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import show_figure, show_share
 from release_pipeline.stages.simulation import describe_samples
 
 Progress = Callable[[str], None]
@@ -60,7 +61,8 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     settings = list(list_settings(written.raw, policy, asked.axes))
     ground = find_ground(policy, asked, site, settings, file, progress)
     folder = _find_folder(site, is_look=ground.is_look)
-    kept = folder / "documents" / f"{_name_request(written, asked, ground)}{DOCUMENT}"
+    refused = [] if site is None or asked.refused else _ask_ledger(site, written, settings, asked.rows)
+    kept = folder / "documents" / f"{_name_request(written, asked, ground, refused)}{DOCUMENT}"
     if ground.stamp and (known := read_document(kept)) is not None:
         progress("this was found before: nothing is read or simulated anew")
         document = known[0]
@@ -76,7 +78,7 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
             resampled=not asked.source,
             kept=folder,
         )
-        document, changed = _explore(bench, asked, ground, tried, settings, targets, progress)
+        document, changed = _explore(bench, asked, ground, tried, settings, refused, targets, progress)
         if ground.stamp:
             keep_document(kept, document, [one.setting for one in changed])
     ledgers = _read_ledgers(site, changed, document.rows)
@@ -90,13 +92,15 @@ def _explore(
     ground: Ground,
     tried: Tried,
     settings: Sequence[Setting],
+    refused: Sequence[Refused],
     targets: Sequence[Target],
     progress: Progress,
 ) -> tuple[ExploreDocument, tuple[Changed, ...]]:
     """All that is found of these records, without ledgers, and the policies of its settings."""
     policy = bench.policy
-    progress(f"{tried.records.count:,} records, {len(settings)} settings, {bench.draws} simulated releases of each")
-    results = try_settings(bench, settings, workers=asked.workers, progress=progress)
+    said = f"{tried.records.count:,} records, {len(settings)} settings, {bench.draws} simulated releases of each"
+    progress(said + (f"; {len(refused)} of them are not tried, which the ledger would refuse" if refused else ""))
+    results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)
     solved = tuple(_solve(bench, targets, results, progress)) if targets else ()
     splits = list(split_best(bench, pick_tested(results)))
     for setting in (setting for setting, _ in solved if setting is not None):
@@ -119,7 +123,7 @@ def _explore(
         groupings=bench.groupings,
         columns=tuple(view_column(bench, name, tried.clamped.get(name, 0.0)) for name in policy.noise_columns),
         settings=views,
-        refused=tuple(RefusedView(one.setting.words, one.why) for one in results if isinstance(one, Refused)),
+        refused=tuple(RefusedView(one.setting.words, one.why, one.by_ledger) for one in results if isinstance(one, Refused)),
         targets=tuple(target.text for target in targets),
         solved=tuple(replace(view, number=numbers.get(view.words)) for _, view in solved),
         splits=tuple(
@@ -133,11 +137,50 @@ def _explore(
             for split in splits
         ),
         domains=tuple(
-            DomainView(one.column, one.low, one.high, round_figure(one.times), round_figure(one.clamped), _say_domain(one))
+            DomainView(
+                one.column,
+                one.low,
+                one.high,
+                round_figure(one.times),
+                round_figure(one.clamped),
+                round_figure(one.total),
+                round_figure(one.variance),
+                _say_domain(one),
+            )
             for one in find_dear_domains(bench, tried.as_came)
         ),
     )
     return document, tuple(one.changed for one in tested)
+
+
+def _ask_ledger(site: Site, written: Written, settings: Sequence[Setting], rows: int | None) -> list[Refused]:
+    """The settings of which the ledger would refuse a release, as it is now."""
+    changed: list[Changed] = []
+    for setting in settings:
+        with suppress(PolicyInvalid):  # it is refused for what is wrong with it
+            changed.append(written.change(setting, rows=rows))
+    if not changed:
+        return []
+    rooms = map(view_headroom, read_headrooms(site, [one.policy for one in changed], rows=rows))
+    return [Refused(one.setting, why, by_ledger=True) for one, room in zip(changed, rooms, strict=True) if (why := _refuse(room))]
+
+
+def _refuse(room: HeadroomView) -> str:
+    """Why the ledger would refuse the next release; empty where it would not, or where that is not known."""
+    if room.needs:
+        return f"the ledger would refuse it: {room.needs}"
+    if room.next is None or room.next.fits:
+        return ""
+    return f"the ledger would refuse it: it takes {room.next.amount}, of which {room.remaining} is left"
+
+
+def _try_others(
+    bench: Bench, settings: Sequence[Setting], refused: Sequence[Refused], *, workers: int | None, progress: Progress
+) -> list[Tested | Refused]:
+    """What each setting comes to, in their order; those that are refused already are not tried."""
+    known = {one.setting.words: one for one in refused}
+    tried = iter(try_settings(bench, [one for one in settings if one.words not in known], workers=workers, progress=progress))
+    return [known.get(setting.words) or next(tried) for setting in settings]
 
 
 def _has(results: Sequence[Tested | Refused], setting: Setting) -> bool:
@@ -169,11 +212,18 @@ def write_choice(explored: Explored, view: SettingView) -> str:
     return write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
 
 
-def _name_request(written: Written, asked: Asked, ground: Ground) -> str:
+def _name_request(written: Written, asked: Asked, ground: Ground, refused: Sequence[Refused]) -> str:
     """What tells an exploration from all others: what is asked, of which policy, and on what."""
     axes = {name: [str(one) for one in getattr(asked.axes, name)] for name in AXES}
     told = [ExploreDocument.FORMAT, __version__, written.text, sorted(written.files.items()), ground.words, ground.stamp]
-    asked_for = [asked.release, asked.rows, axes, list(asked.targets), str(written.name)]
+    asked_for = [
+        asked.release,
+        asked.rows,
+        axes,
+        list(asked.targets),
+        str(written.name),
+        [[one.setting.words, one.why] for one in refused],
+    ]
     return hashlib.sha256(json.dumps([*told, *asked_for]).encode()).hexdigest()
 
 
@@ -219,6 +269,7 @@ def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int) -> l
 
 def _say_domain(one: Shorter) -> str:
     return (
-        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}]; "
-        f"{one.clamped:.1%} of the records would be clamped"
+        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}], which would clamp "
+        f"{show_share(one.clamped)} of the records, and cut off {show_share(one.total)} of the column's total and "
+        f"{show_share(one.variance)} of its variance"
     )

@@ -29,7 +29,8 @@ PUBLIC_STATES = (PUBLISHED, SUPERSEDED)  # of packages whose data anybody may ha
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What somebody wants to know. Exactly one of `like`, `shape` and `source`; `public`: where anybody finds the file `like`."""
+    """What somebody wants to know. Exactly one of `like`, `shape` and `source`; `public`: where anybody finds the file `like`;
+    `refused`: settings that the ledger would refuse are tried too."""
 
     like: Path | None = None
     public: str = ""
@@ -42,6 +43,7 @@ class Asked:
     home: Path | None = None
     by: str = ""
     workers: int | None = None
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

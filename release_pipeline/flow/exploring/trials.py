@@ -21,6 +21,7 @@ from release_pipeline import __version__
 from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
 from release_pipeline.flow.exploring.kept import ENDING, keep, read_kept
 from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.load import list_files, read_text, reader_beside
 from release_pipeline.policy.settings import Changed, Setting, apply
 from release_pipeline.policy.text import read_yaml
@@ -148,10 +149,11 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A setting of which nothing came, and why."""
+    """A setting of which nothing came, and why. `by_ledger`: since the ledger has no room for it, and nobody asked for more."""
 
     setting: Setting
     why: str
+    by_ledger: bool = False
 
 
 def try_settings(
@@ -173,17 +175,18 @@ def try_settings(
             wanted[number] = changed
     if found and wanted:
         progress(f"{len(found)} of {len(settings)} settings are known already, or refused")
-    started = monotonic()
-    for done, (number, came) in enumerate(_run(bench, wanted, workers), 1):
+    clock = Clock(wanted, workers or _count_processors())
+    for done, (number, came, seconds) in enumerate(_run(bench, wanted, workers), 1):
         changed = wanted[number]
+        clock.note(number, seconds)
         if isinstance(came, Simulated):
             found[number] = Tested(changed, came)
             if (file := bench.file_of(changed.policy)) is not None:
                 keep(file, came)
         else:
             found[number] = Refused(changed.setting, came)
-        left = (monotonic() - started) / done * (len(wanted) - done)
-        progress(f"{done} of {len(wanted)} settings tried" + (f", about {left:.0f} s to go" if left >= 1 else ""))
+        left = clock.estimate()
+        progress(f"{done} of {len(wanted)} settings tried" + (f", about {left:.0f} s to go" if (left or 0) >= 1 else ""))
     return [found[number] for number in range(len(settings))]
 
 
@@ -193,22 +196,57 @@ def pick_tested(results: Iterable[Tested | Refused]) -> list[Tested]:
 
 
 def explain(error: ReleasePipelineError) -> str:
-    """What is wrong, in a line, without its place: that is of a file that nobody wrote."""
-    faults = [f"{fault.option}: {fault.what} {fault.remedy}".strip() for fault in getattr(error, "faults", ())]
-    return faults[0] if faults else f"{error.what} {error.remedy}".strip()
+    """What is wrong, in a line, without its place: that is of a file that nobody wrote. Of columns all that is."""
+    faults: Sequence[Fault] = getattr(error, "faults", ())
+    if not faults:
+        return f"{error.what} {error.remedy}".strip()
+    of_columns = [fault for fault in faults if fault.option.startswith("columns")]
+    if faults[0] not in of_columns:
+        return f"{faults[0].option}: {faults[0].what} {faults[0].remedy}".strip()
+    alike: dict[str, list[str]] = {}  # what has to be otherwise, and where
+    for fault in of_columns:
+        alike.setdefault(f"{fault.what} {fault.remedy}".strip(), []).append(fault.option)
+    return " ".join(f"{', '.join(places)}: {words}" for words, places in alike.items())
 
 
-def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> Iterator[tuple[int, Simulated | str]]:
-    """The results as they come, or why there is none, the slow ones first."""
-    order = sorted(wanted, key=lambda number: wanted[number].policy.method.family not in ("whole-table", "mdav", "classes"))
+class Clock:
+    """How long settings take, method by method: those of one may take ten times as long as those of another."""
+
+    def __init__(self, wanted: Mapping[int, Changed], workers: int) -> None:
+        self._left = {number: changed.setting.method for number, changed in wanted.items()}
+        self._workers = max(min(workers, len(wanted)), 1)
+        self._seconds: dict[str, list[float]] = {}
+
+    def note(self, number: int, seconds: float) -> None:
+        """A setting took so long."""
+        self._seconds.setdefault(self._left.pop(number), []).append(seconds)
+
+    def estimate(self) -> float | None:
+        """How long the others take together; None as long as there is a method of which none was measured."""
+        if any(method not in self._seconds for method in self._left.values()):
+            return None
+        means = {method: sum(found) / len(found) for method, found in self._seconds.items()}
+        return sum(means[method] for method in self._left.values()) / self._workers
+
+
+def order_settings(wanted: Mapping[int, Changed]) -> list[int]:
+    """One of each method first, which tells how long the others take, then the rest; the slow ones first in both."""
+    slow_first = sorted(wanted, key=lambda number: wanted[number].policy.method.family not in ("whole-table", "mdav", "classes"))
+    first = list({wanted[number].setting.method: number for number in reversed(slow_first)}.values())[::-1]
+    return [*first, *(number for number in slow_first if number not in first)]
+
+
+def _run(bench: Bench, wanted: Mapping[int, Changed], workers: int | None) -> Iterator[tuple[int, Simulated | str, float]]:
+    """The results as they come, or why there is none, and how many seconds each took."""
+    order = order_settings(wanted)
     count = min(workers or _count_processors(), len(order))
     if count <= 1 or bench.rows * len(order) < WORTH_A_PROCESS:
-        yield from ((number, _simulate(bench, wanted[number].policy)) for number in order)
+        yield from ((number, *_time(bench, wanted[number].policy)) for number in order)
         return
     with ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_start, initargs=(bench,)) as pool:
         waiting = {pool.submit(_simulate_here, wanted[number].setting): number for number in order}
         for future in as_completed(waiting):
-            yield waiting[future], future.result()
+            yield waiting[future], *future.result()
 
 
 _bench: Bench | None = None  # of a worker
@@ -219,9 +257,14 @@ def _start(bench: Bench) -> None:
     _bench = bench
 
 
-def _simulate_here(setting: Setting) -> Simulated | str:
+def _simulate_here(setting: Setting) -> tuple[Simulated | str, float]:
     assert _bench is not None  # noqa: S101  for the type checker
-    return _simulate(_bench, _bench.written.change(setting).policy)
+    return _time(_bench, _bench.written.change(setting).policy)
+
+
+def _time(bench: Bench, policy: Policy) -> tuple[Simulated | str, float]:
+    started = monotonic()
+    return _simulate(bench, policy), monotonic() - started
 
 
 def _simulate(bench: Bench, policy: Policy) -> Simulated | str:

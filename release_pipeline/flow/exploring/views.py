@@ -15,8 +15,20 @@ from release_pipeline.flow.exploring.document import (
     SettingView,
     ShareView,
 )
-from release_pipeline.flow.exploring.ranges import NOTHING, Numbers, RangeView, predict, predict_quantile, round_figure
+from release_pipeline.flow.exploring.ranges import (
+    ANY,
+    NOTHING,
+    POSITIVE,
+    SHARE,
+    Ends,
+    Numbers,
+    RangeView,
+    predict,
+    predict_quantile,
+    round_figure,
+)
 from release_pipeline.flow.exploring.trials import Bench, Tested
+from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
@@ -47,7 +59,7 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
     policy, found, setting = tested.policy, tested.found, tested.setting
     widened = WIDER if bench.resampled else 1.0
     shares = {name: format_nano(policy.in_epsilon(share.nano)) for name, share in policy.column_epsilon.items()}
-    columns = {name: view_figures(bench, name, found, widened, shares.get(name)) for name in found.columns}
+    columns = {name: view_figures(bench, name, tested, widened, shares.get(name)) for name in found.columns}
     errors = np.stack([figures["error"][:, 0] for figures in found.columns.values()], axis=1)
     middles = np.median(errors, axis=0)
     linkage = found.once.get("linkage")
@@ -65,7 +77,12 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         claim=describe_claim(policy),
         covers_table=policy.covers_table,
         not_covered=tuple(not_covered_words(policy)),
-        error=predict(errors.max(axis=1), positive=True, widened=widened),
+        error=predict(
+            errors.max(axis=1),
+            positive=True,
+            widened=widened,
+            ends=(0.0, max(_bound_error(bench, policy, name)[1] for name in found.columns)),
+        ),
         mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))),
         correlation=_of_whole(found, "correlation", widened),
         worst_correlation=_of_whole(found, "worst_correlation", widened),
@@ -82,25 +99,45 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
     )
 
 
-def view_figures(bench: Bench, name: str, found: Simulated, widened: float, epsilon: str | None) -> ColumnFigures:
+def _bound_values(bench: Bench, policy: Policy, name: str) -> Ends:
+    """Between which values of a release are: anywhere, where they are not moved back into the domain."""
+    grid = bench.policy.noise_columns[name].exact_grid
+    return (float(grid.lo), float(grid.hi)) if policy.clamps else ANY
+
+
+def _bound_error(bench: Bench, policy: Policy, name: str) -> Ends:
+    """Between which errors of a release are: the worst is where each value is moved from one end of the domain to the other."""
+    (low, high), variance = _bound_values(bench, policy, name), bench.reference.variance[name]
+    return (0.0, (high - low) ** 2 / variance) if variance > 0 and math.isfinite(high - low) else POSITIVE
+
+
+def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilon: str | None) -> ColumnFigures:
     """A column under a setting."""
+    found, values = tested.found, _bound_values(bench, tested.policy, name)
     reference, figures, column = bench.reference, found.columns[name], bench.policy.noise_columns[name]
     original, points = reference.figures[name], reference.points[name]
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
     return ColumnFigures(
-        error=predict(figures["error"][:, 0], positive=True, widened=widened),
-        ks=predict(figures["ks"][:, 0], positive=True, widened=widened),
-        mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened)),
+        error=predict(figures["error"][:, 0], positive=True, widened=widened, ends=_bound_error(bench, tested.policy, name)),
+        ks=predict(figures["ks"][:, 0], positive=True, widened=widened, ends=SHARE),
+        mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened, ends=values)),
         quantiles=tuple(
             ShareView(
                 str(share),
                 _number(original["quantiles"][at]),
-                predict_quantile(figures["quantiles"][:, at], share, figures["curve"], reference.places[name], widened=widened),
+                predict_quantile(
+                    figures["quantiles"][:, at],
+                    share,
+                    figures["curve"],
+                    reference.places[name],
+                    widened=widened,
+                    ends=values,
+                ),
             )
             for at, share in enumerate(SHARES)
         ),
         shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened),
-        groups=tuple(_list_groups(bench, original["groups"], figures["groups"], widened)),
+        groups=tuple(_list_groups(bench, original["groups"], figures["groups"], widened, values)),
         curve=tuple(map(round_figure, np.median(figures["curve"], axis=0).tolist())),
         epsilon=epsilon,
     )
@@ -108,22 +145,24 @@ def view_figures(bench: Bench, name: str, found: Simulated, widened: float, epsi
 
 def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float) -> tuple[ShareView, ...]:
     return tuple(
-        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, within=True))
+        ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, ends=SHARE))
         for at, label in enumerate(labels)
     )
 
 
-def _list_groups(bench: Bench, original: Numbers, drawn: Numbers, widened: float) -> list[GroupView]:
+def _list_groups(bench: Bench, original: Numbers, drawn: Numbers, widened: float, ends: Ends) -> list[GroupView]:
     found: list[GroupView] = []
     for by in bench.groupings:
         for label in bench.reference.groups[by][1]:
             at = len(found)
-            found.append(GroupView(by, label, _number(original[at]), predict(drawn[:, at], widened=widened)))
+            found.append(GroupView(by, label, _number(original[at]), predict(drawn[:, at], widened=widened, ends=ends)))
     return found
 
 
 def _of_whole(found: Simulated, figure: str, widened: float) -> RangeView:
-    return predict(found.whole[figure], positive=True, widened=widened) if figure in found.whole else NOTHING
+    if figure not in found.whole:
+        return NOTHING
+    return predict(found.whole[figure], positive=True, widened=widened, ends=(0.0, 2.0))
 
 
 def _number(value: float) -> float | None:

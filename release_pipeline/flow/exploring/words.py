@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_pipeline.flow.exploring.document import ExploreDocument, SettingView
+from release_pipeline.flow.exploring.document import ExploreDocument, RefusedView, SettingView
 from release_pipeline.flow.exploring.ranges import RangeView
 from release_pipeline.policy.strength import Strength, find_best
-from release_pipeline.privacy.figures import show_figure
+from release_pipeline.privacy.figures import count_of, show_figure
 
 SHOWN = 12  # settings, where not all are asked for
 MOST_COLUMNS = 6  # whose errors have a column of their own
@@ -39,7 +39,23 @@ def describe_exploration(document: ExploreDocument, *, every: bool) -> Iterator[
         yield f"{len(document.settings) - len(shown)} settings that others beat are not shown: --all, --json, or -o PAGE.html"
     yield from (f"not tried: {refused.words}: {refused.why}" for refused in (document.refused if every else ()))
     if document.refused and not every:
-        yield f"{len(document.refused)} settings would be refused: --all says why"
+        yield from _sum_up(document)
+
+
+def _sum_up(document: ExploreDocument) -> Iterator[str]:
+    """What was not tried: of a method that was not tried at all why not."""
+    tried = {one.method for one in document.settings}
+    alone: dict[str, list[RefusedView]] = {}
+    for one in document.refused:
+        alone.setdefault(one.words.partition(",")[0], []).append(one)
+    for method, refused in alone.items():
+        if method not in tried:
+            yield f"{method} was not tried: {refused[0].why}"
+    ledger = sum(one.by_ledger for one in document.refused)
+    if ledger:
+        yield f"{count_of(ledger, 'setting')} would be refused by the ledger: --refused tries them all the same"
+    if others := len(document.refused) - ledger:
+        yield f"{count_of(others, 'setting')} would be refused: --all says why"
 
 
 def _choose(document: ExploreDocument) -> list[SettingView]:
@@ -88,6 +104,8 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
 def _say_range(found: RangeView) -> str:
     if found.middle is None:
         return "-"
+    if found.low is None or found.high is None:
+        return f"{_say(found.middle)} [too few draws]"
     return f"{_say(found.middle)} [{_say(found.low)}, {_say(found.high)}]"
 
 

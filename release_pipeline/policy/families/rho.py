@@ -9,9 +9,10 @@ from release_pipeline.policy.formats import decimal_text, name_some
 from release_pipeline.policy.model import Policy
 
 
-def warn_of_rho(policy: Policy, rows: int | None) -> Iterator[str]:
+def warn_of_rho(policy: Policy, rows: int | None, *, times: int = 1) -> Iterator[str]:
     """Where a claim by rho says less than it seems, or buys nothing: a delta that a record may fall under, and noise that is
-    larger than under eps-DP, the stronger definition, with the same epsilon."""
+    larger than under eps-DP, the stronger definition, with the same epsilon. `times`: how many times more noise by rho a column
+    bears (the variance of Gaussian noise over that of Laplace noise on a sum), before its released values are worse."""
     total = policy.protect.epsilon
     if policy.delta is None or total is None:
         return
@@ -24,7 +25,7 @@ def warn_of_rho(policy: Policy, rows: int | None) -> Iterator[str]:
     more = [
         name
         for (name, share), epsilon in zip(policy.column_epsilon.items(), pure, strict=True)
-        if epsilon.fraction**2 > 4 * share.fraction  # sqrt(2) W / epsilon against W / sqrt(2 rho)
+        if epsilon.fraction**2 > 4 * times * share.fraction  # sqrt(2) W / epsilon against W / sqrt(2 rho)
     ]
     if more:
         yield (

@@ -22,6 +22,11 @@ from release_pipeline.privacy.whole_table.design import Column, Design, Pair, Ta
 from release_pipeline.privacy.whole_table.enough import Make, find_enough_budget, find_enough_records, is_enough
 
 MOST_COLUMNS = 60
+NO_WEIGHT = "synthetic rows are nobody's and stand for no number of people, so that no weight belongs to one."
+INSTEAD_OF_WEIGHT = (
+    "Say role: confidential for it (a number as any other: its distribution is kept, and sums by it are not those of the "
+    "population), or do: drop."
+)
 _ALL = "all that a reader sees"
 _EVERYTHING = "everything that a reader of the release sees"
 _MILLIONTH = NANO // 1_000_000
@@ -44,8 +49,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
                 what = f"{protect.method} has no noise on values: its rows are made of noisy counts."
                 yield ("columns", name, "do"), what, "Say do: synthesise."
             elif column.role == "weight":
-                what = "synthetic rows are no sample that a weight could belong to."
-                yield ("columns", name, "role"), what, "Drop the column, or give it the role confidential."
+                yield ("columns", name, "role"), NO_WEIGHT, INSTEAD_OF_WEIGHT
         if protect.partitions is not None:
             what = f"{protect.method} counts all records together: counts of parts would each have all of the noise."
             yield ("protect", "partitions"), what, "Remove partitions."

@@ -203,7 +203,7 @@ def make_solved() -> ExploreDocument:
     unmet = SolvedView(
         "laplace", "", None, {}, {"error of income": 2.31}, met=False, why="no epsilon up to 100 does", number=None
     )
-    domain = DomainView("income", "0", "30000", 2.78, 0.004, "income: 0 to 30000 in place of 0 to 50000")
+    domain = DomainView("income", "0", "30000", 2.78, 0.004, 0.012, 0.08, "income: 0 to 30000 in place of 0 to 50000")
     return make_document(targets=("error of income at most 0.05",), solved=(met, unmet), domains=(domain,), chosen=47)
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.exploring import trials
 from release_pipeline.flow.exploring.document import SettingView
-from release_pipeline.flow.exploring.domains import find_dear_domains
+from release_pipeline.flow.exploring.domains import find_dear_domains, measure_cut
 from release_pipeline.flow.exploring.kept import keep, read_kept
 from release_pipeline.flow.exploring.shares import split_best
 from release_pipeline.flow.exploring.targets import read_target, solve
 from release_pipeline.flow.exploring.trials import Bench, Refused, Written, pick_tested, try_settings
 from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import parse_policy
+from release_pipeline.policy.documents import Fault
 from release_pipeline.policy.settings import Axes, Setting, list_settings
 from release_pipeline.stages.simulation import Records
 from tests.unit.stages.test_simulation import make_records
@@ -115,6 +118,51 @@ def test_a_setting_that_would_be_refused_says_why() -> None:
     assert "min_rows is 1,000, and that is too little for dp-table" in table.why
 
 
+def test_what_has_to_be_changed_of_columns_is_told_at_once() -> None:
+    """All columns in one message, those with the same fault together, with what to write."""
+    remedy = "Say role: confidential."
+    faults = [
+        Fault("p", 1, 1, "columns.income.role", "no weight.", remedy),
+        Fault("p", 2, 1, "columns.town.do", "not as it is.", "Drop it."),
+        Fault("p", 3, 1, "columns.rent.role", "no weight.", remedy),
+    ]
+    other = replace(faults[0], option="protect")
+    told = "columns.income.role, columns.rent.role: no weight. Say role: confidential. columns.town.do: not as it is. Drop it."
+    assert trials.explain(PolicyInvalid("it is wrong.", problems=(), faults=tuple(faults))) == told
+    assert (
+        trials.explain(PolicyInvalid("it is wrong.", problems=(), faults=(other, *faults)))
+        == "protect: no weight. Say role: confidential."
+    )
+
+
+def test_synthetic_rows_say_what_a_weight_has_to_be() -> None:
+    """A policy of columns with a weight: what to change in the file."""
+    bench = make_bench(
+        TEXT.replace("role: confidential, do: noise, domain: [0, 100]", "role: weight, do: noise, domain: [0, 100]")
+    )
+    [_, table] = try_settings(bench, settings_of(bench, methods=["dp-table"], epsilons=[Decimal(4)]), workers=1, progress=quiet)
+    assert isinstance(table, Refused)
+    assert "columns.rent.role: synthetic rows are nobody's" in table.why
+    assert "Say role: confidential" in table.why
+    assert "dp-table" in {one.method for one in settings_of(bench)}
+
+
+def test_time_is_told_when_each_method_was_measured_once() -> None:
+    """One of each first, the slow one before the others; then the mean of a method for each of its settings that is left."""
+    bench = make_bench()
+    settings = settings_of(bench, methods=["laplace", "dp-um", "dp-table"], epsilons=[Decimal(4), Decimal(8)], sizes=[10])
+    wanted = {number: bench.written.change(one, rows=100_000) for number, one in enumerate(settings)}
+    order = trials.order_settings(wanted)
+    assert [wanted[number].setting.method for number in order[:3]] == ["dp-table", "laplace", "dp-um"]
+    assert sorted(order) == list(range(len(settings)))
+    clock = trials.Clock(wanted, 2)
+    for number, seconds in zip(order[:3], (100.0, 1.0, 4.0), strict=True):
+        assert clock.estimate() is None
+        clock.note(number, seconds)
+    left = [wanted[number].setting.method for number in order[3:]]
+    assert clock.estimate() == sum({"dp-table": 100.0, "laplace": 1.0, "dp-um": 4.0}[one] for one in left) / 2
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -197,6 +245,22 @@ def test_a_domain_that_costs_much_is_told() -> None:
     assert 900 <= float(found.high) <= 1000
     assert found.times > 10
     assert found.clamped <= 0.01
+    assert 0 <= found.total <= 0.02
+    assert 0 <= found.variance < 0.2
+
+
+def test_a_domain_that_cuts_off_much_of_the_total_is_not_told() -> None:
+    """One income in two hundred has three quarters of all: the shorter domain would have far less noise, and clamp few."""
+    text = TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-um, epsilon: 4, k: 20")
+    records = make_records()
+    incomes = records.columns["income"].to_numpy().copy()
+    incomes[::200] = 20_000
+    bench = replace(make_bench(text), records=Records({**records.columns, "income": pa.array(incomes)}))
+    found = list(find_dear_domains(bench, {"income": incomes}))
+    cut = measure_cut(incomes, 0, 1_000)
+    assert cut.total > 0.1
+    assert cut.variance > 0.9
+    assert found == []
 
 
 def test_the_document_is_one_of_numbers() -> None:
