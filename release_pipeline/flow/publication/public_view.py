@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import get_args
 
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
@@ -26,7 +25,7 @@ from release_pipeline.analyst.facts import (
     WeightFacts,
 )
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.exploring.looks import Look, On, find_looks_before
+from release_pipeline.flow.exploring.looks import Look, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording
@@ -146,7 +145,8 @@ def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
     the people of the site."""
     if not looks:
         return None
-    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in get_args(On) if on in {look.on for look in looks}))
+    at = {"file" if look.on == "file" else "source" for look in looks}
+    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at))
 
 
 def _tell_size(policy: Policy) -> str | None:

@@ -166,13 +166,13 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
     lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in listed]
     current = {policy.policy: policy for policy in policies}
     lines = [_with_facts(line, statuses, used, current) for line in lines]
-    return _with_looks(lines, events), [*broken, *without]
+    return _with_looks(lines, events, caps), [*broken, *without]
 
 
-def _with_looks(lines: list[Line], events: tuple[Event, ...]) -> list[Line]:
+def _with_looks(lines: list[Line], events: tuple[Event, ...], caps: Caps | None) -> list[Line]:
     """The lines with how many looks at the data concern each release."""
     ids = [_id_of(line) or ReleaseId(line.policy, line.partition) for line in lines]
-    counts = count_looks_before(events, ids)
+    counts = count_looks_before(events, ids, {} if caps is None else caps.declared)
     return [replace(line, looks=counts[id]) if counts[id] else line for line, id in zip(lines, ids, strict=True)]
 
 
