@@ -406,6 +406,45 @@ def test_a_look_is_noted_where_the_records_are(tiny: TinySite, tmp_path: Path, c
     assert main(explore(tiny, "--shape", "--home", other.home)) == 0
 
 
+def mask(tiny: TinySite, source: Path, out: Path, *arguments: str, policy: Path | None = None) -> int:
+    """What `mask` gives for a file under the policy of the site, or another."""
+    given = ["mask", str(source), "--policy", str(policy or policy_file(tiny)), "--release", "1", "-o", str(out), "--unaccounted"]
+    return main([*given, "--quiet", *arguments])
+
+
+def test_masking_a_source_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under the policy of the site or one of elsewhere; it is told on the card, and refused where looks are."""
+    out, source = tmp_path / "out.csv", tiny.home / "people.csv"
+    elsewhere = copy_to(tmp_path / "people.yaml", policy_file(tiny))
+    assert mask(tiny, source, out, "--by", "ana", "--evidence", str(tmp_path / "out.json")) == 0
+    assert mask(tiny, copy_to(tmp_path / "copy.csv", source), out, "--overwrite", "--by", "ben") == 0
+    assert mask(tiny, source, out, "--overwrite", "--by", "cleo", policy=elsewhere) == 0
+    looks = [event.content for event in tiny.events() if event.kind == "looked"]
+    assert [(look["by"], look["on"]) for look in looks] == [("ana", "mask"), ("ben", "mask"), ("cleo", "mask")]
+    assert looks[0]["compared"] == ["masked by idp-cbls, epsilon 2, k 5, with exact scales and errors"]
+    assert looks[1]["compared"] == ["masked by idp-cbls, epsilon 2, k 5"]
+    tiny.flow().run()
+    assert tiny.status().facts["looks"] == 3
+    assert "which was masked without an account" in (tiny.folder() / "report.html").read_text()
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+    out.unlink()
+    for file, policy in ((source, None), (tmp_path / "copy.csv", None), (source, elsewhere)):
+        assert mask(tiny, file, out, policy=policy) == 1
+        assert "forbids to look" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_masking_any_other_file_needs_no_registry(tiny: TinySite, tmp_path: Path) -> None:
+    """And makes none."""
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+    assert mask(tiny, tmp_path / "other.csv", tmp_path / "out.csv") == 0
+    elsewhere = copy_to(tmp_path / "people.yaml", policy_file(tiny))
+    copied = copy_to(tmp_path / "copy.csv", tiny.home / "people.csv")
+    assert mask(tiny, copied, tmp_path / "two.csv", policy=elsewhere) == 0
+    assert not tiny.site.registry.exists()
+    assert not tiny.site.vault.exists()
+
+
 def test_the_document_of_a_look_stays_in_the_vault(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
     """Unless somebody says that it may be printed."""
     assert main(explore(tiny, "--on", "source", "--json")) == 0
