@@ -457,6 +457,35 @@ def test_the_document_of_a_look_stays_in_the_vault(tiny: TinySite, capsys: pytes
     assert json.loads(capsys.readouterr().out) == json.loads(kept.read_text())
 
 
+def test_a_look_shows_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 25 records a median at most; in what is public all is shown."""
+    few = make_site(tmp_path / "few", rows=make_rows(25), gates="{min_rows: 20}")
+    with (tmp_path / "public.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, HEADER)
+        writer.writeheader()
+        writer.writerows(make_rows(25, seed=9, releases=["1"]))
+    assert main([*explore(few, "--on", "source", "--json", "--confidential-to-stdout")]) == 0
+    looked = json.loads(capsys.readouterr().out)
+    assert main([*explore(few, "--like", tmp_path / "public.csv", "--public", "here", "--json")]) == 0
+    public = json.loads(capsys.readouterr().out)
+    for told, most in ((looked, 2), (public, 60)):
+        assert [0 < len(column["places"]) <= most for column in told["columns"]] == [True, True]
+        assert all(len(column["places"]) == len(column["curve"]) for column in told["columns"])
+        assert all(
+            len(setting["columns"][column["name"]]["curve"]) == len(column["places"])
+            for setting in told["settings"]
+            for column in told["columns"]
+        )
+    assert len(public["columns"][0]["places"]) == 25
+    [income] = [row for row in looked["settings"][0]["columns"]["income"]["quantiles"] if row["original"] is not None]
+    assert income["at"] == "0.5"
+    hidden = [row for row in looked["settings"][0]["columns"]["income"]["quantiles"] if row["original"] is None]
+    assert all(row["released"] == {"low": None, "middle": None, "high": None} for row in hidden)
+    ends = {value for row in make_rows(25, releases=["1"]) for value in [float(row["income"])]}
+    figures = [value for column in looked["columns"] if column["name"] == "income" for value in column["places"]]
+    assert not {min(ends), max(ends)} & set(figures)
+
+
 def test_a_link_in_the_place_of_the_folder_of_looks_is_refused(
     tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
