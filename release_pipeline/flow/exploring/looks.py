@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from release_pipeline.errors import Blocked, WrongUsage
+from release_pipeline.flow.accepted import RESTORING
 from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY, RESERVED
@@ -205,6 +206,18 @@ def count_looks_before(
     """How many looks concern each of these releases, which the events are read once for."""
     looked = _Looked(events, populations)
     return {release: len(looked.before(release)) for release in releases}
+
+
+def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
+    """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
+    between: looks may be lost with the registry."""
+    found: tuple[str, str] | None = None
+    for event in events:
+        if event.kind == RESERVED and event.release == release:
+            break
+        if event.kind == RESTORING and not event.content["all_known"]:
+            found = event.content["made"], event.noted
+    return found
 
 
 def has_origins(events: Iterable[Event]) -> bool:

@@ -25,7 +25,7 @@ from release_pipeline.analyst.facts import (
     WeightFacts,
 )
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.exploring.looks import Look, find_looks_before
+from release_pipeline.flow.exploring.looks import Look, find_gap_before, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording
@@ -116,7 +116,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         rows_out=facts.rows_out,
         cells_blanked=facts.cells_blanked,
         suppression=wording.describe_suppression(policy),
-        not_protected=tuple(not_covered_words(policy)),
+        not_protected=(*not_covered_words(policy), *_tell_gap(find_gap_before(events, status.id))),
         how_to_use=tuple(wording.list_uses(policy)),
         columns=tuple(_list_columns(policy, plan, facts)),
         formats=tuple(policy.publish.formats),
@@ -138,6 +138,12 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         ),
         looks=_tell_looks(find_looks_before(events, status.id)),
     )
+
+
+def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
+    """That looks may be lost, where a backup was put back and not all is known that came after it."""
+    if gap is not None:
+        yield PUBLIC("looks.lost", made=gap[0][:10], restored=gap[1][:10])
 
 
 def _tell_looks(looks: Sequence[Look]) -> LooksView | None:

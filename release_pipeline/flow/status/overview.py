@@ -135,7 +135,10 @@ class StatusDocument:
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
     series: Annotated[tuple[SeriesStatus, ...], "every series with a timetable, or that is held: what its next ticks charge"]
-    looks: Annotated[tuple[LookView, ...], "every look at confidential records that parameters may be chosen by, in order"] = ()
+    looks: Annotated[
+        tuple[LookView, ...],
+        "every look at confidential records that parameters may be chosen by, and what was called public, in order",
+    ] = ()
 
 
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
