@@ -382,6 +382,21 @@ def test_a_look_at_the_source_under_a_draft_is_told(tiny: TinySite) -> None:
     assert told.policy == "draft"
 
 
+def test_a_look_follows_people_who_are_renamed(tiny: TinySite) -> None:
+    """As the ledger does: by what the charge says of them."""
+    cap = "{epsilon: 9, definition: idp, scope: column}"
+    (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}}}\n")
+    copy_to(tiny.home / "old.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
+    tiny.write_policy(policy="earlier", population="old", source="{path: old.csv, release_column: year}", gates=GATES)
+    assert main(["explore", str(tiny.home / "policies" / "earlier.yaml"), "--on", "source", *FEW]) == 0
+    (tiny.home / "policies" / "earlier.yaml").unlink()
+    tiny.flow().run()
+    assert "looks" not in tiny.status().facts
+    (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}, was: old}}\n")
+    tiny.flow("2").run()
+    assert tiny.status("2").facts["looks"] == 1
+
+
 def test_people_whom_nobody_declared_are_not_looked_at(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
     """It is said before anything is noted, or simulated."""
     (tiny.home / "populations.yaml").write_text("others: {cap: {releases: 9}}\n")

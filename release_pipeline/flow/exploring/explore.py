@@ -34,6 +34,7 @@ from release_pipeline.privacy.figures import show_figure
 from release_pipeline.stages.simulation import describe_samples
 
 Progress = Callable[[str], None]
+HIDDEN = "in a look figures that fewer than ten records stand for are not shown"
 AXES = tuple(field.name for field in fields(Axes))
 
 
@@ -121,7 +122,7 @@ def _explore(
         on_words=ground.words,
         is_look=ground.is_look,
         rows=bench.rows,
-        warnings=(*tried.warnings, *describe_samples(bench.rows)),
+        warnings=(*tried.warnings, *describe_samples(bench.rows), *([HIDDEN] if ground.is_look else [])),
         groupings=bench.groupings,
         columns=tuple(view_column(bench, name, tried.clamped.get(name, 0.0)) for name in policy.noise_columns),
         settings=views,
