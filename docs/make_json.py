@@ -94,7 +94,16 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
     "explore": (
         "explore",
         [
-            *("explore", "{site}/policies/rand-hie.yaml", "--like", "{site}/data/randhie.csv", "--public", "in statsmodels"),
+            *(
+                "explore",
+                "{site}/policies/rand-hie.yaml",
+                "--like",
+                "{site}/like.csv",
+                "--public",
+                "in statsmodels",
+                "--by",
+                "ana",
+            ),
             *("--methods", "dp-cdf", "--epsilons", "1,2", "--target", "error:income=0.01"),
         ],
     ),
@@ -249,6 +258,8 @@ def run_examples(site: Path) -> dict[str, str]:
     good = (site / "policies" / "rand-hie.yaml").read_text(encoding="utf-8")
     broken = site / "broken.yaml"
     broken.write_text(good.replace("epsilon: 2, ", "").replace("[0, 50000]", "[50000, 0]"), encoding="utf-8")
+    like = site / "like.csv"  # the source itself is not taken for public
+    like.write_text((site / "data" / "randhie.csv").read_text(encoding="utf-8").rpartition("\n")[0] + "\n", encoding="utf-8")
     examples: dict[str, str] = {}
     for title, (_, arguments) in EXAMPLES.items():
         told = io.StringIO()
@@ -256,6 +267,7 @@ def run_examples(site: Path) -> dict[str, str]:
             command([*(word.format(site=site) for word in arguments), "--json"])
         examples[title] = json.dumps(_cut(json.loads(told.getvalue().replace(str(site), "demo"))), indent=2)
     broken.unlink()
+    like.unlink()
     return examples
 
 

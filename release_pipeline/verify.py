@@ -1330,7 +1330,8 @@ def _check_package(report: _Report, tree: Tree, *, data_may_be_away: bool) -> _P
         report("ok", f"{at}{CARD}: release {found.release}; the registry stood at event {found.head[0]}, hash {found.head[1]}")
         if "looks" in card:
             found.looks = get(get(card, "looks", dict), "count", int)
-            words = f"parameters were chosen with knowledge of the data, by {_looks(found.looks)}, which no epsilon accounts for"
+            words = f"parameters may have been chosen with knowledge of the data, by {_looks(found.looks)}"
+            words += ", which no epsilon accounts for"
             report("note", f"{at}{CARD}: {words}")
     with report.about(at + SUMS_SIG):
         found.hash = tree.digest(SUMS)
@@ -1439,7 +1440,7 @@ class _History:
         self.lists: list[tuple[int, str, dict[str, Key]]] = []  # number of the event, hash of the list, keys
         self.policies: dict[str, tuple[int, Any]] = {}
         self.revoked: list[Revocation] = []  # what the events themselves revoke
-        self.looked: list[tuple[int, str, str]] = []  # the events of looks at the data, under which policy, of which population
+        self.looked: list[Event] = []  # the looks at the data, and what was said of files that they are public
         self.doubted: set[int] = set()
         self.lost: dict[int, str] = {}
         self._report, self.office, self._known = report, _Office(rooted=known is not None or not office_alone), known or _Known()
@@ -1472,8 +1473,10 @@ class _History:
             self._read_policy(event)
         elif event.kind == "lost":
             self._follow_lost(event)
-        elif event.kind == "looked":
-            self.looked.append((event.number, get(event.content, "policy", _NAME), get(event.content, "population", _NAME)))
+        elif event.kind in ("looked", "public"):
+            for name in ("policy", "population"):
+                get(event.content, name, _NAME)
+            self.looked.append(event)
         elif event.kind in ("held", "resumed"):
             self._follow_hold(event)
         elif event.kind == "reserved":
@@ -1973,14 +1976,26 @@ def _looks(count: int) -> str:
 def _check_looks(history: _History, release: str, told: int, by: str) -> None:
     """That as many looks at the data are told of as the events have before the charge."""
     charges = history.of("reserved", release)
-    policy, first = release.split("/")[0], charges[0] if charges else None
-    population = "" if first is None else get(first.content, "population", _NAME)
-    found = sum(
-        first is not None and number < first.number and (under == policy or whose == population)
-        for number, under, whose in history.looked
-    )
+    found = sum(charge.number > look.number and _concerns(look, charge) for charge in charges[:1] for look in history.looked)
     if told != found:
         raise Fault(f"{by} tells of {_looks(told)} at the data before its charge, and the events of {found}")
+
+
+def _concerns(look: Event, charge: Event) -> bool:
+    """Whether a look concerns what was charged after it: at the same source, at records of its population or of one that it was
+    before, or under a policy of its name. Of a file that was called public: whether it was the source."""
+    is_same = bool(_texts(look, "origins") & _texts(charge, "origins"))
+    if look.kind == "public":
+        return is_same
+    charged, looked = get(charge.content, "population", _NAME), look.content["population"]
+    is_of_these = looked in {charged, *_list_carried(charge)} or charged in _texts(look, "carries")
+    return is_same or is_of_these or look.content["policy"] == charge.release.split("/")[0]
+
+
+def _texts(event: Event, name: str) -> set[str]:
+    """The texts of a list that an event may have."""
+    found: Json = event.content.get(name, [])
+    return {text for text in found if isinstance(text, str)} if isinstance(found, list) else set[str]()
 
 
 def _check_charge(report: _Report, history: _History, package: _Package, find_caps: Callable[[str], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import stat
 import sys
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from release_pipeline.cli.options import KINDS_OF_FILES, Progress, add_json, check_input, positive, print_json
 from release_pipeline.cli.visible import print_lines
-from release_pipeline.errors import WrongUsage
+from release_pipeline.errors import Blocked, WrongUsage
 
 
 def add_commands(commands: Any) -> None:
@@ -67,7 +68,8 @@ def add_commands(commands: Any) -> None:
     explore.add_argument("--home", type=Path, help="the site whose ledger is asked (default: the one that the policy lies in)")
     explore.add_argument("--by", default="", metavar="NAME", help="who looks (default: the account)")
     explore.add_argument("--quiet", action="store_true", help="no progress")
-    add_json(explore, "all figures")
+    add_json(explore, "all figures; of a look they are written to the vault, beside the page")
+    explore.add_argument("--confidential-to-stdout", action="store_true", help="print --json of a look all the same")
     explore.set_defaults(run=_explore)
 
 
@@ -103,18 +105,24 @@ def _explore(options: argparse.Namespace) -> int:
         home=options.home,
         by=options.by or getpass.getuser(),
         refused=options.refused,
+        output=options.output,
+        overwrite=options.overwrite,
     )
+    if options.confidential_to_stdout and not options.json:
+        raise WrongUsage("there is no document.", where="--confidential-to-stdout", remedy="Add --json.")
     explored = explore(options.policy, asked, progress=(lambda _: None) if options.quiet else Progress())
     document = explored.document
-    if options.json:
-        print_json(to_json(document))
-    else:
+    if not options.json:
         print_lines(describe_exploration(document, every=options.all))
+    elif not document.is_look or options.confidential_to_stdout:
+        print_json(to_json(document))
     if options.output is not None or document.is_look:
-        from release_pipeline.flow.exploring.pages import write_page
+        from release_pipeline.flow.exploring.pages import write_document, write_page
 
         place = write_page(explored, options.output, overwrite=options.overwrite)
         print(f"{place}: the page to choose on", file=sys.stderr if options.json else sys.stdout)
+        if options.json and document.is_look and not options.confidential_to_stdout:
+            print(f"{write_document(explored, place)}: all figures, which are confidential", file=sys.stderr)
     if options.write:
         _write(options, explored)
     return 0
@@ -122,13 +130,20 @@ def _explore(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace, explored: Any) -> None:
     from release_pipeline.flow.exploring.explore import choose_setting, write_choice
-    from release_pipeline.flow.files import PUBLIC, write_text
+    from release_pipeline.flow.files import write_text
     from release_pipeline.policy import load_policy
     from release_pipeline.policy.diff import describe_diff
+    from release_pipeline.policy.load import read_text
 
     before, view = load_policy(options.policy), choose_setting(explored, options.choose)
     text = write_choice(explored, view)
-    write_text(options.policy, text, mode=PUBLIC)
+    if read_text(options.policy) != explored.written.text:
+        raise Blocked(
+            "the policy was changed while settings were tried. Nothing was written.",
+            where=str(options.policy),
+            remedy=f"Explore again, or write it yourself: {view.block}",
+        )
+    write_text(options.policy, text, mode=stat.S_IMODE(options.policy.stat().st_mode))
     out = sys.stderr if options.json else sys.stdout
     print(f"{options.policy}: setting {view.number} is written. The difference:", file=out)
     for line in describe_diff(before, load_policy(options.policy)):

@@ -94,6 +94,7 @@ def _put_back(options: argparse.Namespace) -> int:
         print(f"done after the backup, and to be done again: {words}")
     if not done.all_known:
         print("What was charged after the backup is not known from the registry: the officer must find out, and name it.")
+        print("Looks at the data after the backup may be lost with it: the cards of later releases say so.")
     for entry in done.doubted:
         print(f"{entry['release']}: it may have been charged, and what tells of it is not believed: {entry['why']}")
         print("  The officer decides whether it was charged, in the file that --charged names.")

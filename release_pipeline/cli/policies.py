@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import re
 import sys
 from pathlib import Path
@@ -63,6 +64,7 @@ def add_commands(commands: Any) -> None:
     mask.add_argument("--unaccounted", action="store_true", help="required: no ledger adds up what this exposes")
     mask.add_argument("--evidence", type=Path, metavar="FILE", help="internal figures as .json; confidential")
     mask.add_argument("--overwrite", action="store_true", help="replace OUT and FILE if they exist")
+    mask.add_argument("--by", default="", metavar="NAME", help="who looks, where INPUT is a site's source (default: the account)")
     mask.add_argument("--quiet", action="store_true", help="no progress")
     mask.set_defaults(run=_mask)
 
@@ -126,12 +128,15 @@ def _mask(options: argparse.Namespace) -> int:
             "mask keeps no account of what people were exposed to.",
             remedy="Add --unaccounted if this is not a release.",
         )
-    from release_pipeline.flow.mask import mask_file
+    from release_pipeline.flow.mask import check_masking, mask_file, note_masking
     from release_pipeline.policy import load_policy
 
+    policy, by = load_policy(options.policy), options.by or getpass.getuser()
+    check_masking(check_input(options.input), options.output, options.evidence, overwrite=options.overwrite)
+    note_masking(policy, options.policy, options.input, by=by, evidence=options.evidence is not None)
     masked = mask_file(
-        load_policy(options.policy),
-        check_input(options.input),
+        policy,
+        options.input,
         options.output,
         release=options.release,
         evidence=options.evidence,

@@ -1,5 +1,7 @@
 """The tool `mask`: the method of a policy on a file, for scripts and benchmarks. It has no ledger, and says so.
 
+On a source of a site it is a look at confidential records, for its evidence has exact scales and errors: it is noted there.
+
 Whatever comes out of it is *not a release*: nobody added up what the same people were exposed to, small groups were not
 suppressed and nobody reviewed it. The evidence carries that stamp.
 """
@@ -16,6 +18,8 @@ import pyarrow as pa
 
 from release_pipeline import __version__
 from release_pipeline.errors import DataRefused, WrongUsage
+from release_pipeline.flow.exploring.looks import note_look, say_compared
+from release_pipeline.flow.exploring.origins import find_home, find_source_like, list_file_origins
 from release_pipeline.flow.files import check_output, is_same_file
 from release_pipeline.flow.opening import name_release
 from release_pipeline.flow.reading import (
@@ -29,8 +33,12 @@ from release_pipeline.flow.reading import (
     release_filter,
     typed_column,
 )
+from release_pipeline.flow.site import find_site
 from release_pipeline.flow.tables import write_together
 from release_pipeline.policy import Policy
+from release_pipeline.policy.load import read_text
+from release_pipeline.policy.settings import own_setting
+from release_pipeline.policy.text import read_yaml
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.catalogue.definitions import K_EPSILON
 from release_pipeline.privacy.noise import SECRET_BYTES
@@ -103,16 +111,40 @@ def mask_file(
     progress: Progress = lambda _: None,
 ) -> MaskedTable:
     """Mask the records of `file` (of one `release` where the policy has several) into `output`, all of it or nothing."""
+    check_masking(file, output, evidence, overwrite=overwrite)
+    masked = mask_table(policy, file, release=release, progress=progress)
+    progress(f"writing {output}")
+    write_together((output, masked.table), None if evidence is None else (evidence, masked.evidence()))
+    return masked
+
+
+def check_masking(file: Path, output: Path, evidence: Path | None, *, overwrite: bool) -> None:
+    """Refuse, before any work, outputs that could not be written or that would destroy something."""
     check_output(output, endings=(".csv", ".parquet"), overwrite=overwrite)
     if evidence is not None:
         check_output(evidence, endings=(".json",), overwrite=overwrite)
     for path in (output, evidence):
         if path is not None and is_same_file(file, path):
             raise WrongUsage("the output would replace the input.", where=str(path), remedy="Choose another name.")
-    masked = mask_table(policy, file, release=release, progress=progress)
-    progress(f"writing {output}")
-    write_together((output, masked.table), None if evidence is None else (evidence, masked.evidence()))
-    return masked
+
+
+def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evidence: bool) -> None:
+    """The look that masking is at a source of a site, in the registry of that: the site which the policy or the file lies in.
+    Refused where site.yaml forbids looks. Of any other file nothing is noted, and no registry is asked for."""
+    homes = [find_home(policy_file), find_home(file)]
+    for home in dict.fromkeys(home for home in homes if home is not None):
+        site = find_site(home)
+        events = ()
+        if site.registry.exists():
+            with site.open_registry(read_only=True) as registry:
+                events = registry.events
+        if not find_source_like(site, events, file, strict=False):
+            continue
+        setting = own_setting(read_yaml(read_text(policy_file)).value).words
+        compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence], beside=())
+        is_here = policy_file.resolve() == site.policy_file(policy.policy).resolve()
+        origins = list_file_origins(site, file)
+        note_look(site, policy, by=by, on="mask", digest=origins[-1], compared=compared, origins=origins, is_here=is_here)
 
 
 def mask_table(policy: Policy, file: Path, *, release: str | None = None, progress: Progress = lambda _: None) -> MaskedTable:

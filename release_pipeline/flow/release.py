@@ -25,6 +25,7 @@ from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
 from release_pipeline.flow.evidence import read_evidence
 from release_pipeline.flow.exploring.looks import note_looks
+from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exposure import everywhere_key, person_key
 from release_pipeline.flow.forecast import check_memory
 from release_pipeline.flow.gates import check_differencing, expect_errors, keep_refusal, show_refusal
@@ -133,6 +134,7 @@ class ReleaseFlow(ReleaseCheckpoints):
         outside = count_releases(policy, source, names) or NO_RELEASES
         needed = {name: names[name] for name in needed_columns(policy) if name in names}
         self.progress(f"ingesting {source.name}")
+        origins = list_origins(self.site, policy.source)
         with self._workspace() as workspace:
             self.check_vaults(workspace)
             raw = workspace.ingest(
@@ -141,7 +143,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             fill_slots(policy, raw, source.name)
             records = raw.count_records()
             workspace.forget(["validated"])
-            content = {"records": records, "source": source.name, "header": list(source.header), "outside": outside}
+            content: dict[str, Any] = {"records": records, "source": source.name, "header": list(source.header)}
+            content |= {"outside": outside, "origins": origins}
             version = self._version([records, content_of(workspace, "raw")])
             self._write_checkpoint(workspace, Ingested, version, ["raw"], **content)
         self.probe.reached("ingested")
@@ -224,6 +227,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                     for check in checks
                     if check.family == EXPECTATIONS
                 }
+            payload |= {"origins": list(checkpoint.origins)} if checkpoint.origins else {}
             payload["clamping"] = {name: asdict(clamping) for name, clamping in taken.items()}
             self._write_checkpoint(workspace, Validated, version, tables, **payload)
         self.probe.reached("validated")
@@ -245,7 +249,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             check_differencing(self, workspace, statuses)
             expected = expect_errors(self, workspace, checkpoint.content)
             merges = prove_disjoint_merges(self.site, policy.population, self.id)  # reads other vaults: so not in the registry
-            wanted = Reservation(policy, self.id, checkpoint.records, checkpoint.version, checkpoint.content, workspace, merges)
+            charged = checkpoint.records, checkpoint.version, checkpoint.content
+            wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
             secret = reserve(self.site, wanted, self.probe)
             strategy = find_strategy(policy, series=self._series(checkpoint.content))
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest()])

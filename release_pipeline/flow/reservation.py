@@ -15,6 +15,7 @@ from release_pipeline.errors import Blocked, SecretLost
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import check_cap
 from release_pipeline.flow.cohorts import check_cohort, check_merges
+from release_pipeline.flow.exploring.looks import has_origins
 from release_pipeline.flow.policies import Caps, read_caps
 from release_pipeline.flow.secret_files import Probe, check_value, is_secret, keep_secret, read_secret, remove_secret
 from release_pipeline.flow.series import PREFIX, check_series
@@ -33,7 +34,8 @@ _WHAT = "a secret"
 class Reservation:
     """What a charge is for: these records of this release under this policy. `source` is the keyed hash of the records for this
     release, `content` that of the records alone. `room`: where its people are, which a population of disjoint cohorts needs;
-    `merges`: the hash of the caps whose disjoint merges were proved, if its population has any."""
+    `merges`: the hash of the caps whose disjoint merges were proved, if its population has any. `origins`: what tells the source
+    of the records from others."""
 
     policy: Policy
     release: ReleaseId
@@ -42,6 +44,7 @@ class Reservation:
     content: str = ""
     room: ReleaseWorkspace | None = None
     merges: str = ""
+    origins: tuple[str, ...] = ()
 
 
 def reserve(site: Site, wanted: Reservation, probe: Probe) -> bytes:
@@ -161,6 +164,7 @@ def _charge(registry: Registry, site: Site, wanted: Reservation, caps: Caps) -> 
         series=series,
         cohort=account.cap.cohort_of(release.release),
         carries=account.carries,
+        origins=wanted.origins if has_origins(registry.events) else (),
     )
     add_charge(registry, charge, account)
 

@@ -53,7 +53,7 @@ def _context(view: PublicView) -> dict[str, Any]:
 
 
 def _describe_looks(looks: LooksView) -> str:
-    """That parameters were chosen with knowledge of the data, and what follows from it."""
+    """That parameters may have been chosen with knowledge of the data, and what follows from it."""
     count = count_of(looks.count, "look")
     if set(looks.on) == {"source"}:
         return PUBLIC("looks.source", looks=count, last=looks.last)

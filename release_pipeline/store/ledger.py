@@ -21,8 +21,8 @@ LOST = "lost"  # of a release after a restore: more of it happened than the regi
 class Charge:
     """What one release costs at most, whom, and the keyed hash of the records that it is for. `series`: the keyed hash of the
     records that a series of random parts is taken from, where the release is one of them. `cohort`: of those that share no
-    person, the one that was charged; `carries`: the populations whose charges counted with it. `unit` and `cap`: what its
-    population's cap was then."""
+    person, the one that was charged; `carries`: the populations whose charges counted with it; `origins`: where the records come
+    from, by which looks at them are known, noted where there was a look. `unit` and `cap`: what its population's cap was then."""
 
     id: ReleaseId
     population: str
@@ -36,6 +36,7 @@ class Charge:
     carries: tuple[str, ...] = ()
     unit: str = field(default="", compare=False)
     cap: str = field(default="", compare=False)
+    origins: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def place(self) -> Place:
@@ -63,6 +64,7 @@ def read_charge(event: Event) -> Charge | None:
         tuple(payload.get("carries", ())),
         payload["unit"],
         payload["cap"],
+        tuple(payload.get("origins", ())),
     )
 
 
@@ -149,6 +151,7 @@ def add_charge(registry: Registry, charge: Charge, account: Account, *, happened
     content |= {"series": charge.series} if charge.series else {}
     content |= {"cohort": charge.cohort} if charge.cohort else {}
     content |= {"carries": list(charge.carries)} if charge.carries else {}
+    content |= {"origins": list(charge.origins)} if charge.origins else {}
     registry.add(RESERVED, charge.id, **content)
 
 

@@ -14,12 +14,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from release_pipeline.cli import main
 from release_pipeline.flow.exploring import trials
+from release_pipeline.flow.exploring.explore import Explored
+from release_pipeline.flow.exploring.looks import ALWAYS, find_looks_before
 from release_pipeline.policy import load_policy
+from release_pipeline.store.registry import ReleaseId
 from tests.integration.sites import HEADER, TinySite, make_rows, make_site
 
 GATES = "{min_rows: 500}"
@@ -111,6 +115,7 @@ def test_a_look_is_noted_kept_in_the_vault_and_told_on_the_card(
     [look] = [event for event in tiny.events() if event.kind == "looked"]
     assert (look.content["by"], look.content["on"], look.content["population"]) == ("ana", "source", "folk")
     assert "dp-cdf, epsilon 1, k 5" in look.content["compared"]
+    assert set(ALWAYS) <= set(look.content["compared"])
     [page] = (tiny.site.vault / "looks").glob("*.html")
     assert page.stat().st_mode & 0o077 == 0
     assert "Confidential" in page.read_text()
@@ -118,7 +123,7 @@ def test_a_look_is_noted_kept_in_the_vault_and_told_on_the_card(
     assert "stays in the vault" in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
     tiny.flow().run()
-    assert tiny.status().facts["looks"] == 2
+    assert tiny.status().facts["looks"] == 1  # what is refused for its page is none
 
 
 def test_an_equal_look_reads_nothing_and_is_the_same_look(
@@ -128,7 +133,7 @@ def test_an_equal_look_reads_nothing_and_is_the_same_look(
     found, and noted, anew."""
 
     def look(by: str) -> dict[str, object]:
-        assert main([*explore(tiny, "--on", "source", "--json"), "--by", by]) == 0
+        assert main([*explore(tiny, "--on", "source", "--json", "--confidential-to-stdout"), "--by", by]) == 0
         return json.loads(capsys.readouterr().out)
 
     def count() -> int:
@@ -141,7 +146,7 @@ def test_an_equal_look_reads_nothing_and_is_the_same_look(
         assert (look("ben"), count()) == (first, 2)
     [source] = tiny.home.rglob("people.csv")
     lines = source.read_text().splitlines(keepends=True)
-    source.write_text("".join([lines[0], *lines[21:]]))
+    source.write_text("".join([lines[0], *lines[21:]]))  # of the first release, which is looked at
     assert look("ana")["rows"] != first["rows"]
     assert count() == 3
 
@@ -311,3 +316,262 @@ def test_entries_that_the_policy_does_not_declare_are_left_out_and_told(
     assert told["warnings"][0] == f"town: {away} records have no entry that the policy declares, and are left out"
     assert told["warnings"][1] == "income: 1 records have no entry that the policy declares, and are left out"
     assert told["columns"][0]["clamped"] == pytest.approx(1 / 599, rel=0.01)
+
+
+def kinds_of(tiny: TinySite) -> list[str]:
+    """What is noted of looks, and of files that are public."""
+    return [event.kind for event in tiny.events() if event.kind in ("looked", "public")]
+
+
+def copy_to(path: Path, source: Path) -> Path:
+    """A copy."""
+    path.write_bytes(source.read_bytes())
+    return path
+
+
+@pytest.mark.parametrize(
+    "how", ["source", "link", "hard link", "copy", "vault", "of a broken policy", "gone, and looked at before"]
+)
+def test_a_source_is_not_public_whatever_anybody_says(
+    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    """Under any name, and under the policy of another place; what the site may forbid is not had so."""
+    source, other = tiny.home / "people.csv", tmp_path / "innocent.csv"
+    policy = copy_to(tmp_path / "people.yaml", policy_file(tiny)) if how == "source" else policy_file(tiny)
+    match how:
+        case "source":
+            other = source
+        case "link":
+            other.symlink_to(source)
+        case "hard link":
+            other.hardlink_to(source)
+        case "vault":
+            (tiny.home / "vault" / "looks").mkdir(parents=True)
+            other = copy_to(tiny.home / "vault" / "looks" / "innocent.csv", tmp_path / "other.csv")
+        case "of a broken policy":
+            policy = tiny.home / "policies" / "mine.yaml"
+            policy.write_text(
+                policy_file(tiny).read_text().replace("policy: people", "policy: mine").replace("people.csv", "my.csv")
+            )
+            policy_file(tiny).write_text(policy_file(tiny).read_text().replace("idp-cbls", "no-method"))
+            copy_to(other, source)
+        case "gone, and looked at before":
+            assert main([*explore(tiny, "--on", "source")]) == 0
+            source.rename(other)
+        case _:
+            copy_to(other, source)
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+    before = kinds_of(tiny)
+    assert main(["explore", str(policy), "--like", str(other), "--public", "on the shelf", *FEW]) == 2
+    assert "this file is not public: it " in capsys.readouterr().err
+    assert kinds_of(tiny) == before
+
+
+def test_what_is_called_public_is_noted_and_told_if_it_is_the_source_after_all(tiny: TinySite, tmp_path: Path) -> None:
+    """Once for the same words: no look, until a release is charged for that very file."""
+    like = tmp_path / "other.csv"
+    for _ in range(2):
+        assert main([*explore(tiny, "--like", like, "--public", "on the shelf"), "--by", "ana"]) == 0
+    assert kinds_of(tiny) == ["public"]
+    assert find_looks_before(tiny.events(), ReleaseId("people", "1")) == ()
+    tiny.flow().run()
+    assert "looks" not in tiny.status().facts
+    copy_to(tiny.home / "people.csv", like)
+    tiny.flow("2").run()
+    [told] = find_looks_before(tiny.events(), ReleaseId("people", "2"))
+    assert (told.by, told.on, told.where) == ("ana", "public", "on the shelf")
+    assert tiny.status("2").facts["looks"] == 1
+
+
+def test_a_look_at_the_source_under_a_draft_is_told(tiny: TinySite) -> None:
+    """Whatever its policy and its population are called; at another file it is not."""
+    (tiny.home / "populations.yaml").write_text("folk: {cap: {releases: 9}}\nnobody: {cap: {releases: 9}}\n")
+    for name, source in (("draft", "people.csv"), ("strangers", "strangers.csv")):
+        text = (
+            policy_file(tiny)
+            .read_text()
+            .replace("policy: people", f"policy: {name}")
+            .replace("population: folk", "population: nobody")
+        )
+        (tiny.home / "policies" / f"{name}.yaml").write_text(text.replace("people.csv", source))
+    copy_to(tiny.home / "strangers.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
+    for name in ("draft", "strangers"):
+        assert main(["explore", str(tiny.home / "policies" / f"{name}.yaml"), "--on", "source", *FEW]) == 0
+    tiny.write_policy(gates=GATES, protect="{method: idp-cbls, epsilon: 2, k: 5}")
+    tiny.flow().run()
+    [told] = find_looks_before(tiny.events(), ReleaseId("people", "1"))
+    assert told.policy == "draft"
+
+
+def test_a_look_follows_people_who_are_renamed(tiny: TinySite) -> None:
+    """As the ledger does: by what the charge says of them."""
+    cap = "{epsilon: 9, definition: idp, scope: column}"
+    (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}}}\n")
+    copy_to(tiny.home / "old.csv", tiny.home / "people.csv").write_text((tiny.home / "people.csv").read_text() + "\n")
+    tiny.write_policy(policy="earlier", population="old", source="{path: old.csv, release_column: year}", gates=GATES)
+    assert main(["explore", str(tiny.home / "policies" / "earlier.yaml"), "--on", "source", *FEW]) == 0
+    (tiny.home / "policies" / "earlier.yaml").unlink()
+    tiny.flow().run()
+    assert "looks" not in tiny.status().facts
+    (tiny.home / "populations.yaml").write_text(f"old: {{cap: {cap}}}\nfolk: {{cap: {cap}, was: old}}\n")
+    tiny.flow("2").run()
+    assert tiny.status("2").facts["looks"] == 1
+
+
+def test_people_whom_nobody_declared_are_not_looked_at(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said before anything is noted, or simulated."""
+    (tiny.home / "populations.yaml").write_text("others: {cap: {releases: 9}}\n")
+    assert main(explore(tiny, "--on", "source")) == 1
+    assert "population 'folk' is not declared" in capsys.readouterr().err
+    assert kinds_of(tiny) == []
+
+
+def test_a_look_is_noted_where_the_records_are(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And in no site that is made for it, by --home or by a policy that names the source of another."""
+    other = make_site(tmp_path / "throw-away", rows=make_rows(600), gates=GATES, shape=SHAPE)
+    source = tiny.home / "people.csv"
+    assert main(explore(tiny, "--on", "source", "--home", other.home)) == 2
+    assert main(explore(tiny, "--like", tmp_path / "other.csv", "--home", other.home)) == 2
+    assert main(explore(other, "--like", source)) == 2
+    other.write_policy(gates=GATES, source=f"{{path: {source}, release_column: year}}")
+    assert main(explore(other, "--on", "source")) == 2
+    assert capsys.readouterr().err.count("here are two sites") == 4
+    assert main(explore(other, "--like", source, "--public", "x")) == 2
+    assert "this file is not public" in capsys.readouterr().err
+    assert kinds_of(tiny) == kinds_of(other) == []
+    assert main(explore(tiny, "--shape", "--home", other.home)) == 0
+
+
+def mask(tiny: TinySite, source: Path, out: Path, *arguments: str, policy: Path | None = None) -> int:
+    """What `mask` gives for a file under the policy of the site, or another."""
+    given = ["mask", str(source), "--policy", str(policy or policy_file(tiny)), "--release", "1", "-o", str(out), "--unaccounted"]
+    return main([*given, "--quiet", *arguments])
+
+
+def test_masking_a_source_is_a_look(tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under the policy of the site or one of elsewhere; it is told on the card, and refused where looks are."""
+    out, source = tmp_path / "out.csv", tiny.home / "people.csv"
+    elsewhere = copy_to(tmp_path / "people.yaml", policy_file(tiny))
+    assert mask(tiny, source, out, "--by", "ana", "--evidence", str(tmp_path / "out.json")) == 0
+    assert mask(tiny, copy_to(tmp_path / "copy.csv", source), out, "--overwrite", "--by", "ben") == 0
+    assert mask(tiny, source, out, "--overwrite", "--by", "cleo", policy=elsewhere) == 0
+    looks = [event.content for event in tiny.events() if event.kind == "looked"]
+    assert [(look["by"], look["on"]) for look in looks] == [("ana", "mask"), ("ben", "mask"), ("cleo", "mask")]
+    assert looks[0]["compared"] == ["masked by idp-cbls, epsilon 2, k 5, with exact scales and errors"]
+    assert looks[1]["compared"] == ["masked by idp-cbls, epsilon 2, k 5"]
+    tiny.flow().run()
+    assert tiny.status().facts["looks"] == 3
+    assert "which was masked without an account" in (tiny.folder() / "report.html").read_text()
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+    out.unlink()
+    for file, policy in ((source, None), (tmp_path / "copy.csv", None), (source, elsewhere)):
+        assert mask(tiny, file, out, policy=policy) == 1
+        assert "forbids to look" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_masking_any_other_file_needs_no_registry(tiny: TinySite, tmp_path: Path) -> None:
+    """And makes none."""
+    (tiny.home / "site.yaml").write_text("looks: forbidden\n")
+    assert mask(tiny, tmp_path / "other.csv", tmp_path / "out.csv") == 0
+    elsewhere = copy_to(tmp_path / "people.yaml", policy_file(tiny))
+    copied = copy_to(tmp_path / "copy.csv", tiny.home / "people.csv")
+    assert mask(tiny, copied, tmp_path / "two.csv", policy=elsewhere) == 0
+    assert not tiny.site.registry.exists()
+    assert not tiny.site.vault.exists()
+
+
+def test_the_document_of_a_look_stays_in_the_vault(tiny: TinySite, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless somebody says that it may be printed."""
+    assert main(explore(tiny, "--on", "source", "--json")) == 0
+    said = capsys.readouterr()
+    [kept] = (tiny.site.vault / "looks").glob("*.json")
+    assert said.out == ""
+    assert str(kept) in said.err
+    assert kept.stat().st_mode & 0o077 == 0
+    assert main(explore(tiny, "--on", "source", "--json", "--confidential-to-stdout")) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(kept.read_text())
+
+
+def test_a_look_shows_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 25 records a median at most; in what is public all is shown."""
+    few = make_site(tmp_path / "few", rows=make_rows(25), gates="{min_rows: 20}")
+    with (tmp_path / "public.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, HEADER)
+        writer.writeheader()
+        writer.writerows(make_rows(25, seed=9, releases=["1"]))
+    assert main([*explore(few, "--on", "source", "--json", "--confidential-to-stdout")]) == 0
+    looked = json.loads(capsys.readouterr().out)
+    assert main([*explore(few, "--like", tmp_path / "public.csv", "--public", "here", "--json")]) == 0
+    public = json.loads(capsys.readouterr().out)
+    for told, most in ((looked, 2), (public, 60)):
+        assert [0 < len(column["places"]) <= most for column in told["columns"]] == [True, True]
+        assert all(len(column["places"]) == len(column["curve"]) for column in told["columns"])
+        assert all(
+            len(setting["columns"][column["name"]]["curve"]) == len(column["places"])
+            for setting in told["settings"]
+            for column in told["columns"]
+        )
+    assert len(public["columns"][0]["places"]) == 25
+    [income] = [row for row in looked["settings"][0]["columns"]["income"]["quantiles"] if row["original"] is not None]
+    assert income["at"] == "0.5"
+    hidden = [row for row in looked["settings"][0]["columns"]["income"]["quantiles"] if row["original"] is None]
+    assert all(row["released"] == {"low": None, "middle": None, "high": None} for row in hidden)
+    ends = {value for row in make_rows(25, releases=["1"]) for value in [float(row["income"])]}
+    figures = [value for column in looked["columns"] if column["name"] == "income" for value in column["places"]]
+    assert not {min(ends), max(ends)} & set(figures)
+
+
+def test_a_link_in_the_place_of_the_folder_of_looks_is_refused(
+    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is noted."""
+    (tmp_path / "away").mkdir()
+    tiny.site.vault.mkdir(mode=0o700)
+    (tiny.site.vault / "looks").symlink_to(tmp_path / "away")
+    assert main(explore(tiny, "--on", "source")) == 1
+    assert "this is a link" in capsys.readouterr().err
+    assert list((tmp_path / "away").iterdir()) == []
+    assert kinds_of(tiny) == []
+
+
+def test_what_is_written_keeps_the_mode_and_no_other_text_is_lost(
+    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy that was changed meanwhile is left alone, and the line is told."""
+    file, like = policy_file(tiny), ("--like", tmp_path / "other.csv", "--public", "here")
+    file.chmod(0o600)
+    assert main([*explore(tiny, *like), "--write", "--choose", "2"]) == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    from release_pipeline.flow.exploring import explore as exploring
+
+    found = exploring.explore
+
+    def meanwhile(*arguments: Any, **named: Any) -> Explored:
+        explored = found(*arguments, **named)
+        file.write_text(file.read_text() + "# mine\n")
+        return explored
+
+    monkeypatch.setattr(exploring, "explore", meanwhile)
+    capsys.readouterr()
+    assert main([*explore(tiny, *like), "--write", "--choose", "2"]) == 1
+    assert "changed while settings were tried" in (said := capsys.readouterr().err)
+    assert "protect: {" in said
+    assert file.read_text().endswith("# mine\n")
+
+
+def test_what_is_read_is_what_was_hashed(
+    tiny: TinySite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that another takes the place of in between is refused."""
+    from release_pipeline.flow.exploring import grounds
+
+    like, found = tmp_path / "other.csv", grounds.read_like
+
+    def meanwhile(*arguments: Any, **named: Any) -> Any:
+        copy_to(like, tiny.home / "people.csv")
+        return found(*arguments, **named)
+
+    monkeypatch.setattr(grounds, "read_like", meanwhile)
+    assert main(explore(tiny, "--like", like, "--public", "here")) == 1
+    assert "changed while it was read" in capsys.readouterr().err

@@ -15,7 +15,7 @@ class ShareView:
     """A quantile, or a share of the records."""
 
     at: Annotated[str, "which share below, of a quantile; of a share which value, or why there is none"]
-    original: Annotated[float | None, "of the records that settings were tried on"]
+    original: Annotated[float | None, "of the records that settings were tried on; null in a look where few records tell it"]
     released: Annotated[RangeView, "of releases"]
 
 
@@ -25,7 +25,7 @@ class GroupView:
 
     by: Annotated[str, "the column that makes the groups"]
     label: Annotated[str, "the group"]
-    original: Annotated[float | None, "of the records; null where fewer than ten have a value"]
+    original: Annotated[float | None, "of the records; null where fewer than ten have a value, or that could be reckoned"]
     released: Annotated[RangeView, "of releases"]
 
 
@@ -51,7 +51,7 @@ class ExploredColumn:
     label: Annotated[str, "what the steward calls it; empty without a label"]
     domain: Annotated[tuple[str, str], "its declared ends"]
     clamped: Annotated[float, "the share of the records that lie outside, and are moved to an end"]
-    places: Annotated[tuple[float, ...], "where curves are drawn: values of the records"]
+    places: Annotated[tuple[float, ...], "where curves are drawn: values of the records; in a look with ten records between"]
     curve: Annotated[tuple[float, ...], "the share of the records up to each place"]
     first: Annotated[str | None, "of a column of dates: the moment that its figures are counted from; `unit`: in what"] = field(
         default=None, metadata=OPTIONAL

@@ -25,6 +25,7 @@ from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.simulation import Records, Reference, simulate
 
+LEAST = 10  # values beyond a shorter end that a look tells of
 LEFT_OUT = (0.0002, 0.001, 0.003, 0.008)  # shares of the records that lie beyond a shorter domain
 DRAWS, FEWEST = 15, 50  # simulated releases; values of a column of which something can be told
 WORTH = 1.5  # times the squared error, from which on a domain is told
@@ -61,6 +62,8 @@ def find_dear_domains(bench: Bench, as_came: Mapping[str, npt.NDArray[np.float64
         found: list[Shorter] = []
         for low, high in dict.fromkeys(_shorten(values, column.domain, column.grid, share) for share in LEFT_OUT):
             if (low, high) == column.domain or (policy := _with_domain(bench, name, low, high)) is None:
+                continue
+            if bench.is_look and _shows_few(values, column.domain, (low, high)):
                 continue
             taken = measure_cut(
                 np.clip(values, float(column.exact_grid.lo), float(column.exact_grid.hi)), float(low), float(high)
@@ -99,6 +102,12 @@ def measure_cut(values: npt.NDArray[np.float64], low: float, high: float) -> Cut
         1 - variance_of(left) / variance if variance > 0 else 0.0,
         float(np.mean(moved * moved)),
     )
+
+
+def _shows_few(values: npt.NDArray[np.float64], before: tuple[Decimal, Decimal], after: tuple[Decimal, Decimal]) -> bool:
+    """Whether a shorter end is where it is for a few values that lie beyond, or for none."""
+    below, above = int(np.sum(values < float(after[0]))), int(np.sum(values > float(after[1])))
+    return (after[0] != before[0] and below < LEAST) or (after[1] != before[1] and above < LEAST)
 
 
 def _shorten(

@@ -13,14 +13,16 @@ from release_pipeline import __version__
 from release_pipeline.errors import PolicyInvalid, WrongUsage
 from release_pipeline.flow.exploring.document import DomainView, ExploreDocument, RefusedView, SettingView, SolvedView, SplitView
 from release_pipeline.flow.exploring.domains import Shorter, find_dear_domains
-from release_pipeline.flow.exploring.grounds import Asked, Ground, find_ground
+from release_pipeline.flow.exploring.grounds import Asked, Ground, find_ground, find_site_of
 from release_pipeline.flow.exploring.kept import DOCUMENT, keep_document, read_document
+from release_pipeline.flow.exploring.places import check_page, find_folder
 from release_pipeline.flow.exploring.ranges import round_figure
 from release_pipeline.flow.exploring.records import Tried
 from release_pipeline.flow.exploring.shares import split_best
 from release_pipeline.flow.exploring.targets import Target, read_target, solve
 from release_pipeline.flow.exploring.trials import Bench, Refused, Tested, Written, pick_tested, try_settings
 from release_pipeline.flow.exploring.views import view_column, view_setting
+from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site, find_site
 from release_pipeline.flow.status.check import check_policy
 from release_pipeline.flow.status.headroom import HeadroomView, read_headrooms, view_headroom
@@ -33,6 +35,7 @@ from release_pipeline.privacy.figures import show_figure, show_share
 from release_pipeline.stages.simulation import describe_samples
 
 Progress = Callable[[str], None]
+HIDDEN = "in a look figures that fewer than ten records stand for are not shown"
 AXES = tuple(field.name for field in fields(Axes))
 
 
@@ -50,7 +53,10 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
     """Every setting of the policy in `file` that was asked for, with what releases would be like, and what they would cost."""
     check = check_policy(file, rows=None, home=asked.home)
     policy, written = check.plan.policy, Written.of(file)
-    site = None if check.home is None else find_site(check.home)
+    site = find_site_of(policy, asked, None if check.home is None else find_site(check.home), file)
+    if site is not None:
+        read_caps(site).of(policy)  # refused before anything is noted or simulated
+    check_page(site, asked.output, is_look=asked.is_look, overwrite=asked.overwrite)
     if not policy.noise_columns:
         raise WrongUsage("no column of this policy is masked.", where=str(file), remedy="There is nothing to choose.")
     for name in asked.axes.methods:
@@ -77,6 +83,7 @@ def explore(file: Path, asked: Asked, *, progress: Progress = lambda _: None) ->
             _find_secret(site, policy, is_look=ground.is_look),
             resampled=not asked.source,
             kept=folder,
+            is_look=ground.is_look,
         )
         document, changed = _explore(bench, asked, ground, tried, settings, refused, targets, progress)
         if ground.stamp:
@@ -119,7 +126,7 @@ def _explore(
         on_words=ground.words,
         is_look=ground.is_look,
         rows=bench.rows,
-        warnings=(*tried.warnings, *describe_samples(bench.rows)),
+        warnings=(*tried.warnings, *describe_samples(bench.rows), *([HIDDEN] if ground.is_look else [])),
         groupings=bench.groupings,
         columns=tuple(view_column(bench, name, tried.clamped.get(name, 0.0)) for name in policy.noise_columns),
         settings=views,
@@ -236,7 +243,7 @@ def _find_secret(site: Site | None, policy: Policy, *, is_look: bool) -> bytes:
 
 def _find_folder(site: Site | None, *, is_look: bool) -> Path:
     """Where results are kept: those of a look in the vault."""
-    return site.vault / "looks" / "results" if is_look and site is not None else cache_folder() / "explored"
+    return find_folder(site) / "results" if is_look and site is not None else cache_folder() / "explored"
 
 
 def _solve(

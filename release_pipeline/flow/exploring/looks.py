@@ -4,36 +4,52 @@ is read.
 What is chosen after a look depends on the records, and no epsilon accounts for what the choice tells of them. Nothing here bounds
 that: it is told. Reviewers and auditors read who looked, when, at what, and what was compared, and the card says how often. An
 event has neither a cell nor a figure of the data.
+
+Who says of a file that it is public makes no look, and is noted too (`public`): if a release is then charged for just that file,
+it was one.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from release_pipeline.errors import Blocked, WrongUsage
-from release_pipeline.flow.policies import record_policy
+from release_pipeline.flow.accepted import RESTORING
+from release_pipeline.flow.policies import read_caps, record_policy
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import POLICY, RESERVED
-from release_pipeline.flow.texts import check_name
+from release_pipeline.flow.texts import check_line, check_name
 from release_pipeline.policy import Policy
 from release_pipeline.policy.documents import Hash, Moment
+from release_pipeline.policy.populations import Population, list_ancestors
 from release_pipeline.store.registry import Event, Registry, ReleaseId
 
-LOOKED = "looked"
-On: TypeAlias = Literal["source", "file"]
+LOOKED, PUBLIC = "looked", "public"
+On: TypeAlias = Literal["source", "file", "mask", "public"]
+Populations: TypeAlias = Mapping[str, Population]
+KINDS = (LOOKED, PUBLIC)
+_NONE: Populations = {}
 LONGEST_SETTING = 200  # characters of what was compared, each
 MOST_COMPARED = 1000
+ALWAYS = ("weights of columns, for every method that splits epsilon over them", "a shorter domain for every masked column")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_ON = {"source": "at the source", "file": "at a file"}
+_ON = {
+    "source": "at the source",
+    "file": "at a file",
+    "mask": "at a source, which was masked",
+    "public": "at a file that is public, as they said",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
     """A look under a policy, as the event `number` has it: when, by whom, at what, and the settings that were compared. `digest`:
-    the hash of what was looked at, empty where the caller gave none; `population`: whose records they are."""
+    the hash of what was looked at, empty where the caller gave none; `population`: whose records they are, and `carries` what it
+    was before; `origins`: what tells the records, whatever they are called; `where`: of a file that is public, as they said."""
 
     policy: str
     population: str
@@ -44,29 +60,63 @@ class Look:
     on: On
     digest: str
     compared: tuple[str, ...]
+    carries: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    where: str = ""
 
     @property
     def words(self) -> str:
         """It for a person."""
-        return f"{self.noted[:10]} by {self.by}, {_ON[self.on]}: {'; '.join(self.compared)}"
+        at = _ON[self.on] + f" ({self.where})" * bool(self.where)
+        return f"{self.noted[:10]} by {self.by}, {at}: {'; '.join(self.compared)}"
+
+    def concerns(self, charged: Charged) -> bool:
+        """Whether parameters of a release that was charged so can have been chosen by it."""
+        is_same = not charged.origins.isdisjoint(self.origins)
+        if self.on == "public":
+            return is_same
+        is_of_these = self.population in charged.before or charged.population in (self.population, *self.carries)
+        return is_same or is_of_these or self.policy == charged.policy
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """What a release was charged for, or would be: its policy's name, its population and all that this was before, and the
+    origins of its records, where they are known."""
+
+    policy: str
+    population: str = ""
+    before: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class LookView:
-    """A look at confidential records, after which parameters are chosen with knowledge of the data."""
+    """A look at confidential records, after which parameters may be chosen with knowledge of the data."""
 
     policy: Annotated[str, "the name of the policy whose parameters were looked for"]
     policy_hash: Annotated[Hash, "of the policy as it was then"]
     event: Annotated[int, "the number of its event in the registry"]
     noted: Annotated[Moment, "when it was noted, before anything was read"]
     by: Annotated[str, "by whom, as they said"]
-    on: Annotated[On, "at what: the source of the policy, or a file"]
+    on: Annotated[On, "at what: the source of the policy, a file, a source by `mask`; or at a file that is public, as they said"]
     compared: Annotated[tuple[str, ...], "the settings that were compared"]
 
 
-def note_look(site: Site, policy: Policy, *, by: str, on: On, digest: str, compared: Sequence[str]) -> Look:
+def note_look(
+    site: Site,
+    policy: Policy,
+    *,
+    by: str,
+    on: On,
+    digest: str,
+    compared: Sequence[str],
+    origins: Sequence[str] = (),
+    is_here: bool = True,
+) -> Look:
     """The look is in the registry, and the policy of the site that it is made under; call it before the first record is read.
-    `digest`: the SHA-256 of the file, or another hash of what is read, or an empty text. Refused where site.yaml forbids it."""
+    `digest`: the keyed hash of the file, or an empty text; `origins`: of what is read; `is_here`: whether the policy lies in the
+    site. Refused where site.yaml forbids it, and for people whom nobody has declared."""
     by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
     if on not in get_args(On) or (digest and not _DIGEST.fullmatch(digest)):
         raise WrongUsage(
@@ -74,46 +124,59 @@ def note_look(site: Site, policy: Policy, *, by: str, on: On, digest: str, compa
             where=policy.policy,
             remedy="Leave the hash empty where there is none.",
         )
+    check_allowed(site)
+    carries = _find_carried(site, policy, declared=is_here)
+    with site.open_registry() as registry:
+        if is_here:
+            record_policy(site, registry, policy)
+        content: dict[str, Any] = {"by": by, "on": on, "digest": digest, "compared": list(compared)}
+        content |= {"carries": carries} if carries else {}
+        content |= {"origins": list(origins)} if origins else {}
+        return _read(registry.add(LOOKED, **_name(policy), **content))
+
+
+def note_public(site: Site, policy: Policy, *, by: str, where: str, digest: str, compared: Sequence[str]) -> Look:
+    """That somebody says of a file that it is public, and where: in the registry, once for the same. `digest`: its keyed hash."""
+    by, compared = check_name(by, remedy="Name who says so."), _check_compared(compared)
+    where = check_line(where, where="--public", longest=LONGEST_SETTING)
+    content: dict[str, Any] = {**_name(policy), "by": by, "where": where, "origins": [digest], "compared": [*compared]}
+    with site.open_registry() as registry:
+        for event in registry.events:
+            if event.kind == PUBLIC and {**event.content, "noted": ""} == {**content, "noted": ""}:
+                return _read(event)
+        return _read(registry.add(PUBLIC, **content))
+
+
+def check_allowed(site: Site) -> None:
+    """Refuse a look where site.yaml forbids all."""
     if site.forbids_looks:
         raise Blocked(
             "this site forbids to look at confidential records for parameters ('looks: forbidden'). Nothing was read.",
             where=str(site.home / "site.yaml"),
             remedy="Explore on a public table or a made-up one: neither is a look.",
         )
-    with site.open_registry() as registry:
-        record_policy(site, registry, policy)
-        return _read(
-            registry.add(
-                LOOKED,
-                policy=policy.policy,
-                population=policy.population,
-                policy_hash=policy.canonical_hash(),
-                by=by,
-                on=on,
-                digest=digest,
-                compared=list(compared),
-            )
-        )
 
 
-def has_noted(site: Site, policy: Policy, *, by: str, on: On, digest: str, compared: Sequence[str]) -> bool:
+def has_noted(
+    site: Site, policy: Policy, *, by: str, on: On, digest: str, compared: Sequence[str], origins: Sequence[str] = ()
+) -> bool:
     """Whether just this look is noted already, by the same person under the policy as it is; never where the site forbids it."""
     if site.forbids_looks or not site.registry.exists():
         return False
     by, compared = check_name(by, remedy="Name who looks."), _check_compared(compared)
     with site.open_registry(read_only=True) as registry:
         looks = find_looks(registry.events, policy.policy)
-    wanted = policy.canonical_hash(), by, on, digest, compared
-    return any((look.policy_hash, look.by, look.on, look.digest, look.compared) == wanted for look in looks)
+    wanted = policy.canonical_hash(), by, on, digest, compared, tuple(origins)
+    return any((look.policy_hash, look.by, look.on, look.digest, look.compared, look.origins) == wanted for look in looks)
 
 
 def keep_looks(registry: Registry, chain: Iterable[Event]) -> None:
     """The looks of another chain of this site are in the registry, each once and with the moment when it was noted first: nobody
     gets rid of one by putting back a backup."""
-    known = [_tell(event) for event in registry.events if event.kind == LOOKED]
+    known = [_tell(event) for event in registry.events if event.kind in KINDS]
     for event in chain:
-        if event.kind == LOOKED and (content := _tell(event)) not in known:
-            registry.add(LOOKED, **content)
+        if event.kind in KINDS and (content := _tell(event)) not in known:
+            registry.add(event.kind, **content)
 
 
 def find_looks(events: Iterable[Event], policy: str) -> tuple[Look, ...]:
@@ -125,33 +188,53 @@ def group_looks(events: Iterable[Event]) -> dict[str, tuple[Look, ...]]:
     """Every look by the name of its policy, in order."""
     found: dict[str, list[Look]] = {}
     for event in events:
-        if event.kind == LOOKED:
+        if event.kind in KINDS:
             found.setdefault(event.content["policy"], []).append(_read(event))
     return {policy: tuple(looks) for policy, looks in found.items()}
 
 
-def find_looks_before(events: Sequence[Event], release: ReleaseId) -> tuple[Look, ...]:
-    """The looks that concern a release: all at the records of its population, under whatever policy, and all under a policy of
-    its name, that were noted before its charge; of one that is not charged, all so far. By a later look its parameters cannot
-    have been chosen."""
-    return _Looked(events).before(release)
+def find_looks_before(events: Sequence[Event], release: ReleaseId, populations: Populations = _NONE) -> tuple[Look, ...]:
+    """The looks that concern a release (`Look.concerns`) and were noted before its charge: at the records of its population or of
+    one that it was before, at the same source, and under a policy of its name. Of one that is not charged all so far, as
+    `populations` are declared now. By a later look its parameters cannot have been chosen."""
+    return _Looked(events, populations).before(release)
 
 
-def count_looks_before(events: Sequence[Event], releases: Iterable[ReleaseId]) -> dict[ReleaseId, int]:
+def count_looks_before(
+    events: Sequence[Event], releases: Iterable[ReleaseId], populations: Populations = _NONE
+) -> dict[ReleaseId, int]:
     """How many looks concern each of these releases, which the events are read once for."""
-    looked = _Looked(events)
+    looked = _Looked(events, populations)
     return {release: len(looked.before(release)) for release in releases}
+
+
+def find_gap_before(events: Sequence[Event], release: ReleaseId) -> tuple[str, str] | None:
+    """Of which backup, and when, the last was put back before a release was charged, where not all is known that happened in
+    between: looks may be lost with the registry."""
+    found: tuple[str, str] | None = None
+    for event in events:
+        if event.kind == RESERVED and event.release == release:
+            break
+        if event.kind == RESTORING and not event.content["all_known"]:
+            found = event.content["made"], event.noted
+    return found
+
+
+def has_origins(events: Iterable[Event]) -> bool:
+    """Whether a look is noted that is known by the origins of its records: then a charge notes those of its own."""
+    return any(event.kind in KINDS and event.content.get("origins") for event in events)
 
 
 class _Looked:
     """The looks of a chain, and what tells which releases they concern."""
 
-    def __init__(self, events: Iterable[Event]) -> None:
+    def __init__(self, events: Iterable[Event], populations: Populations) -> None:
+        self._declared = populations
         self._looks: list[Look] = []
         self._charges: dict[ReleaseId, Event] = {}
         self._populations: dict[str, str] = {}  # of each policy, as it was noted last
         for event in events:
-            if event.kind == LOOKED:
+            if event.kind in KINDS:
                 self._looks.append(_read(event))
             elif event.kind == RESERVED and event.release is not None:
                 self._charges[event.release] = event
@@ -163,13 +246,22 @@ class _Looked:
         if not self._looks:
             return ()
         charge = self._charges.get(release)
-        population = self._populations.get(release.policy) if charge is None else charge.content["population"]
-        return tuple(
-            look
-            for look in self._looks
-            if (look.policy == release.policy or look.population == population)
-            and (charge is None or look.number < charge.number)
-        )
+        looks = self._looks if charge is None else [look for look in self._looks if look.number < charge.number]
+        charged = self._foresee(release) if charge is None else read_charged(charge, release.policy)
+        return tuple(look for look in looks if look.concerns(charged))
+
+    def _foresee(self, release: ReleaseId) -> Charged:
+        population = self._populations.get(release.policy)
+        if population is None:
+            return Charged(release.policy)
+        return Charged(release.policy, population, list_ancestors(self._declared, population))
+
+
+def read_charged(charge: Event, policy: str) -> Charged:
+    """What a charge was for, as its event has it."""
+    content = charge.content
+    before, origins = content.get("carries", ()), content.get("origins", ())
+    return Charged(policy, content["population"], frozenset(before), frozenset(origins))
 
 
 def view_looks(events: Iterable[Event]) -> tuple[LookView, ...]:
@@ -196,7 +288,33 @@ def note_looks(looks: Sequence[Look]) -> list[dict[str, Any]]:
 
 def list_looked(events: Iterable[Event]) -> set[str]:
     """The hashes of the policies that looks were made under."""
-    return {event.content["policy_hash"] for event in events if event.kind == LOOKED}
+    return {event.content["policy_hash"] for event in events if event.kind in KINDS}
+
+
+def say_compared(settings: Iterable[str], targets: Iterable[str] = (), *, beside: Iterable[str] = ALWAYS) -> list[str]:
+    """What an exploration compares, as its event has it: the settings, and what is always tried `beside` them."""
+    compared = [*settings, *(f"the least epsilon for {text}" for text in targets), *beside]
+    return list(dict.fromkeys(map(_shorten, compared)))
+
+
+def _shorten(text: str) -> str:
+    """A text that would be too long, by its beginning and a hash that tells it from others."""
+    if len(text) <= LONGEST_SETTING:
+        return text
+    end = f"... ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+    return text[: LONGEST_SETTING - len(end)] + end
+
+
+def _name(policy: Policy) -> dict[str, str]:
+    return {"policy": policy.policy, "population": policy.population, "policy_hash": policy.canonical_hash()}
+
+
+def _find_carried(site: Site, policy: Policy, *, declared: bool) -> list[str]:
+    """What the population was before. Refused where it is not declared, and has to be."""
+    caps = read_caps(site)
+    if declared:
+        caps.of(policy)
+    return sorted(list_ancestors(caps.declared, policy.population))
 
 
 def _tell(event: Event) -> dict[str, Any]:
@@ -206,6 +324,7 @@ def _tell(event: Event) -> dict[str, Any]:
 
 def _read(event: Event) -> Look:
     content = _tell(event)
+    is_public = event.kind == PUBLIC
     return Look(
         content["policy"],
         content["population"],
@@ -213,9 +332,12 @@ def _read(event: Event) -> Look:
         event.number,
         content["noted"],
         content["by"],
-        content["on"],
-        content["digest"],
+        "public" if is_public else content["on"],
+        "" if is_public else content["digest"],
         tuple(content["compared"]),
+        tuple(content.get("carries", ())),
+        tuple(content.get("origins", ())),
+        content.get("where", ""),
     )
 
 

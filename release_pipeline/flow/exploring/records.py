@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.errors import DataRefused
+from release_pipeline.errors import DataRefused, WrongUsage
 from release_pipeline.flow.reading import fill_slots, needed_columns, numbers_of, release_filter, typed_column
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
@@ -144,13 +144,21 @@ def _finish(
     return Tried(Records(columns), clamped, tuple(warnings), came)
 
 
+def find_data(folder: Path) -> Path:
+    """The released table of a package."""
+    for form in ("parquet", "csv"):
+        if (file := folder / f"data.{form}").is_file():
+            return file
+    raise WrongUsage(
+        "this folder is no package of this site, as it was published: it has neither data.parquet nor data.csv.",
+        where=str(folder),
+        remedy="Name a folder of releases/, or a file.",
+    )
+
+
 def _read_package(policy: Policy, folder: Path, progress: Progress) -> Tried:
     """The rows of a published package, as the source would have them: reasons for no value have columns of their own there."""
-    file = next((folder / f"data.{form}" for form in ("parquet", "csv") if (folder / f"data.{form}").is_file()), None)
-    if file is None:
-        raise DataRefused(
-            "no data.parquet or data.csv is in this folder.", findings=(), where=str(folder), remedy="Name a package, or a file."
-        )
+    file = find_data(folder)
     if policy.generalised_columns:
         raise DataRefused(
             f"{name_some(policy.generalised_columns)} stand in packages as labels alone.",

@@ -63,7 +63,7 @@ class Written:
 class Bench:
     """Records on which settings are tried, and how. `rows`: of each simulated release; `secret`: what simulated noise is drawn
     with; `resampled`: whether each draw has records of its own, drawn of these with repetition, since those of the release are
-    others; `kept`: where results are kept."""
+    others; `kept`: where results are kept; `is_look`: whether the records are confidential, and fewer than ten stay hidden."""
 
     written: Written
     policy: Policy
@@ -72,6 +72,7 @@ class Bench:
     secret: bytes
     resampled: bool
     kept: Path | None = None
+    is_look: bool = False
 
     @cached_property
     def groupings(self) -> tuple[str, ...]:

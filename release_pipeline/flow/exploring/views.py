@@ -15,6 +15,7 @@ from release_pipeline.flow.exploring.document import (
     SettingView,
     ShareView,
 )
+from release_pipeline.flow.exploring.hiding import Which, pick_groups, pick_places, pick_shares
 from release_pipeline.flow.exploring.ranges import (
     ANY,
     NOTHING,
@@ -32,8 +33,9 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
+from release_pipeline.stages.audit import without_reasons
 from release_pipeline.stages.served import SHARES
-from release_pipeline.stages.simulation import Simulated
+from release_pipeline.stages.simulation import Simulated, known
 
 WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the release, are each a sample of their own
 
@@ -41,14 +43,14 @@ WIDER = math.sqrt(2)  # the records that settings are tried on, and those of the
 def view_column(bench: Bench, name: str, clamped: float) -> ExploredColumn:
     """A masked column as it is whatever the setting."""
     reference, column = bench.reference, bench.policy.noise_columns[name]
-    places, clock = reference.places[name], column.clock
+    clock, kept = column.clock, _pick_places(bench, name)
     return ExploredColumn(
         name,
         column.label or "",
         column.domain_texts,
         clamped,
-        tuple(map(round_figure, places.tolist())),
-        tuple(map(round_figure, reference.figures[name]["curve"].tolist())),
+        tuple(map(round_figure, reference.places[name][kept].tolist())),
+        tuple(map(round_figure, reference.figures[name]["curve"][kept].tolist())),
         None if clock is None else clock.show(0),
         None if clock is None else clock.unit,
     )
@@ -116,6 +118,9 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
     found, values = tested.found, _bound_values(bench, tested.policy, name)
     reference, figures, column = bench.reference, found.columns[name], bench.policy.noise_columns[name]
     original, points = reference.figures[name], reference.points[name]
+    kept, told = _pick_places(bench, name), _pick_quantiles(bench, name)
+    places, curves = reference.places[name][kept], figures["curve"][:, kept]
+    shown = pick_shares(original["at"], reference.records.count) if bench.is_look else np.ones(len(original["at"]), np.bool_)
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
     return ColumnFigures(
         error=predict(figures["error"][:, 0], positive=True, widened=widened, ends=_bound_error(bench, tested.policy, name)),
@@ -125,37 +130,59 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
             ShareView(
                 str(share),
                 _number(original["quantiles"][at]),
-                predict_quantile(
-                    figures["quantiles"][:, at],
-                    share,
-                    figures["curve"],
-                    reference.places[name],
-                    widened=widened,
-                    ends=values,
-                ),
+                predict_quantile(figures["quantiles"][:, at], share, curves, places, widened=widened, ends=values),
             )
+            if told[at]
+            else ShareView(str(share), None, NOTHING)
             for at, share in enumerate(SHARES)
         ),
-        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], widened),
-        groups=tuple(_list_groups(bench, original["groups"], figures["groups"], widened, values)),
-        curve=tuple(map(round_figure, np.median(figures["curve"], axis=0).tolist())),
+        shares=_list([*map(column.say_units, units), *column.reasons], original["at"], figures["at"], shown, widened),
+        groups=tuple(_list_groups(bench, name, original["groups"], figures["groups"], widened, values)),
+        curve=tuple(map(round_figure, np.median(curves, axis=0).tolist())),
         epsilon=epsilon,
     )
 
 
-def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, widened: float) -> tuple[ShareView, ...]:
+def _pick_places(bench: Bench, name: str) -> Which:
+    """Which places of a column's curve are shown."""
+    places = bench.reference.places[name]
+    return pick_places(places, _ordered(bench, name)) if bench.is_look else np.ones(len(places), dtype=np.bool_)
+
+
+def _pick_quantiles(bench: Bench, name: str) -> Which:
+    """Which quantiles are shown, those in the middle first."""
+    if not bench.is_look:
+        return np.ones(len(SHARES), dtype=np.bool_)
+    order = sorted(range(len(SHARES)), key=lambda at: abs(SHARES[at] - 0.5))
+    return pick_places(bench.reference.figures[name]["quantiles"], _ordered(bench, name), order)
+
+
+def _ordered(bench: Bench, name: str) -> Numbers:
+    """The values of a column in ascending order."""
+    return known(bench.policy.noise_columns[name], bench.reference.ordered[name])
+
+
+def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, shown: Which, widened: float) -> tuple[ShareView, ...]:
     return tuple(
         ShareView(label, _number(original[at]), predict(drawn[:, at], widened=widened, ends=SHARE))
+        if shown[at]
+        else ShareView(label, None, NOTHING)
         for at, label in enumerate(labels)
     )
 
 
-def _list_groups(bench: Bench, original: Numbers, drawn: Numbers, widened: float, ends: Ends) -> list[GroupView]:
+def _list_groups(bench: Bench, name: str, original: Numbers, drawn: Numbers, widened: float, ends: Ends) -> list[GroupView]:
     found: list[GroupView] = []
     for by in bench.groupings:
-        for label in bench.reference.groups[by][1]:
+        places, labels = bench.reference.groups[by]
+        shown = np.ones(len(labels), dtype=np.bool_)
+        if bench.is_look:
+            has_value = ~np.isnan(without_reasons(bench.policy.noise_columns[name], bench.reference.seen[name]))
+            shown = pick_groups(np.bincount(places[has_value & (places >= 0)], minlength=len(labels)))
+        for label, is_shown in zip(labels, shown, strict=True):
             at = len(found)
-            found.append(GroupView(by, label, _number(original[at]), predict(drawn[:, at], widened=widened, ends=ends)))
+            told = _number(original[at]), predict(drawn[:, at], widened=widened, ends=ends)
+            found.append(GroupView(by, label, *(told if is_shown else (None, NOTHING))))
     return found
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import get_args
 
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
@@ -26,7 +25,7 @@ from release_pipeline.analyst.facts import (
     WeightFacts,
 )
 from release_pipeline.flow.cap import open_account
-from release_pipeline.flow.exploring.looks import Look, On, find_looks_before
+from release_pipeline.flow.exploring.looks import Look, find_gap_before, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.publication import wording
@@ -117,7 +116,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         rows_out=facts.rows_out,
         cells_blanked=facts.cells_blanked,
         suppression=wording.describe_suppression(policy),
-        not_protected=tuple(not_covered_words(policy)),
+        not_protected=(*not_covered_words(policy), *_tell_gap(find_gap_before(events, status.id))),
         how_to_use=tuple(wording.list_uses(policy)),
         columns=tuple(_list_columns(policy, plan, facts)),
         formats=tuple(policy.publish.formats),
@@ -141,12 +140,19 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
     )
 
 
+def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:
+    """That looks may be lost, where a backup was put back and not all is known that came after it."""
+    if gap is not None:
+        yield PUBLIC("looks.lost", made=gap[0][:10], restored=gap[1][:10])
+
+
 def _tell_looks(looks: Sequence[Look]) -> LooksView | None:
     """How many looks at the data came before the charge, when the last, and at what; who looked, and what was compared, is for
     the people of the site."""
     if not looks:
         return None
-    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in get_args(On) if on in {look.on for look in looks}))
+    at = {"file" if look.on == "file" else "source" for look in looks}
+    return LooksView(len(looks), looks[-1].noted[:10], tuple(on for on in ("source", "file") if on in at))
 
 
 def _tell_size(policy: Policy) -> str | None:

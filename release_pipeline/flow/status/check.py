@@ -48,7 +48,6 @@ class Check:
         """What the ledger has for it, as of now; None where there is no site."""
         return None if self.home is None else read_headroom(find_site(self.home), self.plan.policy, rows=self.plan.rows)
 
-
     @property
     def memory(self) -> MemoryView | None:
         """What a run needs; None where it is not known of how many rows."""

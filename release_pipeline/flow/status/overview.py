@@ -135,7 +135,10 @@ class StatusDocument:
     releases: Annotated[tuple[Line, ...], "every release that is declared or was begun, each revision by itself"]
     broken: Annotated[tuple[str, ...], "what is wrong at the site beside its releases, in words"]
     series: Annotated[tuple[SeriesStatus, ...], "every series with a timetable, or that is held: what its next ticks charge"]
-    looks: Annotated[tuple[LookView, ...], "every look at confidential records that parameters may be chosen by, in order"] = ()
+    looks: Annotated[
+        tuple[LookView, ...],
+        "every look at confidential records that parameters may be chosen by, and what was called public, in order",
+    ] = ()
 
 
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
@@ -166,13 +169,13 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
     lines += [_line(site, known, unread) for name, known in sorted(statuses.items()) if str(name) not in listed]
     current = {policy.policy: policy for policy in policies}
     lines = [_with_facts(line, statuses, used, current) for line in lines]
-    return _with_looks(lines, events), [*broken, *without]
+    return _with_looks(lines, events, caps), [*broken, *without]
 
 
-def _with_looks(lines: list[Line], events: tuple[Event, ...]) -> list[Line]:
+def _with_looks(lines: list[Line], events: tuple[Event, ...], caps: Caps | None) -> list[Line]:
     """The lines with how many looks at the data concern each release."""
     ids = [_id_of(line) or ReleaseId(line.policy, line.partition) for line in lines]
-    counts = count_looks_before(events, ids)
+    counts = count_looks_before(events, ids, {} if caps is None else caps.declared)
     return [replace(line, looks=counts[id]) if counts[id] else line for line, id in zip(lines, ids, strict=True)]
 
 

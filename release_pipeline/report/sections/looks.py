@@ -27,6 +27,12 @@ def _describe(look: LookView) -> Sentence:
     compared = "; ".join(look.compared[:_MOST_COMPARED])
     if (more := len(look.compared) - _MOST_COMPARED) > 0:
         compared = REVIEWERS("looks.more", compared=compared, more=count_of(more, "other"))
-    if look.on == "source":
-        return review("looks.source", day=look.day, by=Name(look.by), compared=Name(compared))
-    return review("looks.file", day=look.day, by=Name(look.by), compared=Name(compared))
+    match look.on:
+        case "source":
+            return review("looks.source", day=look.day, by=Name(look.by), compared=Name(compared))
+        case "mask":
+            return review("looks.mask", day=look.day, by=Name(look.by), compared=Name(compared))
+        case "public":
+            return review("looks.public", day=look.day, by=Name(look.by), compared=Name(compared))
+        case _:
+            return review("looks.file", day=look.day, by=Name(look.by), compared=Name(compared))

@@ -7,19 +7,23 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
+from release_pipeline import verify
+from release_pipeline.errors import Blocked, PolicyInvalid, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.exploring.looks import (
+    ALWAYS,
     LONGEST_SETTING,
     LOOKED,
     MOST_COMPARED,
+    PUBLIC,
     Look,
     count_looks_before,
     find_looks,
     find_looks_before,
     keep_looks,
     note_look,
+    say_compared,
 )
-from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.policies import policy_of, read_caps, record_policy
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.registry import Event, RegistryChanged, ReleaseId
 from tests.integration.sites import TinySite, make_site
@@ -161,3 +165,85 @@ def test_looks_of_another_chain_are_kept_once(tiny: TinySite, tmp_path: Path) ->
         keep_looks(registry, tiny.events())
         keep_looks(registry, other.events())
     assert [kept.by for kept in find_looks(third.events(), "people")] == ["ana", "bea"]
+
+
+CASES = {  # of a look, and of the charge that follows it: what their events say, and whether the one concerns the other
+    "its own people": ({}, {}, True),
+    "others at another source": ({"policy": "draft", "population": "strangers", "origins": ["a"]}, {"origins": ["b"]}, False),
+    "others, and nobody knows where": ({"policy": "draft", "population": "strangers"}, {}, False),
+    "a policy of its name": ({"population": "strangers"}, {}, True),
+    "people that were renamed": ({"policy": "draft", "population": "old"}, {"carries": ["old"]}, True),
+    "people that were merged": ({"policy": "draft", "population": "north"}, {"carries": ["north", "south"]}, True),
+    "heirs of the people": ({"policy": "draft", "population": "new", "carries": ["folk"]}, {}, True),
+    "people that another part was split off": (
+        {"policy": "draft", "population": "b", "carries": ["all"]},
+        {"carries": ["all"]},
+        False,
+    ),
+    "the same source under a draft": (
+        {"policy": "draft", "population": "strangers", "origins": ["a", "b"]},
+        {"origins": ["b"]},
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("look", "charge", "concerns"), CASES.values(), ids=CASES)
+def test_a_look_concerns_the_same_people_and_the_same_source(
+    look: dict[str, object], charge: dict[str, object], *, concerns: bool
+) -> None:
+    """Whatever policy or population they are called; who verifies counts by the same rule."""
+    looked = Event(1, LOOKED, NOTED, None, {**CONTENT, "by": "ana", **look}, "")
+    charged = Event(2, RESERVED, NOTED, ONE, {"population": "folk", **charge}, "")
+    assert bool(find_looks_before((looked, charged), ONE)) is concerns
+    theirs = [verify.Event(each.number, each.kind, str(each.release), dict(each.content), "") for each in (looked, charged)]
+    assert verify._concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(("origin", "concerns"), [("a", True), ("b", False)])
+def test_what_was_called_public_is_a_look_if_it_was_the_source(origin: str, *, concerns: bool) -> None:
+    """And tells then who said it, at what, and what was compared; else it is none."""
+    content = {name: CONTENT[name] for name in ("policy", "population", "policy_hash", "compared")}
+    said = Event(1, PUBLIC, NOTED, None, {**content, "by": "ana", "where": "shelf", "origins": ["a"]}, "")
+    charged = Event(2, RESERVED, NOTED, ONE, {"population": "folk", "origins": [origin]}, "")
+    found = find_looks_before((said, charged), ONE)
+    assert [look.on for look in found] == ["public"] * concerns
+    assert all("that is public, as they said (shelf): dp-cdf, epsilon 1" in look.words for look in found)
+    theirs = [verify.Event(each.number, each.kind, str(each.release), dict(each.content), "") for each in (said, charged)]
+    assert verify._concerns(*theirs) is concerns  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_look_says_what_its_people_were_before_and_whose_they_are(tiny: TinySite) -> None:
+    """As the officer's file has it now; of people whom it does not have, none is noted."""
+    (tiny.home / "populations.yaml").write_text("folk: {cap: {releases: 9}, was: people}\npeople: {cap: {releases: 9}}\n")
+    assert look(tiny).carries == ("people",)
+    (tiny.home / "populations.yaml").write_text("people: {cap: {releases: 9}}\n")
+    before = tiny.events()
+    with pytest.raises(PolicyInvalid, match="population 'folk' is not declared"):
+        look(tiny)
+    assert tiny.events() == before
+
+
+def test_looks_so_far_are_those_at_what_the_people_were_before(tiny: TinySite) -> None:
+    """Of a release that is not charged, by what is declared now."""
+    (tiny.home / "populations.yaml").write_text("old: {cap: {releases: 9}}\nfolk: {cap: {releases: 9}, was: old}\n")
+    tiny.write_policy(policy="earlier", population="old")
+    look(tiny, "earlier")
+    with tiny.site.open_registry() as registry:
+        record_policy(tiny.site, registry, tiny.site.policy("people"))
+    declared = read_caps(tiny.site).declared
+    assert count_looks_before(tiny.events(), [ONE], declared) == {ONE: 1}
+    assert count_looks_before(tiny.events(), [ONE]) == {ONE: 0}
+
+
+def test_what_is_compared_is_told_with_what_is_always_tried(tiny: TinySite) -> None:
+    """And a setting with many weights by its beginning and a hash, which tells it from another."""
+    long = ["dp-cdf, weights " + ", ".join(f"column_{i} {i + last}" for i in range(40)) for last in (1, 2)]
+    told = say_compared(long, ["error:income=0.1"])
+    assert told[2:] == ["the least epsilon for error:income=0.1", *ALWAYS]
+    assert any("weights" in text for text in ALWAYS)
+    assert any("domain" in text for text in ALWAYS)
+    assert told[0] != told[1]
+    assert {len(text) for text in told[:2]} == {LONGEST_SETTING}
+    noted = note_look(tiny.site, tiny.site.policy("people"), by="ana", on="source", digest="", compared=told)
+    assert noted.compared == tuple(told)
