@@ -269,7 +269,7 @@ def _read_ledgers(site: Site | None, changed: Sequence[Changed], rows: int) -> l
 
 def _say_domain(one: Shorter) -> str:
     return (
-        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}], which would clamp "
-        f"{show_share(one.clamped)} of the records, and cut off {show_share(one.total)} of the column's total and "
+        f"{one.column}'s domain costs {show_figure(one.times)} times the squared error of [{one.low}, {one.high}], which would "
+        f"clamp {show_share(one.clamped)} of the records, and cut off {show_share(one.total)} of the column's total and "
         f"{show_share(one.variance)} of its variance"
     )
