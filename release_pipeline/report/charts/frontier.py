@@ -252,7 +252,7 @@ def drop_shared(names: Sequence[str]) -> list[str]:
     ['dp-um, k 3', 'dp-um, k 30', 'by rho']
     """
     parts = [name.split(", ") for name in names]
-    shared = set.intersection(*map(set, parts)) if len(names) > 1 else set[str]()
+    shared = {part for own in parts[:1] for part in own if len(names) > 1 and all(part in other for other in parts)}
     return [", ".join(part for part in own if part not in shared) or name for name, own in zip(names, parts, strict=True)]
 
 
