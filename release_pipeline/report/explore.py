@@ -10,11 +10,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from functools import partial
 from typing import Any
 
+from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.strength import Strength, find_best
 from release_pipeline.privacy.dates import Clock
 from release_pipeline.privacy.figures import MISSING, count_of, format_number, format_share
@@ -41,6 +44,7 @@ from release_pipeline.sentences import EXPLORE
 MOST_DRAWN, _MOST_PICTURES = 8, 50  # settings whose distributions are drawn without the script, and the pictures of that
 _MOST_GROUPS, _FEW_GROUPS, _MANY = 6, 2, 300  # of a column; fewer where there are more than so many columns of settings
 _LONGEST = 60  # characters of a group's label
+_AMOUNT_DIGITS, _LONG_AMOUNT = 4, re.compile(r"(?<![\d.])\d+\.\d{7,}(?!\d)")  # of rho, and of the epsilon that it is
 
 Plain = Mapping[str, Any]  # of a document, as a script reads it
 Write = Callable[[float | None], str]
@@ -108,11 +112,12 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A layout of the frontier, with the measure that stands there at first."""
+    """A layout of the frontier, with the measure that stands there at first. `has_one`: whether an error of 1 is ever drawn."""
 
     frame: Frame
     scene: Scene
     names: tuple[str, ...]
+    has_one: bool
 
 
 def render_exploration(document: Plain) -> str:
@@ -142,7 +147,10 @@ def render_exploration(document: Plain) -> str:
         "document": document,
         "told": told,
         "measures": measures,
-        "charts": [Chart(frame, scenes[0][i], tuple(shorten_names(frame))) for i, frame in enumerate(frames)],
+        "charts": [
+            Chart(frame, scenes[0][i], tuple(shorten_names(frame)), any(found[i].one is not None for found in scenes))
+            for i, frame in enumerate(frames)
+        ],
         "methods": [(method, style, _name_kinds(settings, method)) for method, style in styles.items()],
         "sign": sign_of,
         "colours": COLOURS,
@@ -299,7 +307,7 @@ def _tell(setting: Plain, point: Point, document: Plain, drawn: Sequence[Drawn |
         style=point.style,
         kind=point.kind,
         epsilon=epsilon,
-        claim=setting["claim"],
+        claim=round_amounts(setting["claim"]),
         not_covered=tuple(setting["not_covered"]),
         covers_table=setting["covers_table"],
         changes=tuple(setting["changes"]),
@@ -321,7 +329,25 @@ def _describe_epsilon(setting: Plain) -> str:
         return EXPLORE("claim.none")
     if setting["delta"] is None:
         return str(setting["epsilon"])
-    return EXPLORE("claim.at_delta", epsilon=setting["epsilon"], delta=setting["delta"])
+    return EXPLORE("claim.at_delta", epsilon=round_amounts(setting["epsilon"]), delta=setting["delta"])
+
+
+def round_amounts(text: str, *, up: bool = True) -> str:
+    """A text whose amounts of seven decimals and more have four significant digits. A rho is that of a declared epsilon, rounded
+    down, so that both have as many as the ledger counts; rounded up they are true still, and what is left is rounded down.
+
+    >>> round_amounts("rho 0.184912345, which is epsilon 2.999999995 at delta 0.000001")
+    'rho 0.185, which is epsilon 3 at delta 0.000001'
+    >>> round_amounts("0.184912345", up=False)
+    '0.1849'
+    """
+
+    def rounded(found: re.Match[str]) -> str:
+        value = Decimal(found[0])
+        unit = Decimal(1).scaleb(value.adjusted() - _AMOUNT_DIGITS + 1)
+        return decimal_text(value.quantize(unit, rounding=ROUND_CEILING if up else ROUND_FLOOR)) if value else found[0]
+
+    return _LONG_AMOUNT.sub(rounded, text)
 
 
 def _tell_column(place: int, column: Plain, figures: Plain, drawn: Drawn | None, most: int) -> ColumnTold:
@@ -342,7 +368,7 @@ def _tell_column(place: int, column: Plain, figures: Plain, drawn: Drawn | None,
         error=_write_range(figures["error"]),
         ks=_write_range(figures["ks"]),
         means=(mean.original, mean.released),
-        epsilon=figures.get("epsilon") or "",
+        epsilon=round_amounts(figures.get("epsilon") or ""),
         rows=tuple(rows),
         further=max(len(groups) - most, 0),
         picture=add_release(drawn, heights) if drawn is not None and len(heights) == len(drawn.across) else None,
@@ -403,6 +429,11 @@ def _is_refused(ledger: Plain | None) -> bool:
     return ledger is not None and (bool(ledger["needs"]) or (ledger["next"] is not None and not ledger["next"]["fits"]))
 
 
+def _say_missing(ledger: Plain) -> dict[str, str]:
+    """What a release takes, of which less is left."""
+    return {"amount": round_amounts(ledger["next"]["amount"]), "remaining": round_amounts(ledger["remaining"], up=False)}
+
+
 def _tell_ledger(ledger: Plain | None) -> list[str]:
     """What is spent, what is spent after a release, and how many of those that are planned fit."""
     if ledger is None:
@@ -416,9 +447,9 @@ def _tell_ledger(ledger: Plain | None) -> list[str]:
     if first is None:
         return [spent, EXPLORE("ledger.charged")]
     if first["fits"]:
-        told = [spent, EXPLORE("ledger.fits", amount=first["amount"], after=first["after"])]
+        told = [spent, EXPLORE("ledger.fits", amount=round_amounts(first["amount"]), after=round_amounts(first["after"]))]
     else:
-        told = [spent, EXPLORE("ledger.refused", amount=first["amount"], remaining=ledger["remaining"])]
+        told = [spent, EXPLORE("ledger.refused", **_say_missing(ledger))]
     if ledger["needs"]:
         told.append(ledger["needs"])
     elif ahead > 1 and ledger["fitting"] is not None:
@@ -442,9 +473,9 @@ def _tell_ledger_shortly(ledger: Plain | None) -> tuple[str, float | None]:
     if first is None:
         return EXPLORE("ledger.short_charged"), None
     if not first["fits"]:
-        return EXPLORE("ledger.short_refused", amount=first["amount"], remaining=ledger["remaining"]), 0.0
+        return EXPLORE("ledger.short_refused", **_say_missing(ledger)), 0.0
     fitting, ahead = ledger["fitting"], len(ledger["ahead"])
-    words = EXPLORE("ledger.short_fits", after=first["after"], cap=ledger["cap"], fitting=fitting, ahead=ahead)
+    words = EXPLORE("ledger.short_fits", after=round_amounts(first["after"]), cap=ledger["cap"], fitting=fitting, ahead=ahead)
     return words, float(fitting or 0)
 
 

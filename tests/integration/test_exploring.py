@@ -209,7 +209,9 @@ def test_the_document_has_settings_ledger_and_what_is_refused(
         assert solved["reached"]["error:income=0.05"] <= 0.05
     for setting in told["settings"]:
         for column in setting["columns"].values():
-            assert column["error"]["low"] <= column["error"]["middle"] <= column["error"]["high"]
+            error = column["error"]
+            if error["low"] is not None:  # a few draws that disagree wildly have a middle alone
+                assert error["low"] <= error["middle"] <= error["high"]
 
 
 def test_what_the_ledger_would_refuse_is_not_simulated(

@@ -176,7 +176,7 @@ def try_settings(
             wanted[number] = changed
     if found and wanted:
         progress(f"{len(found)} of {len(settings)} settings are known already, or refused")
-    clock = Clock(wanted, workers or _count_processors())
+    clock, started = Clock(wanted, workers or _count_processors()), monotonic()
     for done, (number, came, seconds) in enumerate(_run(bench, wanted, workers), 1):
         changed = wanted[number]
         clock.note(number, seconds)
@@ -186,7 +186,7 @@ def try_settings(
                 keep(file, came)
         else:
             found[number] = Refused(changed.setting, came)
-        left = clock.estimate()
+        left = clock.estimate(monotonic() - started)
         progress(f"{done} of {len(wanted)} settings tried" + (f", about {left:.0f} s to go" if (left or 0) >= 1 else ""))
     return [found[number] for number in range(len(settings))]
 
@@ -222,12 +222,14 @@ class Clock:
         """A setting took so long."""
         self._seconds.setdefault(self._left.pop(number), []).append(seconds)
 
-    def estimate(self) -> float | None:
-        """How long the others take together; None as long as there is a method of which none was measured."""
+    def estimate(self, elapsed: float) -> float | None:
+        """How long the others take together, by those that were measured, when all began so many seconds ago; None as long as
+        there is a method of which none was measured."""
         if any(method not in self._seconds for method in self._left.values()):
             return None
         means = {method: sum(found) / len(found) for method, found in self._seconds.items()}
-        return sum(means[method] for method in self._left.values()) / self._workers
+        whole = sum(map(sum, self._seconds.values())) + sum(means[method] for method in self._left.values())
+        return max(whole / self._workers - elapsed, 0.0)
 
 
 def order_settings(wanted: Mapping[int, Changed]) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from release_pipeline.policy.strength import Strength, find_best
-from release_pipeline.report.charts.drawing import Axis, cut, make_axis, width_of
+from release_pipeline.report.charts.drawing import Axis, cut_apart, make_axis, width_of
 from release_pipeline.report.prose import is_number
 
 _LINE = 14  # from one label to the next
@@ -242,7 +242,18 @@ def _name_trails(frame: Frame, spots: Sequence[Spot | None]) -> tuple[Name | Non
 
 def shorten_names(frame: Frame) -> list[str]:
     """The names of the trails as there is room for them."""
-    return [cut(trail.words, frame.layout.names - frame.layout.indent) for trail in frame.trails]
+    return cut_apart(drop_shared([trail.words for trail in frame.trails]), frame.layout.names - frame.layout.indent)
+
+
+def drop_shared(names: Sequence[str]) -> list[str]:
+    """Names without the parts that all of several have, which tell none from another; one that has no other stays.
+
+    >>> drop_shared(["dp-um, by rho, k 3", "dp-um, by rho, k 30", "by rho"])
+    ['dp-um, k 3', 'dp-um, k 30', 'by rho']
+    """
+    parts = [name.split(", ") for name in names]
+    shared = {part for own in parts[:1] for part in own if len(names) > 1 and all(part in other for other in parts)}
+    return [", ".join(part for part in own if part not in shared) or name for name, own in zip(names, parts, strict=True)]
 
 
 def list_styles(methods: Sequence[str]) -> Mapping[str, int]:

@@ -356,6 +356,52 @@ def test_marks_and_names_lie_in_the_chart_and_no_two_names_touch(layout: Any, li
     assert all(name.x + longest <= frame.apart for name in names)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_names_that_begin_alike_are_told_apart(layout: Any) -> None:
+    """By rho, with clusters of three sizes and a scope: what all have is left out, and no two names are the same."""
+    lines = [f"dp-um, by rho, k {k}, scope centroid, partitions 10" for k in (3, 10, 100)]
+    points = [Point(n, 0, line, line.partition(", ")[2], "dp", 1.0 + n, DP) for n, line in enumerate([*lines, "dp-cdf, by rho"])]
+    names = shorten_names(lay_out(points, layout))
+    assert len(set(names)) == 4
+    assert not any("by rho" in name for name in names[:3])
+
+
+def test_no_words_lie_across_marks() -> None:
+    """What the dotted line is stands beside the chart."""
+    chart = render("usual").partition('<svg class="frontier wide"')[2].partition("</svg>")[0]
+    assert "no better than the mean" not in chart
+    assert "dotted line: an error of 1, no better than the mean" in render("usual")
+
+
+def test_on_paper_are_the_best_and_the_own() -> None:
+    """All others are hidden there; columns in full are those of the policy's own and of the chosen setting."""
+    page = render("usual")
+    printed = page.partition("@media print")[2].partition("</style>")[0]
+    assert ".beaten, .setting:not(.shown, [open]) { display: none; }" in printed
+    rows = re.findall(r"<tr( class=\"beaten\")? data-n=\"(\d+)\"", page)
+    details = re.findall(r'<details class="setting( shown)?( whole)?" data-n="(\d+)"', page)
+    assert [(bool(beaten), number) for beaten, number in rows] == [(not shown, number) for shown, _, number in details]
+    assert 1 < len([shown for shown, _, _ in details if shown]) < len(details)
+    assert [number for _, whole, number in details if whole] == ["1"]
+
+
+def test_amounts_are_told_with_as_many_digits_as_they_are_good_for() -> None:
+    """Of a policy with epsilon 3 by rho: 3, and no 2.999999995; rho with four digits. What is left is never told as more."""
+    document = json.loads(json.dumps(read("usual")))
+    one = document["settings"][0]
+    one |= {
+        "epsilon": "2.999999995",
+        "delta": "0.000001",
+        "claim": "rho 0.151612345, which is epsilon 2.999999995 at delta 0.000001",
+    }
+    one["ledger"] |= {"remaining": "0.123456789", "next": {**one["ledger"]["next"], "amount": "0.151612345", "fits": False}}
+    page = Read(render_exploration(document)).text
+    assert "rho 0.1517, which is epsilon 3 at delta 0.000001" in page
+    assert "takes 0.1517, 0.1234 left" in page
+    assert "2.99999" not in page
+    assert "0.15161" not in page
+
+
 def test_a_smaller_error_is_lower_and_a_smaller_epsilon_further_left() -> None:
     """Each step multiplies: equal factors are equal distances."""
     points = [Point(n, 0, "a", "a", "dp", epsilon, DP) for n, epsilon in enumerate((0.5, 1.0, 2.0, 4.0))]
