@@ -82,7 +82,12 @@ class Reference:
     @cached_property
     def seen(self) -> dict[str, Numbers]:
         """The numbers in their domain and on their grid."""
-        return {name: column.coded_grid.snap(self.records.columns[name].to_numpy()) for name, column in self.columns.items()}
+        found: dict[str, Numbers] = {}
+        for name, column in self.columns.items():
+            numbers: Numbers = self.records.columns[name].to_numpy()
+            snapped = column.coded_grid.snap(numbers)
+            found[name] = numbers if np.array_equal(snapped, numbers) else snapped  # not twice in memory
+        return found
 
     @cached_property
     def ordered(self) -> dict[str, Numbers]:
