@@ -133,29 +133,36 @@ def ks_distance(first: FloatArray, second: FloatArray) -> float:
     >>> ks_distance(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
     0.5
     """
-    return ks_of_ordered(np.sort(first), np.sort(second))
+    return ks_of_steps(Steps.of(np.sort(first)), Steps.of(np.sort(second)))
 
 
-def ks_of_ordered(first: FloatArray, second: FloatArray) -> float:
-    """The same of columns in ascending order. Between two values of one its distribution function is constant and the other one
-    rises, so that the largest gap is at one of its values or right before: the column with fewer of them is gone through.
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A distribution function: its values in ascending order, and how many records are below each, and in all."""
 
-    >>> ks_of_ordered(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 3.0, 3.0, 3.0]))
+    values: FloatArray
+    below: IntArray
+
+    @classmethod
+    def of(cls, ascending: FloatArray) -> Steps:
+        """That of a column in ascending order."""
+        starts = np.flatnonzero(np.append(True, (ascending[1:] != ascending[:-1]) & ~np.isnan(ascending[:-1])))
+        return cls(ascending[starts], np.append(starts, len(ascending)))
+
+
+def ks_of_steps(first: Steps, second: Steps) -> float:
+    """The same of two distribution functions. Between two values of one it is constant and the other one rises, so that the
+    largest gap is at one of its values or right before: the one with fewer of them is gone through.
+
+    >>> ks_of_steps(Steps.of(np.array([1.0, 2.0, 3.0, 4.0])), Steps.of(np.array([3.0, 3.0])))
     0.5
     """
-    starts, others = _find_steps(first), _find_steps(second)
-    if len(others) < len(starts):
-        first, second, starts = second, first, others
-    places, n, m = first[starts], len(first), len(second)
-    up_to, before = np.append(starts[1:], n) / n, starts / n
-    at = np.abs(up_to - np.searchsorted(second, places, side="right") / m)
-    just_before = np.abs(before - np.searchsorted(second, places, side="left") / m)
+    if len(second.values) < len(first.values):
+        first, second = second, first
+    own, others = first.below / first.below[-1], second.below / second.below[-1]
+    at = np.abs(own[1:] - others[np.searchsorted(second.values, first.values, side="right")])
+    just_before = np.abs(own[:-1] - others[np.searchsorted(second.values, first.values, side="left")])
     return float(max(np.max(at), np.max(just_before)))
-
-
-def _find_steps(ascending: FloatArray) -> IntArray:
-    """Where each value is first."""
-    return np.flatnonzero(np.append(True, (ascending[1:] != ascending[:-1]) & ~np.isnan(ascending[:-1])))
 
 
 def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:

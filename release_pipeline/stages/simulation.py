@@ -22,10 +22,11 @@ from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import noise_stream, shuffled_positions
 from release_pipeline.privacy.risk import Originals, record_linkage
 from release_pipeline.privacy.utility import (
+    Steps,
     column_error,
     correlation_matrix,
     covariance_matrix,
-    ks_of_ordered,
+    ks_of_steps,
     variance_of,
 )
 from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
@@ -84,12 +85,17 @@ class Reference:
     @cached_property
     def seen(self) -> dict[str, Numbers]:
         """The numbers in their domain and on their grid."""
-        return {name: column.coded_grid.snap(self.records.columns[name].to_numpy()) for name, column in self.columns.items()}
+        found: dict[str, Numbers] = {}
+        for name, column in self.columns.items():
+            numbers: Numbers = self.records.columns[name].to_numpy()
+            snapped = column.coded_grid.snap(numbers)
+            found[name] = numbers if np.array_equal(snapped, numbers) else snapped  # not twice in memory
+        return found
 
     @cached_property
-    def ordered(self) -> dict[str, Numbers]:
-        """The same in ascending order."""
-        return {name: np.sort(numbers) for name, numbers in self.seen.items()}
+    def steps(self) -> dict[str, Steps]:
+        """Their distribution functions."""
+        return {name: Steps.of(np.sort(numbers)) for name, numbers in self.seen.items()}
 
     @cached_property
     def variance(self) -> dict[str, float]:
@@ -115,7 +121,7 @@ class Reference:
     @cached_property
     def figures(self) -> dict[str, dict[str, Numbers]]:
         """The figures of every column that releases are compared in."""
-        return {name: self.describe(name, self.seen[name], self.ordered[name], self.groups) for name in self.columns}
+        return {name: self.describe(name, self.seen[name], np.sort(self.seen[name]), self.groups) for name in self.columns}
 
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:
@@ -239,7 +245,7 @@ def _compare(
         found["error"] = np.array(
             [column_error(*compare_values(column, before, numbers, is_nobodys=nobodys), variance=reference.variance[name])]
         )
-        found["ks"] = np.array([ks_of_ordered(reference.ordered[name], ordered)])
+        found["ks"] = np.array([ks_of_steps(reference.steps[name], Steps.of(ordered))])
         for figure, one in found.items():
             columns[name].setdefault(figure, []).append(one)
     if len(released) > 1:
