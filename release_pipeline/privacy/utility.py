@@ -168,7 +168,7 @@ def ks_of_steps(first: Steps, second: Steps) -> float:
 def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:
     """`ks_distance` and `wasserstein_distance`, each column being sorted once."""
     one, other = np.sort(first), np.sort(second)
-    return ks_of_ordered(one, other), _wasserstein_of_sorted(one, other)
+    return ks_of_steps(Steps.of(one), Steps.of(other)), _wasserstein_of_sorted(one, other)
 
 
 def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
