@@ -115,7 +115,8 @@ def _explore(
             results += try_settings(bench, [setting], workers=1, progress=lambda _: None)
     results += [split.tested for split in splits if not _has(results, split.tested.setting)]
     tested = pick_tested(results)
-    views = tuple(view_setting(bench, one, number) for number, one in enumerate(tested, 1))
+    first = 2 if isinstance(results[0], Refused) else 1  # 1 is the policy as it is, tried or not
+    views = tuple(view_setting(bench, one, number) for number, one in enumerate(tested, first))
     numbers = {view.words: view.number for view in views}
     progress("looking for domains that cost much")
     document = ExploreDocument(
@@ -198,7 +199,7 @@ def choose_setting(explored: Explored, number: int | None) -> SettingView:
     """The setting of this number; without one that of the policy's own method which meets the targets."""
     views = {view.number: view for view in explored.document.settings}
     if number is None:
-        own = explored.document.settings[0].method if explored.document.settings else ""
+        own = views[1].method if 1 in views else ""
         met = [one for one in explored.document.solved if one.met and one.number is not None]
         mine = [one for one in met if views[one.number or 0].method == own]
         if len(mine) == 1:
@@ -209,13 +210,17 @@ def choose_setting(explored: Explored, number: int | None) -> SettingView:
             remedy="Name its number with --choose, as the list of settings has it.",
         )
     if number not in views:
-        raise WrongUsage(f"there is no setting {number}.", where="--choose", remedy=f"There are 1 to {len(views)}.")
+        raise WrongUsage(
+            f"there is no setting {number}.",
+            where="--choose",
+            remedy=f"There are {min(views, default=0)} to {max(views, default=0)}.",
+        )
     return views[number]
 
 
 def write_choice(explored: Explored, view: SettingView) -> str:
     """The text of the policy file with this setting in it."""
-    written, changed = explored.written, explored.changed[view.number - 1]
+    written, changed = explored.written, explored.changed[explored.document.settings.index(view)]
     return write_setting(written.text, changed, name=written.name, read=written.files.__getitem__)
 
 

@@ -159,7 +159,8 @@ def _pick_quantiles(bench: Bench, name: str) -> Which:
 
 def _ordered(bench: Bench, name: str) -> Numbers:
     """The values of a column in ascending order."""
-    return known(bench.policy.noise_columns[name], bench.reference.ordered[name])
+    steps = bench.reference.steps[name]
+    return known(bench.policy.noise_columns[name], np.repeat(steps.values, np.diff(steps.below)))
 
 
 def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, shown: Which, widened: float) -> tuple[ShareView, ...]:
