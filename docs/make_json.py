@@ -259,7 +259,8 @@ def run_examples(site: Path) -> dict[str, str]:
     broken = site / "broken.yaml"
     broken.write_text(good.replace("epsilon: 2, ", "").replace("[0, 50000]", "[50000, 0]"), encoding="utf-8")
     like = site / "like.csv"  # the source itself is not taken for public
-    like.write_text((site / "data" / "randhie.csv").read_text(encoding="utf-8").rpartition("\n")[0] + "\n", encoding="utf-8")
+    lines = (site / "data" / "randhie.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    like.write_text("".join(lines[:-1]), encoding="utf-8")
     examples: dict[str, str] = {}
     for title, (_, arguments) in EXAMPLES.items():
         told = io.StringIO()

@@ -449,7 +449,8 @@ def _tell_ledger(ledger: Plain | None) -> list[str]:
     if first["fits"]:
         told = [spent, EXPLORE("ledger.fits", amount=round_amounts(first["amount"]), after=round_amounts(first["after"]))]
     else:
-        told = [spent, EXPLORE("ledger.refused", **_say_missing(ledger))]
+        missing = _say_missing(ledger)
+        told = [spent, EXPLORE("ledger.refused", amount=missing["amount"], remaining=missing["remaining"])]
     if ledger["needs"]:
         told.append(ledger["needs"])
     elif ahead > 1 and ledger["fitting"] is not None:
@@ -473,7 +474,8 @@ def _tell_ledger_shortly(ledger: Plain | None) -> tuple[str, float | None]:
     if first is None:
         return EXPLORE("ledger.short_charged"), None
     if not first["fits"]:
-        return EXPLORE("ledger.short_refused", **_say_missing(ledger)), 0.0
+        missing = _say_missing(ledger)
+        return EXPLORE("ledger.short_refused", amount=missing["amount"], remaining=missing["remaining"]), 0.0
     fitting, ahead = ledger["fitting"], len(ledger["ahead"])
     words = EXPLORE("ledger.short_fits", after=round_amounts(first["after"]), cap=ledger["cap"], fitting=fitting, ahead=ahead)
     return words, float(fitting or 0)
