@@ -84,7 +84,7 @@ from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge
 from release_pipeline.store import formats
 from release_pipeline.store.vault import ReleaseWorkspace
 
-AUDIT = "audit 4"  # changes when the figures do: what was measured otherwise is measured anew
+AUDIT = "audit 3"  # changes when the figures do: what was measured otherwise is measured anew
 PLOTTED = (  # of the figures of an audit, those that are worth a line over the releases; the page has all
     "error",
     "absolute_error",
