@@ -134,11 +134,7 @@ def note_masking(policy: Policy, policy_file: Path, file: Path, *, by: str, evid
     homes = [find_home(policy_file), find_home(file)]
     for home in dict.fromkeys(home for home in homes if home is not None):
         site = find_site(home)
-        events = ()
-        if site.registry.exists():
-            with site.open_registry(read_only=True) as registry:
-                events = registry.events
-        if not find_source_like(site, events, file, strict=False):
+        if not find_source_like(site, file, strict=False):
             continue
         setting = own_setting(read_yaml(read_text(policy_file)).value).words
         compared = say_compared([f"masked by {setting}" + ", with exact scales and errors" * evidence], beside=())

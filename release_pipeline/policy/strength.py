@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-IMPLIED = {"dp": ("idp", "zcdp")}  # by a definition at the same epsilon
+from release_pipeline.privacy.catalogue.definitions import DP, IDP, K_ANONYMITY, K_EPSILON, ZCDP
+
+IMPLIED = {DP.key: (IDP.key, ZCDP.key)}  # by a definition at the same epsilon
+OF_CLASSES = (K_ANONYMITY.key, K_EPSILON.key)  # whose k is a promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Strength:
         """
         if self.definition != other.definition:
             return other.definition in IMPLIED.get(self.definition, ()) and self._is_as_wide(other)
-        if self.definition in ("k-anonymity", "k-epsilon") and (self.k or 0) < (other.k or 0):
+        if self.definition in OF_CLASSES and (self.k or 0) < (other.k or 0):
             return False
         return self._is_as_wide(other)
 

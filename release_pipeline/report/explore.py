@@ -429,9 +429,9 @@ def _is_refused(ledger: Plain | None) -> bool:
     return ledger is not None and (bool(ledger["needs"]) or (ledger["next"] is not None and not ledger["next"]["fits"]))
 
 
-def _say_missing(ledger: Plain) -> dict[str, str]:
-    """What a release takes, of which less is left."""
-    return {"amount": round_amounts(ledger["next"]["amount"]), "remaining": round_amounts(ledger["remaining"], up=False)}
+def _say_missing(ledger: Plain) -> tuple[str, str]:
+    """What a release takes, and what is left, which is less."""
+    return round_amounts(ledger["next"]["amount"]), round_amounts(ledger["remaining"], up=False)
 
 
 def _tell_ledger(ledger: Plain | None) -> list[str]:
@@ -449,8 +449,8 @@ def _tell_ledger(ledger: Plain | None) -> list[str]:
     if first["fits"]:
         told = [spent, EXPLORE("ledger.fits", amount=round_amounts(first["amount"]), after=round_amounts(first["after"]))]
     else:
-        missing = _say_missing(ledger)
-        told = [spent, EXPLORE("ledger.refused", amount=missing["amount"], remaining=missing["remaining"])]
+        amount, remaining = _say_missing(ledger)
+        told = [spent, EXPLORE("ledger.refused", amount=amount, remaining=remaining)]
     if ledger["needs"]:
         told.append(ledger["needs"])
     elif ahead > 1 and ledger["fitting"] is not None:
@@ -474,8 +474,8 @@ def _tell_ledger_shortly(ledger: Plain | None) -> tuple[str, float | None]:
     if first is None:
         return EXPLORE("ledger.short_charged"), None
     if not first["fits"]:
-        missing = _say_missing(ledger)
-        return EXPLORE("ledger.short_refused", amount=missing["amount"], remaining=missing["remaining"]), 0.0
+        amount, remaining = _say_missing(ledger)
+        return EXPLORE("ledger.short_refused", amount=amount, remaining=remaining), 0.0
     fitting, ahead = ledger["fitting"], len(ledger["ahead"])
     words = EXPLORE("ledger.short_fits", after=round_amounts(first["after"]), cap=ledger["cap"], fitting=fitting, ahead=ahead)
     return words, float(fitting or 0)

@@ -18,9 +18,7 @@ from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
 from release_pipeline.privacy.risk import record_linkage
-from release_pipeline.privacy.utility import (
-    variance_of,
-)
+from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.compared import Compared, Numbers, Places
 from release_pipeline.stages.measures.columns import match_ranks, measure_columns
 from release_pipeline.stages.measures.discrimination import tell_apart

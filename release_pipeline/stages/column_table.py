@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -33,9 +33,3 @@ AnyTable: TypeAlias = pa.Table | ColumnTable
 def load_table(table: AnyTable) -> pa.Table:
     """The whole table, in memory."""
     return table.select(table.column_names) if isinstance(table, ColumnTable) else table
-
-
-def slice_table(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """A table in slices of so many rows, at least one."""
-    for start in range(0, max(table.num_rows, 1), rows):
-        yield table.slice(start, rows)

@@ -97,6 +97,11 @@ class Reference:
         """Their distribution functions."""
         return {name: Steps.of(np.sort(numbers)) for name, numbers in self.seen.items()}
 
+    def ordered(self, name: str) -> Numbers:
+        """The numbers of a column in ascending order, made of its steps."""
+        steps = self.steps[name]
+        return np.repeat(steps.values, np.diff(steps.below))
+
     @cached_property
     def variance(self) -> dict[str, float]:
         """Of those that have a value."""
@@ -121,7 +126,7 @@ class Reference:
     @cached_property
     def figures(self) -> dict[str, dict[str, Numbers]]:
         """The figures of every column that releases are compared in."""
-        return {name: self.describe(name, self.seen[name], np.sort(self.seen[name]), self.groups) for name in self.columns}
+        return {name: self.describe(name, self.seen[name], self.ordered(name), self.groups) for name in self.columns}
 
     @cached_property
     def groups(self) -> dict[str, tuple[IntArray, tuple[str, ...]]]:

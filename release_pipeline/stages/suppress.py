@@ -96,7 +96,7 @@ def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: 
     quasi = [*fixed, *quasi]
     codes = encode([table.column(name) for name in quasi])
     if not below:
-        return SuppressedTable(table, 0, 0, 0, 0.0, _find_smallest(codes, table.num_rows))
+        return SuppressedTable(table, 0, 0, 0, 0.0, find_smallest(codes, table.num_rows))
     done = suppress_small_groups(codes, below, fixed=len(fixed))
     codes[done.blank] = MISSING
     kept = pa.array(~done.dropped)
@@ -109,10 +109,10 @@ def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: 
         return column if rows == len(codes) else column.filter(kept)
 
     left = ColumnTable(tuple(table.column_names), rows, make)
-    anonymity = _find_smallest(codes[~done.dropped], rows)
+    anonymity = find_smallest(codes[~done.dropped], rows)
     return SuppressedTable(left, int(done.blank.sum()), len(codes) - rows, done.records, done.share, anonymity)
 
 
-def _find_smallest(codes: Codes, rows: int) -> int | None:
+def find_smallest(codes: Codes, rows: int) -> int | None:
     """How many records the smallest group has; none without records, or columns that make groups."""
     return int(group_sizes(codes).min()) if rows and codes.shape[1] else None

@@ -23,9 +23,9 @@ from release_pipeline.policy.load import parse_changed
 from release_pipeline.policy.model import CLAMPED_AT_MOST
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.privacy.utility import variance_of
+from release_pipeline.stages.measures.subgroups import LEAST
 from release_pipeline.stages.simulation import Records, Reference, simulate
 
-LEAST = 10  # values beyond a shorter end that a look tells of
 LEFT_OUT = (0.0002, 0.001, 0.003, 0.008)  # shares of the records that lie beyond a shorter domain
 DRAWS, FEWEST = 15, 50  # simulated releases; values of a column of which something can be told
 WORTH = 1.5  # times the squared error, from which on a domain is told

@@ -160,11 +160,7 @@ def _note_public(policy: Policy, asked: Asked, like: Path, site: Site | None, fi
 
 def check_public(site: Site, file: Path) -> None:
     """Refuse to take a file for public that this site knows as confidential."""
-    events = ()
-    if site.registry.exists():
-        with site.open_registry(read_only=True) as registry:
-            events = registry.events
-    if why := find_source_like(site, events, file, strict=True):
+    if why := find_source_like(site, file, strict=True):
         raise WrongUsage(
             f"this file is not public: {why}. Nothing was read.",
             where=str(file),

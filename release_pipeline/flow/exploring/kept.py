@@ -6,19 +6,20 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-import types
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
+from release_pipeline.errors import StoreError
 from release_pipeline.flow.exploring.document import ExploreDocument
 from release_pipeline.flow.files import write_bytes
 from release_pipeline.policy.documents import to_json
 from release_pipeline.policy.settings import Setting
 from release_pipeline.policy.text import read_yaml
+from release_pipeline.policy.typed import read_as
 from release_pipeline.stages.simulation import Simulated
 from release_pipeline.store.folders import make_private_folder
 
@@ -72,32 +73,10 @@ def read_document(file: Path) -> tuple[ExploreDocument, list[Setting]] | None:
     """What is kept in a file; None where there is none, or it cannot be read."""
     try:
         content = json.loads(file.read_bytes())
-        document: ExploreDocument = _make(ExploreDocument, content["document"])
+        document = read_as(ExploreDocument, content["document"], where=str(file))
         settings = [
             Setting(read_yaml(one["block"]).value["protect"], bool(one["trust"]), one["min_rows"]) for one in content["settings"]
         ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StoreError):
         return None
     return (document, settings) if len(settings) == len(document.settings) else None
-
-
-def _make(kind: Any, value: Any) -> Any:
-    """A value of a document as JSON has it, as what it was."""
-    origin, parts = get_origin(kind), get_args(kind)
-    if dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind)
-        fields = [field.name for field in dataclasses.fields(kind) if field.name in value]
-        return cast(Any, kind)(**{name: _make(hints[name], value[name]) for name in fields})
-    if origin in (Union, types.UnionType):
-        if value is None and type(None) in parts:
-            return None
-        return _make(next(part for part in parts if part is not type(None)), value)
-    if origin is tuple:
-        each = [parts[0]] * len(value) if parts[-1] is Ellipsis else list(parts)
-        return tuple(_make(part, one) for part, one in zip(each, value, strict=True))
-    if origin in (dict, Mapping):
-        return {str(name): _make(parts[1], one) for name, one in value.items()}
-    known = value in parts if origin is Literal else isinstance(value, (int, float) if kind is float else kind)
-    if not known:
-        raise TypeError("this is no such document.")
-    return float(value) if kind is float else value

@@ -6,7 +6,6 @@ Nobody without the vault learns from it what it is of. A copy that was changed, 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from release_pipeline.errors import ReleasePipelineError, SourceError, WrongUsag
 from release_pipeline.flow.files import is_same_file
 from release_pipeline.flow.policies import list_policies
 from release_pipeline.flow.site import Site, find_site
+from release_pipeline.flow.sums import hash_of_file
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.sections import Source
 from release_pipeline.policy.text import read_yaml
@@ -56,8 +56,7 @@ def hash_content(site: Site, file: Path) -> str:
 def hash_file(file: Path) -> str:
     """The plain hash of a file."""
     try:
-        with file.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
+        return hash_of_file(file)
     except OSError as error:
         raise SourceError(f"the file cannot be read: {error.strerror}.", where=str(file)) from None
 
@@ -83,12 +82,15 @@ def find_source_file(site: Site, source: Source) -> Path | None:
     return None if source.path is None else _find_file(site, source.path)
 
 
-def find_source_like(site: Site, events: Iterable[Event], file: Path, *, strict: bool) -> str:
+def find_source_like(site: Site, file: Path, *, strict: bool) -> str:
     """Why a file is confidential here: it lies in the vault, or it is a source of this site, the same file or with the same
     content; nothing where it is neither. `strict`: refuse where that cannot be told, for a place depends on what is not set."""
     if file.resolve().is_relative_to(site.vault.resolve()):
         return "it lies in the vault"
-    events = tuple(events)
+    events: tuple[Event, ...] = ()
+    if site.registry.exists():
+        with site.open_registry(read_only=True) as registry:
+            events = registry.events
     for written in dict.fromkeys(_list_paths(site, events)):
         try:
             source = _find_file(site, written)

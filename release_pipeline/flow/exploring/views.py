@@ -159,8 +159,7 @@ def _pick_quantiles(bench: Bench, name: str) -> Which:
 
 def _ordered(bench: Bench, name: str) -> Numbers:
     """The values of a column in ascending order."""
-    steps = bench.reference.steps[name]
-    return known(bench.policy.noise_columns[name], np.repeat(steps.values, np.diff(steps.below)))
+    return known(bench.policy.noise_columns[name], bench.reference.ordered(name))
 
 
 def _list(labels: Sequence[str], original: Numbers, drawn: Numbers, shown: Which, widened: float) -> tuple[ShareView, ...]:

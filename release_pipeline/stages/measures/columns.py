@@ -175,26 +175,17 @@ def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_n
     """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
     are nobody's."""
     if not is_nobodys:
-        first, second = with_values(column, before, after)
-        return first, second
+        return with_values(column, before, after)
     released = _values(column, after)
     return match_ranks(_values(column, before), released), released
 
 
-def with_values(column: NoiseColumn, *tables: Numbers) -> list[Numbers]:
-    """The records that have a value in all of these tables of one column; all where none has."""
-    return [found[0] for found in _with_all_values([column], *([numbers] for numbers in tables))]
-
-
-def _with_all_values(columns: Sequence[NoiseColumn], *tables: Sequence[Numbers]) -> list[list[Numbers]]:
-    """The records that have a value in every one of these columns, in all of these tables; all where none has."""
-    if not any(column.reasons for column in columns):
-        return [list(table) for table in tables]
-    there = np.ones(len(tables[0][0]), dtype=np.bool_)
-    for table in tables:
-        for column, numbers in zip(columns, table, strict=True):
-            there &= column.find_reasons(numbers) < 0
-    return [[numbers[there] if there.any() else numbers for numbers in table] for table in tables]
+def with_values(column: NoiseColumn, before: Numbers, after: Numbers) -> tuple[Numbers, Numbers]:
+    """The records that have a value in both tables of one column; all where none has."""
+    if not column.reasons:
+        return before, after
+    there = (column.find_reasons(before) < 0) & (column.find_reasons(after) < 0)
+    return (before[there], after[there]) if there.any() else (before, after)
 
 
 def match_ranks(before: Numbers, after: Numbers) -> Numbers:

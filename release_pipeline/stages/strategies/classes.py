@@ -53,7 +53,7 @@ from release_pipeline.stages.strategies.strategy import (
     Suppressed,
     describe_scales,
 )
-from release_pipeline.stages.suppress import encode, group_sizes
+from release_pipeline.stages.suppress import encode, find_smallest
 
 FORECASTS = 3
 IN_VAULT = ", and may not be (the figures are in the vault). The release is charged; another try is a revision, charged anew."
@@ -216,7 +216,7 @@ class ClassStrategy:
             cells=0,
             dropped=len(group) - table.num_rows,
             share=(len(group) - table.num_rows) / len(group),
-            anonymity=int(group_sizes(codes).min()) if table.num_rows else None,
+            anonymity=find_smallest(codes, table.num_rows),
             refusal=self.refuse(counts, len(group)),
             figures=counts,
         )
