@@ -27,7 +27,7 @@ from benchmarks.figures import Figure, Target
 
 POLICY = "incomes"
 COLUMNS, EPSILONS = 12, "2,4,8,16"
-SETTINGS = 60
+SETTINGS, LARGE = 60, 10**5  # of a table of so many records; of a smaller one, and before, those at one epsilon
 GOAL, MEMORY = 300, 2 * 10**9  # seconds on two idle cores; bytes
 SORTS = "sorts of nine columns"
 _STATES = [f"s{number:02}" for number in range(1, 51)]
@@ -56,8 +56,8 @@ def exploring(sizes: Sequence[int]) -> Iterator[Figure]:
 def _figures(n: int, folder: Path) -> Iterator[Figure]:
     columns = make_columns(n)
     [floor] = cpu_seconds(lambda: [np.sort(columns[name]) for name in _DOMAINS], runs=3)
-    _spend(write_site(folder / "before", make_columns(1_000)), folder / "cache")  # what is compiled on the first call is
-    found = _spend(write_site(folder / "site", columns), folder / "cache")
+    _spend(write_site(folder / "before", make_columns(1_000)), folder / "cache", "4")  # what is compiled on the first call is
+    found = _spend(write_site(folder / "site", columns), folder / "cache", EPSILONS if n >= LARGE else "4")
     case = f"{found.settings} settings"
     yield Figure("exploring", case, n, "CPU time", found.cpu, found.cpu / floor, SORTS)
     yield Figure("exploring", f"{case}, by two cores", n, "CPU time", found.cpu, found.cpu / 2 / GOAL, "of five minutes", _GOAL)
@@ -133,10 +133,10 @@ def write_site(folder: Path, columns: Mapping[str, Any]) -> Path:
     return file
 
 
-def _spend(policy: Path, cache: Path) -> _Cost:
+def _spend(policy: Path, cache: Path, epsilons: str) -> _Cost:
     """Try the settings in a process, which may start others."""
     command = [sys.executable, "-m", "release_pipeline.cli", "explore", str(policy), "--like", str(policy.parent / "public.csv")]
-    command += ["--public", "made up", "--epsilons", EPSILONS, "--quiet", "--json"]
+    command += ["--public", "made up", "--epsilons", epsilons, "--quiet", "--json"]
     wall, before, peak = perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN), 0
     with TemporaryFile() as said:
         process = subprocess.Popen(

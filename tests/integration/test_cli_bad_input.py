@@ -489,10 +489,10 @@ def test_mask_refuses_what_it_has_no_permission_for(run: Runner, locked: str, mo
 def test_a_full_disk_leaves_neither_output_nor_evidence(run: Runner, monkeypatch: pytest.MonkeyPatch, existing: bool) -> None:
     """Output and evidence appear together or not at all."""
 
-    def fill(*_: object) -> None:
+    def fill(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(pyarrow.csv, "write_csv", fill)
+    monkeypatch.setattr(pyarrow.csv, "CSVWriter", fill)
     run.write("people.csv", as_csv())
     run.write("people.yaml", POLICY)
     if existing:

@@ -63,7 +63,9 @@ def hash_file(file: Path) -> str:
 
 def list_file_origins(site: Site, file: Path) -> list[str]:
     """Of a file: where it is, and what it has."""
-    return [_hash_place(site, str(file.resolve())), hash_content(site, file)]
+    place, home = file.resolve(), site.home.resolve()
+    inside = place.relative_to(home) if place.is_relative_to(home) else place  # the site may be moved, or restored elsewhere
+    return [_hash_place(site, str(inside)), hash_content(site, file)]
 
 
 def list_origins(site: Site, source: Source) -> list[str]:
