@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.report.explore import render_exploration
+from release_pipeline.report.exploring.page import render_exploration
 from tests.integration.browser import Page, open_browser
 from tests.unit.report.explorations import read
 

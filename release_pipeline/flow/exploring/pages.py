@@ -10,7 +10,7 @@ from release_pipeline.flow.exploring.explore import Explored
 from release_pipeline.flow.exploring.places import PAGES, check_page, find_folder
 from release_pipeline.flow.files import PRIVATE, PUBLIC, check_output, write_text
 from release_pipeline.policy.documents import to_json
-from release_pipeline.report.explore import render_exploration
+from release_pipeline.report.exploring.page import render_exploration
 from release_pipeline.store.folders import make_private_folder
 
 

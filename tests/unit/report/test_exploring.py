@@ -16,7 +16,7 @@ from release_pipeline.policy.strength import Strength
 from release_pipeline.privacy.figures import format_number, format_share
 from release_pipeline.report.charts.drawing import width_of
 from release_pipeline.report.charts.frontier import LAYOUTS, Measured, Point, draw_measure, lay_out, shorten_names
-from release_pipeline.report.explore import render_exploration
+from release_pipeline.report.exploring.page import render_exploration
 from tests.unit.report.explorations import DOCUMENTS, make_document, make_own_refused, make_setting, read
 
 ODD = "</script><script>alert('1')</script><!-- \" onload=\"x & {{ 7 }}"
