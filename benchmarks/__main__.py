@@ -46,7 +46,7 @@ SYNTHESIS_SIZES, QUICK_SYNTHESIS_SIZES = (10**5, 10**6), (4 * 10**3,)
 PIPELINE_SIZES, QUICK_PIPELINE_SIZES = (10**6,), (5 * 10**3,)
 COMMANDS_SIZES = (4 * 10**3,)
 EVENTS_SIZES, QUICK_EVENTS_SIZES = (20, 100, 1000, 10**4), (20,)  # no run without some ten events before it
-EXPLORING_SIZES, QUICK_EXPLORING_SIZES = (280_000,), (2 * 10**3,)
+EXPLORING_SIZES, QUICK_EXPLORING_SIZES = (280_000,), (600,)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

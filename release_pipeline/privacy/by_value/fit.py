@@ -68,6 +68,7 @@ class _Model:
         octaves = (len(finest) - 1) / FINE
         self.density = self.cells / octaves  # cells in an octave, on the whole
         self.inside = [find_cells(stage.edges, self.edges[:-1]) for stage in stages]  # the counted cell of each fine one
+        self.together = [inside[:, None] == inside for inside in self.inside]  # whether two fine cells are of one counted cell
         alone = np.isin(self.edges[:-1], facts.atoms) & (width == 1)
         self.precision, self.bends = _smoothness(alone, find_cells(self.edges, np.array([facts.centre]))[0], self.density)
 
@@ -82,29 +83,25 @@ class _Model:
 
     def solve(self, level: FloatArray, steps: int) -> Masses:
         """Damped Gauss-Newton steps from there, until they gain nothing."""
-        m, at = self.cells, self._at(level, np.zeros(self.cells))
+        at = self._at(level, np.zeros(self.cells))
         damping = 1e-2
         for _ in range(steps):
-            gradient, curvature = self._expand(at)
-            better, step = None, np.zeros(2 * m)
+            expansion = self._expand(at)
+            better, step = None, (np.zeros(self.cells), np.zeros(self.cells))
             for _ in range(6):
-                damped = curvature.copy()
-                damped[np.diag_indices(2 * m)] += damping
                 try:
-                    step = np.asarray(np.linalg.solve(damped, -gradient))
+                    step = expansion.step(damping)
                 except np.linalg.LinAlgError:
                     damping *= 10
                     continue
-                step *= min(1.0, LONGEST / max(float(np.abs(step[:m]).max()), 1e-300))
-                tried = self._at(at.level + step[:m], at.spikes + step[m:])
+                tried = self._at(at.level + step[0], at.spikes + step[1])
                 if tried.value < at.value:
                     better = tried
                     break
                 damping = max(damping * 8, 1e-3)
             else:  # no damping that is tried matters where counts are many: the way leads down, if not so far
-                for _ in range(SHORTER):
-                    step *= 0.25
-                    tried = self._at(at.level + step[:m], at.spikes + step[m:])
+                for shorter in 0.25 ** np.arange(1, SHORTER + 1):
+                    tried = self._at(at.level + shorter * step[0], at.spikes + shorter * step[1])
                     if tried.value < at.value:
                         better = tried
                         break
@@ -130,34 +127,61 @@ class _Model:
         value += float(np.logaddexp(0, bends).sum())
         return _Point(level, spikes, share, residuals, bends, value)
 
-    def _expand(self, at: _Point) -> tuple[FloatArray, npt.NDArray[np.float64]]:
-        """Gradient and Gauss-Newton curvature in (f, a)."""
-        m, n, share = self.cells, self.records, at.share
-        pull, rows = np.zeros(m), list[npt.NDArray[np.float64]]()
-        for stage, inside, residual in zip(self.stages, self.inside, at.residuals, strict=True):
+    def _expand(self, at: _Point) -> _Expansion:
+        """What is maximised, around a point. A count that has a share h moves by p_i (1[i in it] - h) with the level of cell i:
+        the outer product, weighed by w, is p_i p_j (w 1[i and j in it] - w_i h_i - w_j h_j + sum w h^2)."""
+        n, share = self.records, at.share
+        pull, mixed, constant = np.zeros(self.cells), np.zeros(self.cells), 0.0
+        outer = np.zeros((self.cells, self.cells))
+        for stage, inside, together, residual in zip(self.stages, self.inside, self.together, at.residuals, strict=True):
             noise = stage.noise
             weight = 1 / (noise.spread * np.hypot(residual, noise.blunt * noise.spread))
+            held = (residual + stage.counts) / n
             pull += n * (weight * residual)[inside]
-            moved = np.zeros((len(residual), m))  # of each count's share, by f
-            moved[inside, np.arange(m)] = share
-            moved -= np.bincount(inside, weights=share, minlength=len(residual))[:, None] * share
-            rows.append(np.sqrt(weight)[:, None] * moved)
-        slopes = share * (pull - pull @ share)
-        stacked = n * np.concatenate(rows)
-        outer = stacked.T @ stacked
-        steep = _logistic(at.bends)
-        gradient = np.concatenate(
-            [
-                slopes + self.precision @ at.level + self.bends.T @ steep,
-                slopes * SPIKE + 2 * at.spikes / (1 + at.spikes * at.spikes),
-            ]
+            mixed += (weight * held)[inside]
+            constant += float(weight @ (held * held))
+            outer += together * weight[inside]
+        outer -= mixed
+        outer -= mixed[:, None] - constant
+        scaled = n * share
+        outer *= scaled
+        outer *= scaled[:, None]
+        return _Expansion(
+            slopes=share * (pull - pull @ share),
+            outer=outer,
+            smooth=self.precision @ at.level + self.bends.T @ _logistic(at.bends),
+            stiff=self.precision + self.bends.T @ (_bound_logistic(at.bends)[:, None] * self.bends),
+            spikes=at.spikes,
         )
-        curvature = np.empty((2 * m, 2 * m))
-        curvature[:m, :m] = outer + self.precision + self.bends.T @ (_bound_logistic(at.bends)[:, None] * self.bends)
-        curvature[:m, m:] = curvature[m:, :m] = SPIKE * outer
-        curvature[m:, m:] = SPIKE * SPIKE * outer
-        curvature[range(m, 2 * m), range(m, 2 * m)] += 2 / (1 + at.spikes * at.spikes)
-        return gradient, curvature
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """Gradient and Gauss-Newton curvature in (f, a). Of the likelihood, where a unit of a is c nats: `slopes` and c `slopes`;
+    A = `outer`, c A and c^2 A. Of what f has to be like: `smooth` and `stiff`. Each a has a term of its own."""
+
+    slopes: FloatArray
+    outer: npt.NDArray[np.float64]
+    smooth: FloatArray
+    stiff: npt.NDArray[np.float64]
+    spikes: FloatArray
+
+    def step(self, damping: float) -> tuple[FloatArray, FloatArray]:
+        """Where the quadratic has its least value, no farther than `LONGEST`. Half of the unknowns are eliminated: with
+        B = `stiff` and E that of a, both damped, the second equations less c times the first are E da = c B df + v, where v is
+        c `smooth` less the gradient of a alone; and so (A + c^2 A E^-1 B + B) df = -`slopes` - `smooth` - c A E^-1 v."""
+        wide = 1 + self.spikes * self.spikes
+        loose = 1 / (2 / wide + damping)
+        apart = SPIKE * self.smooth - 2 * self.spikes / wide
+        stiff = self.stiff.copy()
+        stiff[np.diag_indices(len(stiff))] += damping
+        moved = self.outer @ (SPIKE * SPIKE * loose[:, None] * stiff)
+        moved += self.outer
+        moved += stiff
+        level = np.asarray(np.linalg.solve(moved, -self.slopes - self.smooth - SPIKE * (self.outer @ (loose * apart))))
+        spikes = loose * (SPIKE * (stiff @ level) + apart)
+        short = min(1.0, LONGEST / max(float(np.abs(level).max()), 1e-300))
+        return short * level, short * spikes
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -211,6 +212,8 @@ def test_the_least_epsilon_is_that_of_the_law() -> None:
 def test_what_is_sought_is_met_within_a_tenth(target: str) -> None:
     """With noise that was not looked at: the middle of a hundred other releases is at most a tenth above."""
     text = TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-cdf, epsilon: 4")
+    if target.startswith("share-zero"):  # of a column alone
+        text = re.sub("rent: .*", "rent: {role: quasi, do: drop}", text)
     bench = make_bench(text)
     asked = read_target(target, bench.policy)
     tested = try_settings(
