@@ -23,13 +23,27 @@ def fingerprint(values: pa.ChunkedArray) -> str:
         for chunk in values.chunks:
             digest.update(_view((chunk.fill_null(0) if chunk.null_count else chunk).to_numpy()))
         return digest.hexdigest()
-    column = values.combine_chunks()
-    if not pa.types.is_binary(column.type):
-        column = column.cast(pa.string()).cast(pa.binary())
-    texts = column.fill_null(b"").cast(pa.large_binary())
-    for buffer in texts.buffers()[1:]:
-        digest.update(buffer or b"")
+    digest.update(bytes(8 if len(values) else 16))  # where the first begins; of none Arrow had as much for texts
+    before = 0
+    for chunk in values.chunks:  # where each text ends, and then the texts
+        ends, _ = _read_texts(chunk)
+        digest.update(_view(ends + before))
+        before += int(ends[-1]) if len(ends) else 0
+    for chunk in values.chunks:
+        digest.update(_read_texts(chunk)[1])
     return digest.hexdigest()
+
+
+def _read_texts(chunk: Any) -> tuple[npt.NDArray[np.int64], Any]:
+    """Where each of these entries ends, and the bytes of all; one that is missing is empty."""
+    binary = chunk if pa.types.is_binary(chunk.type) else chunk.cast(pa.string()).cast(pa.binary())
+    texts = binary.fill_null(b"").cast(pa.large_binary())
+    if not len(texts):
+        return np.empty(0, dtype=np.int64), b""
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    first, last = int(ends[0]), int(ends[-1])
+    return ends[1:] - first, data[first:last] if data is not None else b""
 
 
 def _view(numbers: npt.NDArray[Any]) -> Any:

@@ -48,7 +48,11 @@ class OrderClusters:
     def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """One entry per cluster, given to each of its records."""
         out = np.empty(len(self.order), dtype=per_cluster.dtype)
-        out[self.order] = np.repeat(per_cluster, self.size)
+        for first in range(0, self.count, _CHUNK):
+            part = slice(first, first + _CHUNK)
+            start = int(self.start[first])
+            ranks = slice(start, start + int(self.size[part].sum()))
+            out[self.order[ranks]] = np.repeat(per_cluster[part], self.size[part])
         return out
 
 

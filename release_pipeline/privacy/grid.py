@@ -120,7 +120,11 @@ class Grid:
 
     def snap(self, values: npt.NDArray[Any]) -> FloatArray:
         """The values as a method sees them: moved into the domain and onto the grid, in their own units."""
-        return self.restore(self.quantise(values).astype(np.float64))
+        out = np.empty(len(values))
+        for start in range(0, len(values), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            out[part] = self.restore(self.quantise(values[part]).astype(np.float64))
+        return out
 
     def restore(self, units: FloatArray) -> FloatArray:
         """The values at `units` grid steps above lo; whole units give the float nearest to the exact decimal."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,27 +12,83 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy.grid import IntArray, as_numbers
 
+_CHUNK = 1 << 16
 
-def group_by(columns: Sequence[npt.ArrayLike]) -> IntArray:
-    """The group of each record, from 0: two records share one if all their columns (integer codes) are equal.
+
+def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
+    """The group of each record, from 0: two records share one if all their columns (integer codes) are equal. Columns are looked
+    at one after the other, so that they need not be there together.
 
     >>> group_by([[1, 1, 2, 1], [5, 6, 5, 5]]).tolist()
     [0, 1, 2, 0]
     """
-    if not columns:
+    key, span = None, 1  # equal records have equal keys, in 0..span-1
+    for column in columns:
+        code = _as_signed(column)
+        if key is None:
+            key = np.zeros(len(code), dtype=np.int64)
+        if len(code) != len(key):
+            raise InvalidArgument("the columns do not have equally many records.", where="columns")
+        if not len(key):
+            continue
+        digits = _Digits.of(code, most=len(key))
+        for part in _slices(len(key)):
+            key[part] *= digits.width
+            key[part] += digits.take(code[part])
+        span *= digits.width
+        del code
+        if span > len(key):
+            span = _renumber(key)
+    if key is None:
         raise InvalidArgument("there is no column to group by.", where="columns")
-    codes = [as_integers(column, "groups") for column in columns]
-    records = len(codes[0])
-    if any(len(code) != records for code in codes):
-        raise InvalidArgument("the columns do not have equally many records.", where="columns")
-    key, span = np.zeros(records, dtype=np.int64), 1  # equal records have equal keys, in 0..span-1
-    for code in codes if records else ():
-        digits, width = _compact(code, most=records)
-        key, span = key * width + digits, span * width
-        if span > records:
-            key, span = _compact(key, most=records)
-    used = np.bincount(key, minlength=span) > 0
-    return (np.cumsum(used) - 1)[key]
+    number = np.cumsum(np.bincount(key, minlength=span) > 0) - 1
+    for part in _slices(len(key)):
+        key[part] = number[key[part]]
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class _Digits:
+    """Equal numbers for equal entries, in their order, in 0..width-1. `different`: the entries, where these lie far apart."""
+
+    width: int
+    lowest: int
+    different: npt.NDArray[Any] | None
+
+    @classmethod
+    def of(cls, column: npt.NDArray[Any], *, most: int) -> _Digits:
+        """With a width of at most `most`, so that products stay within 64 bits."""
+        lowest = int(column.min())
+        width = int(column.max()) - lowest + 1
+        if width <= most:
+            return cls(width, lowest, None)
+        different = np.unique(column)
+        return cls(len(different), 0, different)
+
+    def take(self, part: npt.NDArray[Any]) -> IntArray:
+        """Those of some entries."""
+        if self.different is None:
+            return part.astype(np.int64) - self.lowest
+        return np.searchsorted(self.different, part)
+
+
+def _renumber(key: IntArray) -> int:
+    """Make keys as small as they can be, in their order; how many different ones there are."""
+    digits = _Digits.of(key, most=len(key))
+    for part in _slices(len(key)):
+        key[part] = digits.take(key[part])
+    return digits.width
+
+
+def _slices(count: int) -> Iterator[slice]:
+    return (slice(start, start + _CHUNK) for start in range(0, count, _CHUNK))
+
+
+def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Whole numbers, as narrow as they came; anything else is refused."""
+    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and column.ndim == 1:
+        return column
+    return as_integers(column, "groups")
 
 
 def as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
@@ -39,14 +97,3 @@ def as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
     if array.dtype.kind not in "iu":
         raise InvalidType(f"{name} must be integers.")
     return array.astype(np.int64, copy=False)
-
-
-def _compact(column: IntArray, *, most: int) -> tuple[IntArray, int]:
-    """Equal numbers for equal entries, in their order, in 0..width-1, and the width: at most `most`, so that products stay within
-    64 bits."""
-    lowest = int(column.min())
-    width = int(column.max()) - lowest + 1
-    if width <= most:
-        return column - lowest, width
-    values, digits = np.unique(column, return_inverse=True)
-    return digits, len(values)

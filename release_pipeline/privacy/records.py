@@ -6,8 +6,8 @@ has them in memory, and is the only implementation for now; one that keeps them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.noise import NoiseStream, shuffled_positions
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+_CHUNK = 1 << 16
 
 
 class ClusterFacts(Protocol):
@@ -70,7 +71,7 @@ class Records(Protocol):
         """One entry for each cluster, given to each of its records."""
         ...
 
-    def count_equal(self, codes: Sequence[IntArray]) -> IntArray:
+    def count_equal(self, codes: Iterable[npt.NDArray[np.integer[Any]]]) -> IntArray:
         """For each record how many have the same codes in all of these columns, at least one."""
         ...
 
@@ -90,10 +91,14 @@ class InMemory:
         """By the index of each record's cluster."""
         return per_cluster[cluster]
 
-    def count_equal(self, codes: Sequence[IntArray]) -> IntArray:
+    def count_equal(self, codes: Iterable[npt.NDArray[np.integer[Any]]]) -> IntArray:
         """By the number of each record's group."""
         group = group_by(codes)
-        return np.bincount(group)[group]
+        sizes = np.bincount(group)
+        for start in range(0, len(group), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            group[part] = sizes[group[part]]
+        return group
 
     def shuffle(self, count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
         """By one random word for each record."""

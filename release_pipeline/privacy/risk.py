@@ -11,6 +11,7 @@ All are computed against confidential data or tell about them: figures for a rev
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ from release_pipeline.privacy.groups import as_integers
 from release_pipeline.privacy.neighbours import Neighbours
 from release_pipeline.privacy.shares import Share, measure_share
 from release_pipeline.privacy.utility import variance_of
+
+_CHUNK = 1 << 20  # of records, or of pairs of a group and a value, that are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +146,50 @@ def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool) ->
     n, m = len(group), int(value.max(initial=-1)) + 1
     if m < 2:
         return 0.0
-    pairs, count = np.unique(group * m + value, return_counts=True)
-    at, of = pairs % m, pairs // m
-    size = np.bincount(group)
-    share = count / size[of]
-    overall = np.bincount(value) / n
-    if not ordered:
-        return float(np.bincount(of, np.maximum(share - overall[at], 0.0)).max())
-
-    P = np.cumsum(np.bincount(value)) / n
+    size, cumulated = np.bincount(group), np.cumsum(np.bincount(value))
+    overall, P = np.diff(cumulated, prepend=0) / n, cumulated / n
     before = np.concatenate([np.zeros(1), np.cumsum(P)])
-    first = np.concatenate([np.ones(1, dtype=np.bool_), of[1:] != of[:-1]])
-    total = np.cumsum(count)
-    begun = (total - count)[first]  # records in the groups before
-    q = (total - np.repeat(begun, np.diff(np.append(np.flatnonzero(first), len(of))))) / size[of]
-    end = np.append(at[1:], m)
-    end[np.append(first[1:], True)] = m  # the last value of a group stands to the end
-    crossing = np.clip(np.searchsorted(P, q), at, end)
-    moved = q * (2 * crossing - at - end) + before[end] + before[at] - 2 * before[crossing]
-    moved[first] += before[at[first]]  # up to its first value a group has nothing
-    return float(np.bincount(of, np.maximum(moved, 0.0)).max()) / (m - 1)
+    group *= m
+    group += value  # group and value in one number
+    del value
+    pairs, count = _count_in_place(group)
+    del group
+    largest = 0.0
+    for part in _whole_groups(pairs, m):
+        at, of, counted = pairs[part] % m, pairs[part] // m, count[part]
+        first = np.append(True, of[1:] != of[:-1])
+        place = np.cumsum(first) - 1
+        if not ordered:
+            moved = np.maximum(counted / size[of] - overall[at], 0.0)
+            largest = max(largest, float(np.bincount(place, moved).max()))
+            continue
+        total = np.cumsum(counted)
+        begun = (total - counted)[first]  # records in the groups before
+        q = (total - begun[place]) / size[of]
+        end = np.append(at[1:], m)
+        end[np.append(first[1:], True)] = m  # the last value of a group stands to the end
+        crossing = np.clip(np.searchsorted(P, q), at, end)
+        moved = q * (2 * crossing - at - end) + before[end] + before[at] - 2 * before[crossing]
+        moved[first] += before[at[first]]  # up to its first value a group has nothing
+        largest = max(largest, float(np.bincount(place, np.maximum(moved, 0.0)).max()) / (m - 1))
+    return largest
+
+
+def _count_in_place(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """The different ones, ascending, and how many there are of each; sorts them where they are."""
+    numbers.sort()
+    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])) if len(numbers) else np.empty(0, dtype=np.intp)
+    return numbers[starts], np.diff(starts, append=len(numbers))
+
+
+def _whole_groups(pairs: IntArray, m: int) -> Iterator[slice]:
+    """Slices of ascending pairs of groups and m values, none of which ends within a group."""
+    start = 0
+    while start < len(pairs):
+        last = int(pairs[min(start + _CHUNK, len(pairs)) - 1]) // m
+        beyond = int(np.searchsorted(pairs, (last + 1) * m))
+        yield slice(start, beyond)
+        start = beyond
 
 
 def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, IntArray]:
@@ -174,7 +201,11 @@ def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, I
 
 
 def _number(column: npt.NDArray[Any]) -> IntArray:
-    return np.unique(column, return_inverse=True)[1].astype(np.int64, copy=False)
+    """The place of each entry among the different ones."""
+    different, number = np.unique(column), np.empty(len(column), dtype=np.int64)
+    for start in range(0, len(column), _CHUNK):
+        number[start : start + _CHUNK] = np.searchsorted(different, column[start : start + _CHUNK])
+    return number
 
 
 def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:

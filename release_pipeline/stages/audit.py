@@ -3,7 +3,7 @@ who decide, and gates nothing (methods.md section 2). What a gate may look at is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from release_pipeline.policy.sections import Target
 from release_pipeline.policy.ties import find_ties
 from release_pipeline.policy.typed import Plain
 from release_pipeline.privacy.attacks import Attack, Attacked, AttackedColumn, infer, link, single_out
-from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_positions
+from release_pipeline.privacy.noise import Context, NoiseStream, shuffled_first
 from release_pipeline.privacy.risk import record_linkage
 from release_pipeline.privacy.utility import variance_of
 from release_pipeline.stages.compared import Compared, Numbers, Places
@@ -26,7 +26,7 @@ from release_pipeline.stages.measures.features import encode_entries, encode_fea
 from release_pipeline.stages.measures.groups import Groups, journalist_risk
 from release_pipeline.stages.measures.prediction import predict
 from release_pipeline.stages.measures.sample import measure_sample, read_weights
-from release_pipeline.stages.measures.subgroups import BLANK, GroupedColumn, measure_subgroups
+from release_pipeline.stages.measures.subgroups import NO_GROUP, GroupedColumn, Labels, measure_subgroups
 from release_pipeline.stages.measures.ties import measure_ties
 from release_pipeline.stages.package import spell_out
 
@@ -75,13 +75,13 @@ def _draw_attacked(compared: Compared, streams: Streams) -> Compared:
     rows = compared.released.num_rows
     if rows <= ATTACKED_SAMPLE:
         return compared
-    return compared.among(np.sort(shuffled_positions(rows, streams("attacked"))[:ATTACKED_SAMPLE]))
+    return compared.among(np.sort(shuffled_first(rows, ATTACKED_SAMPLE, streams("attacked"))))
 
 
 def _link(compared: Compared, streams: Streams) -> dict[str, Any]:
     """How many released records lie nearest to their own originals."""
     names, own = list(compared.policy.noise_columns), compared.own
-    tried = shuffled_positions(len(own), streams("linkage"))[:LINKAGE_SAMPLE]
+    tried = shuffled_first(len(own), LINKAGE_SAMPLE, streams("linkage"))
     original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
     for place, name in enumerate(names):
         original[:, place] = compared.original(name).to_numpy()
@@ -102,7 +102,7 @@ def link_within(
     original: Numbers, released: Numbers, own: Places, groups: npt.NDArray[np.int64], *, stream: NoiseStream
 ) -> dict[str, Any]:
     """Linking as KEA18 has it: only originals of the record's own class count."""
-    tried = shuffled_positions(len(own), stream)[:LINKAGE_SAMPLE]
+    tried = shuffled_first(len(own), LINKAGE_SAMPLE, stream)
     return asdict(record_linkage(original, released, own, positions=tried, groups=groups))
 
 
@@ -136,23 +136,22 @@ def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> 
 def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
     """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
     original means there are of the released records."""
-    after, own = label_entries(compared.released.column(by)), label_entries(compared.of_released(by))
     is_kept = by in compared.policy.listed_columns
-    if compared.is_nobodys:
-        own = after
-    columns: dict[str, GroupedColumn] = {}
-    for name, column in compared.policy.noise_columns.items():
+    names, (after, own, of_all) = number_labels(
+        [compared.released.column(by), compared.of_released(by), compared.original(by) if is_kept else None]
+    )
+    own, of_all = (after if compared.is_nobodys else own), (of_all if is_kept else own)
+
+    def compare(name: str, column: NoiseColumn) -> GroupedColumn:
         everybody: Numbers = without_reasons(column, compared.original(name).to_numpy())
         seen = without_reasons(column, compared.seen(name))
         masked: Numbers = without_reasons(column, compared.released.column(name).to_numpy())
-        before = everybody if is_kept else everybody[compared.own]
         known = seen[~np.isnan(seen)]
-        matched = (
-            _match_in_groups(seen, label_entries(compared.original(by)), masked, after)
-            if compared.is_nobodys
-            else seen[compared.own]
-        )
-        columns[name] = GroupedColumn(before, masked, matched, variance_of(known) if len(known) else 0.0)
+        variance = variance_of(known) if len(known) else 0.0
+        del known
+        matched = _match_in_groups(seen, of_all, masked, after) if compared.is_nobodys else seen[compared.own]
+        return GroupedColumn(everybody if is_kept else everybody[compared.own], masked, matched, variance)
+
     weights_before = weights_after = weights_own = None
     if (weight := compared.policy.weight) is not None:
         weights = read_weights(compared.original(weight))
@@ -160,10 +159,9 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
         weights_after = np.nan_to_num(read_weights(compared.released.column(weight)))
         weights_own = weights[compared.own]
     return measure_subgroups(
-        label_entries(compared.original(by)) if is_kept else own,
-        after,
-        own,
-        columns,
+        names,
+        (of_all, after, own),
+        ((name, compare(name, column)) for name, column in compared.policy.noise_columns.items()),
         weights_before=weights_before,
         weights_after=weights_after,
         weights_own=weights_own,
@@ -171,7 +169,7 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
     )
 
 
-def _match_in_groups(before: Numbers, was: npt.NDArray[Any], after: Numbers, said: npt.NDArray[Any]) -> Numbers:
+def _match_in_groups(before: Numbers, was: Labels, after: Numbers, said: Labels) -> Numbers:
     """The same within each group, of the records that have a value."""
     matched = np.full(len(after), np.nan)
     for label in np.unique(said).tolist():
@@ -186,9 +184,25 @@ def without_reasons(column: NoiseColumn, numbers: Numbers) -> Numbers:
     return np.where(column.find_reasons(numbers) < 0, numbers, np.nan) if column.reasons else numbers
 
 
+def number_labels(columns: Sequence[pa.ChunkedArray | None]) -> tuple[list[str], list[Labels]]:
+    """The texts that occur in any of these columns, ascending, and the place of each entry's among them: -1 of a blank cell. A
+    column that is none has no entry."""
+    told = [list_entries(pa.chunked_array([], pa.string()) if column is None else column) for column in columns]
+    names = sorted({entry for entries, _ in told for entry in entries if entry})
+    place = {name: number for number, name in enumerate(names)} | {"": NO_GROUP}
+    return names, [np.array([place[entry] for entry in entries], dtype=np.int32)[at] for entries, at in told]
+
+
 def label_entries(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     """The entries as texts; a blanked cell is none."""
-    return np.array([BLANK if entry is None else str(entry) for entry in column.to_pylist()], dtype=np.str_)
+    entries, at = list_entries(column)
+    return np.array(entries, dtype=np.str_)[at]
+
+
+def list_entries(column: pa.ChunkedArray) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """The different entries as texts, a blank one last, and the place of each record's."""
+    coded = column.combine_chunks().dictionary_encode()
+    return [*map(str, coded.dictionary.to_pylist()), ""], coded.indices.fill_null(len(coded.dictionary)).to_numpy()
 
 
 def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
@@ -217,7 +231,7 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
 def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
     released, policy = compared.released, compared.policy
-    tried = shuffled_positions(released.num_rows, streams("models"))[:MODEL_SAMPLE]
+    tried = shuffled_first(released.num_rows, MODEL_SAMPLE, streams("models"))
     after = pa.table({name: released.column(name).take(pa.array(tried)) for name in policy.released_columns})
     before = pa.table({name: compared.of_released(name).take(pa.array(tried)) for name in after.column_names})
     original, masked = encode_features([before, after])

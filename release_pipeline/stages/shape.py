@@ -43,7 +43,8 @@ def expect_shape(
     Like the expected error it is of simulated noise from streams of its own, and does not look at the noise that is released.
     Released values are one for each cluster: no column is made.
     """
-    ascending = exact.grid.restore(np.sort(exact.grid.quantise(numbers)).astype(np.float64))
+    ascending = exact.grid.snap(numbers)
+    ascending.sort()
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
     simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
     return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms))
@@ -71,7 +72,7 @@ def measure_atoms(
     """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
     of fewer than ten records. With weights (before and after) the shares of what the records stand for, too."""
     grid, points = column.coded_grid, list_points(column)
-    snapped = grid.restore(grid.quantise(original).astype(np.float64))
+    snapped = grid.snap(original)
     before = share_at(snapped, points)
     counts = np.rint(before * len(original))
     few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
@@ -99,7 +100,7 @@ def list_points(column: NoiseColumn) -> Numbers:
 
 def lie_on_grid(grid: Grid, values: Numbers) -> bool:
     """Whether every value is a point of the grid inside the domain."""
-    return bool(np.array_equal(values, grid.restore(grid.quantise(values).astype(np.float64))))
+    return bool(np.array_equal(values, grid.snap(values)))
 
 
 def _points(grid: Grid, atoms: Sequence[int]) -> Numbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from release_pipeline.stages.column_table import AnyTable, ColumnTable
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 MISSING = -1  # the code of an entry that is missing, or blank
-Codes = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -68,13 +68,13 @@ def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
     """For each row, how many rows equal it; all of them where there is no column."""
     if not codes.shape[1]:
         return np.full(len(codes), len(codes))
-    return ARRAYS.count_equal(list(codes.T))
+    return ARRAYS.count_equal(codes.T)
 
 
-def encode(columns: list[Any]) -> Codes:
+def encode(columns: Iterable[Any]) -> Codes:
     """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones `MISSING`; one column each."""
     encoded = [column.combine_chunks().dictionary_encode().indices.fill_null(MISSING).to_numpy() for column in columns]
-    return np.stack(encoded, axis=1).astype(np.int64) if encoded else np.zeros((0, 0), dtype=np.int64)
+    return np.stack(encoded).T if encoded else np.zeros((0, 0), dtype=np.int32)  # a column's codes lie together
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: 
     """`table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; as it is where `below`
     is 0. What is left of a column is made when it is asked for."""
     quasi = [*fixed, *quasi]
-    codes = encode([table.column(name) for name in quasi])
+    codes = encode(table.column(name) for name in quasi)
     if not below:
         return SuppressedTable(table, 0, 0, 0, 0.0, find_smallest(codes, table.num_rows))
     done = suppress_small_groups(codes, below, fixed=len(fixed))

@@ -22,6 +22,7 @@ from pycanon import anonymity
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import parse_policy
 from release_pipeline.privacy import neighbours as module
+from release_pipeline.privacy import risk
 from release_pipeline.privacy.attacks import TOLERANCE, Attacked, AttackedColumn, infer, link, single_out
 from release_pipeline.privacy.groups import group_by
 from release_pipeline.privacy.mdav import mdav
@@ -225,8 +226,11 @@ def test_clusters_of_census_have_the_k_l_and_t_that_pycanon_counts(reference_col
         assert closeness(groups, frame[secret].to_numpy(), ordered=True) == pytest.approx(wanted, rel=1e-12)
 
 
-def test_closeness_is_that_of_the_definition_on_random_groups() -> None:
-    """In exact fractions, every value of every group: one group, groups of one, values of few and of all groups."""
+@pytest.mark.parametrize("together", [1, 5, 1 << 20])
+def test_closeness_is_that_of_the_definition_on_random_groups(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In exact fractions, every value of every group: one group, groups of one, values of few and of all groups; however many
+    records are looked at together."""
+    monkeypatch.setattr(risk, "_CHUNK", together)
     for seed in range(80):
         chance = random.Random(seed)  # noqa: S311
         n = chance.randint(2, 30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 import numpy.typing as npt
 
@@ -9,6 +11,7 @@ from release_pipeline.privacy.noise.streams import NoiseStream, WordArray
 
 _WORDS = 3  # of a lane
 _CHUNK = 1 << 14  # positions worked on at once: they stay in the cache
+_SLICE = 1 << 20  # words looked at together
 
 _u64 = np.uint64
 
@@ -18,6 +21,26 @@ def shuffled_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
     words = np.empty(count, dtype=np.uint64)
     stream.words(0, _WORDS * stream.take_lanes(-(-count // _WORDS)), words)
     return np.argsort(words, kind="stable")
+
+
+def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
+    """The first `few` of `shuffled_positions`, without an order of all: positions whose word is small enough are enough."""
+    first_lane = stream.take_lanes(-(-count // _WORDS))
+    few = min(few, count)
+    wanted = few
+    while True:
+        wanted += 8 * isqrt(few) + 64  # of so many expected, there are fewer than `few` once in 10^15 tables
+        most = _u64(min(wanted * 2**64 // max(count, 1), 2**64 - 1))
+        positions, found = list[npt.NDArray[np.intp]](), list[WordArray]()
+        for start in range(0, count, _SLICE):
+            words = np.empty(min(_SLICE, count - start), dtype=np.uint64)
+            stream.words(0, _WORDS * first_lane + start, words)
+            [small] = np.nonzero(words <= most)
+            positions.append(small + start)
+            found.append(words[small])
+        small, words = np.concatenate([np.empty(0, np.intp), *positions]), np.concatenate([np.empty(0, np.uint64), *found])
+        if len(small) >= few:
+            return small[np.argsort(words, kind="stable")[:few]]
 
 
 class PositionMixer:

@@ -32,7 +32,7 @@ from release_pipeline.stages.compared import Compared, Numbers
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.shape import measure_atoms
 
-HELD = 256 << 20  # bytes of columns that are held together
+HELD = 32 << 20  # bytes of columns that are held together
 
 Flags = npt.NDArray[np.bool_]
 
@@ -91,9 +91,14 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
     found["curves"] = {"places": places.tolist(), **shares}
     del everybody, before, after
     seen = compared.seen(name)
-    x, y = compare_values(column, seen[compared.own], released, is_nobodys=compared.is_nobodys)
-    found["error"] = column_error(x, y, variance=variance_of(_values(column, seen)))
-    found["absolute_error"] = float(np.mean(np.abs(x - y)))
+    variance = variance_of(_values(column, seen))
+    own = seen[compared.own]
+    del seen
+    x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys)
+    del own
+    found["error"] = column_error(x, y, variance=variance)
+    apart = x - y
+    found["absolute_error"] = float(np.mean(np.abs(apart, out=apart)))
     return found
 
 

@@ -9,6 +9,7 @@ at the records that the release was made of, and is internal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,7 +54,7 @@ def measure_groups(table: AnyTable, policy: Policy) -> Groups | None:
     names = policy.released_quasi
     if not names or table.num_rows == 0:
         return None
-    group = _number_groups(table.select(names))
+    group = _number_groups(table, names)
     sizes = np.bincount(group)
     smallest = int(sizes.min())
     diversity: dict[str, int] = {}
@@ -114,12 +115,10 @@ def journalist_risk(released: pa.Table, everybody: pa.Table) -> float:
 
 def _count_combinations(table: pa.Table) -> tuple[pa.Table, Codes]:
     """The different rows of a table, and how many there are of each."""
-    number = _number_groups(table)
-    first = np.zeros(int(number.max(initial=-1)) + 1, dtype=np.int64)
-    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # the last to be written, which is the first
-    return table.take(pa.array(first)), np.bincount(number, minlength=len(first))
+    counted = table.group_by(table.column_names, use_threads=False).aggregate([([], "count_all")])
+    return counted.select(table.column_names), counted.column("count_all").to_numpy()
 
 
-def _number_groups(table: pa.Table) -> Codes:
-    """The group of each record, those of equal rows having one."""
-    return group_by([encode_entries([column])[0] for column in table.columns])
+def _number_groups(table: AnyTable, names: Sequence[str]) -> Codes:
+    """The group of each record, those of equal entries in all of these columns having one."""
+    return group_by(encode_entries([table.column(name)])[0] for name in names)

@@ -7,18 +7,18 @@ mean; NIST SP 800-226 asks for it. Figures against the original, and so internal
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-BLANK = ""  # the label of a record without an entry: no group
+NO_GROUP = -1  # where a record has no entry
 LEAST = 10  # records, before and after: of fewer nothing is measured
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Labels: TypeAlias = npt.NDArray[Any]  # texts
+Labels: TypeAlias = npt.NDArray[np.int32]  # places among names
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,9 @@ class GroupedColumn:
 
 
 def measure_subgroups(
-    before: Labels,
-    after: Labels,
-    own: Labels,
-    columns: Mapping[str, GroupedColumn],
+    names: Sequence[str],
+    labels: tuple[Labels, Labels, Labels],
+    columns: Iterable[tuple[str, GroupedColumn]],
     *,
     weights_before: Numbers | None = None,
     weights_after: Numbers | None = None,
@@ -46,48 +45,58 @@ def measure_subgroups(
 ) -> list[dict[str, Any]]:
     """Each group with its records before and after, and of each column the means and the error, worst served first.
 
-    `before`: the groups of the original records; `after`: those that the released ones are said to be in; `own`: those that the
-    released ones truly are in. The means are of the records said to be in a group; the error is of the people in it: the mean
-    square of what became of their own records, over the variance of the column, None where none of them has a value. `chance`:
-    the standard deviation of that of as many records drawn at random, whose mean is the error of all; `above`: how many of these
-    it lies above; `absolute`: the mean absolute error in the column's unit. Where weights are given there are weighted figures
-    beside the plain ones; `weights_own` are those of the originals of released records. Without `of_records` errors are of ranks
-    within groups, and random groups of records are nothing to compare them with.
+    `labels`, places among `names`: the groups of the original records; those that the released ones are said to be in; and those
+    that the released ones truly are in. Columns are looked at one after the other. The means are of the records said to be in a
+    group; the error is of the people in it: the mean square of what became of their own records, over the variance of the column,
+    None where none of them has a value. `chance`: the standard deviation of that of as many records drawn at random, whose mean
+    is the error of all; `above`: how many of these it lies above; `absolute`: the mean absolute error in the column's unit. Where
+    weights are given there are weighted figures beside the plain ones; `weights_own` are those of the originals of released
+    records. Without `of_records` errors are of ranks within groups, and random groups of records tell nothing of them.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # errors whose squares no float holds are none
-        return _measure(before, after, own, columns, (weights_before, weights_after, weights_own), of_records)
+        return _measure(names, labels, columns, (weights_before, weights_after, weights_own), of_records)
 
 
 def _measure(
-    before: Labels,
-    after: Labels,
-    own: Labels,
-    columns: Mapping[str, GroupedColumn],
+    names: Sequence[str],
+    labels: tuple[Labels, Labels, Labels],
+    columns: Iterable[tuple[str, GroupedColumn]],
     weights: tuple[Numbers | None, Numbers | None, Numbers | None],
     of_records: bool,
 ) -> list[dict[str, Any]]:
     weights_before, weights_after, weights_own = weights
     found: list[dict[str, Any]] = []
-    squares = {name: _squares(column) for name, column in columns.items()}
-    whole = {name: _mean(of_column, np.ones(len(own), dtype=np.bool_)) for name, of_column in squares.items()}
-    for label in sorted({*before.tolist(), *own.tolist()} - {BLANK}):
-        was, said, true = before == label, after == label, own == label
-        group: dict[str, Any] = {"label": label, "records": int(was.sum()), "released": int(said.sum()), "columns": {}}
+    measured: list[tuple[int, dict[str, Any]]] = []
+    counts = [np.bincount(side[side != NO_GROUP], minlength=len(names)).tolist() for side in labels]
+    for number, (label, was, said, true) in enumerate(zip(names, *counts, strict=True)):
+        if not was and not true:
+            continue
+        group: dict[str, Any] = {"label": label, "records": was, "released": said, "columns": {}}
         if weights_before is not None and weights_after is not None:
-            group |= {"weight": float(np.nansum(weights_before[was])), "released_weight": float(np.nansum(weights_after[said]))}
-        if min(group["records"], group["released"], int(true.sum())) >= LEAST:
-            group["columns"] = {
-                name: {
-                    "original": _mean(column.before, was),
-                    "released": _mean(column.after, said),
-                    **(_compare(squares[name], true, whole[name]) if of_records else {"error": _mean(squares[name], true)}),
-                    "absolute": _mean(np.abs(column.after - column.own), true),
-                }
-                | _weigh(column, was, said, weights_before, weights_after)
-                | ({} if weights_own is None else {"weighted_error": _mean(squares[name], true, weights_own)})
-                for name, column in columns.items()
+            before, after = labels[0] == number, labels[1] == number
+            group |= {
+                "weight": float(np.nansum(weights_before[before])),
+                "released_weight": float(np.nansum(weights_after[after])),
             }
+        if min(was, said, true) >= LEAST:
+            measured.append((number, group))
         found.append(group)
+    whole: dict[str, float | None] = {}
+    for name, column in columns:
+        squares, everybody = _squares(column), np.ones(len(labels[2]), dtype=np.bool_)
+        whole[name] = _mean(squares, everybody)
+        apart = np.abs(column.after - column.own)
+        for number, group in measured:
+            was, said, true = (side == number for side in labels)
+            group["columns"][name] = {
+                "original": _mean(column.before, was),
+                "released": _mean(column.after, said),
+                **(_compare(squares, true, whole[name]) if of_records else {"error": _mean(squares, true)}),
+                "absolute": _mean(apart, true),
+                **_weigh(column, was, said, weights_before, weights_after),
+                **({} if weights_own is None else {"weighted_error": _mean(squares, true, weights_own)}),
+            }
+        del column, squares, apart
     return sorted(found, key=lambda group: -_worst(group, whole))
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from release_pipeline.privacy.methods import simulate_noise
 from release_pipeline.stages.microaggregate import expect_error, microaggregate
-from release_pipeline.stages.served import ROUNDS, expect_served, read_served
+from release_pipeline.stages.served import ROUNDS, Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import expect_shape
 from release_pipeline.stages.strategies.centroids import CentroidStrategy, collect_evidence, statistics_table
 from release_pipeline.stages.strategies.strategy import Contexts, Figures, Grouped, Keep, Progress, Read, store_cluster
@@ -29,13 +29,18 @@ class ColumnStrategy(CentroidStrategy):
         served = read_served(self.policy, read)
         for name in self.policy.noise_columns:
             progress(f"expecting the error of {name}")
-            numbers = read("records", [name]).column(name).to_numpy()
-            exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-            expected[name] = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
-            expected[name] |= expect_shape(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
-            simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
-            expected[name] |= expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
+            expected[name] = self._expect_column(name, read, secret, served)
         return expected
+
+    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> Figures:
+        numbers = read("records", [name]).column(name).to_numpy()
+        exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
+        found = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
+        found |= expect_shape(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
+        if not is_limited(name, self.policy):
+            return found
+        simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
+        return found | expect_served(name, self.policy, simulated, exact.grid.snap(numbers), exact.cluster, served)
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """`membership`, the cluster of each record in each column, and `statistics`: exact sums and scales of every cluster."""
@@ -44,10 +49,16 @@ class ColumnStrategy(CentroidStrategy):
         evidence: Figures = {}
         for name in self.policy.noise_columns:
             progress(f"clustering {name}")
-            numbers = read("records", [name]).column(name).to_numpy()
-            exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
-            store_cluster(name, exact.cluster, len(exact.size), membership, keep)
-            parts.append(statistics_table(name, exact))
-            evidence[name] = collect_evidence(exact)
+            part, evidence[name] = self._group_column(name, read, secret, context, membership, keep)
+            parts.append(part)
         kept = {"membership": pa.table(membership)} if membership else {}
         return Grouped({**kept, "statistics": pa.concat_tables(parts)}, evidence)
+
+    def _group_column(
+        self, name: str, read: Read, secret: bytes, context: Contexts, membership: dict[str, Any], keep: Keep | None
+    ) -> tuple[pa.Table, Figures]:
+        numbers = read("records", [name]).column(name).to_numpy()
+        exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
+        del numbers
+        store_cluster(name, exact.cluster, len(exact.size), membership, keep)
+        return statistics_table(name, exact), collect_evidence(exact)

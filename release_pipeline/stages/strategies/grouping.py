@@ -164,7 +164,7 @@ def read_sensitive(policy: Policy, protect: KEpsilonOptions, read: Read) -> Ints
     """The confidential columns that `l` is about, a column each."""
     if protect.l is None:
         return None
-    return encode([read("records", [name]).column(name) for name in policy.kept_columns])
+    return encode(read("records", [name]).column(name) for name in policy.kept_columns).astype(np.int64)
 
 
 def measure_loss(policy: Policy, protect: KEpsilonOptions, read: Read, group: Ints) -> dict[str, float]:

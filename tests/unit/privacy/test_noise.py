@@ -30,6 +30,8 @@ from release_pipeline.privacy.noise import (
     exponentials,
     gaussian,
     laplace,
+    orders,
+    shuffled_first,
     shuffled_positions,
 )
 from release_pipeline.privacy.noise.rounds import Round
@@ -288,6 +290,16 @@ def test_shuffle_is_a_permutation_that_depends_on_the_key() -> None:
     a, b = (shuffled_positions(1000, noise_stream(SECRET, name)) for name in ("a", "b"))
     assert sorted(a.tolist()) == list(range(1000))
     assert a.tolist() != b.tolist() != list(range(1000))
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1_000, 30_011])
+@pytest.mark.parametrize("few", [0, 1, 64, 2_000])
+def test_the_first_of_a_shuffle_are_those_of_the_whole_order(count: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is looked at together, and the stream goes on at the same place."""
+    monkeypatch.setattr(orders, "_SLICE", 1_000)
+    whole, first = noise_stream(SECRET, "order"), noise_stream(SECRET, "order")
+    assert shuffled_first(count, few, first).tolist() == shuffled_positions(count, whole)[:few].tolist()
+    assert first.take_lanes(1) == whole.take_lanes(1)
 
 
 KNOWN = [1, -3, -42, 396251915577, -1436477100383608, 0]

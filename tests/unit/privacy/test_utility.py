@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from release_pipeline.privacy import utility
 from release_pipeline.privacy.grid import Grid
 from release_pipeline.privacy.utility import (
     BEYOND,
@@ -26,6 +27,7 @@ from release_pipeline.privacy.utility import (
     Spread,
     choose_places,
     column_error,
+    compare_distributions,
     correlation_matrix,
     covariance_matrix,
     describe_spread,
@@ -63,6 +65,17 @@ def test_distances_equal_scipys(x: Numbers, y: Numbers) -> None:
     """Also of columns of different lengths, with ties within and between them."""
     assert ks_distance(x, y) == pytest.approx(scipys_ks(x, y), abs=1e-12)
     assert wasserstein_distance(x, y) == pytest.approx(scipy.stats.wasserstein_distance(x, y), abs=1e-12)
+
+
+@pytest.mark.parametrize("together", [1, 3, 1 << 20])
+@given(columns(), columns())
+def test_both_distances_are_found_slice_by_slice(together: int, x: Numbers, y: Numbers) -> None:
+    """However many records are looked at together: ties may go from one slice to the next."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utility, "_CHUNK", together)
+        ks, area = compare_distributions(x, y)
+    assert ks == pytest.approx(scipys_ks(x, y), abs=1e-12)
+    assert area == pytest.approx(wasserstein_distance(x, y), abs=1e-12)
 
 
 def test_distances_on_reference_data_equal_scipys(reference_columns: Callable[[str], Columns]) -> None:

@@ -19,13 +19,21 @@ from release_pipeline.stages.measures.subgroups import LEAST, GroupedColumn, mea
 Rows = list[tuple[str, str, float, float]]  # true group, released group, value, released value
 
 
+def number(*labels: Any) -> tuple[list[str], Any]:
+    """The names of groups, and the place of each label among them."""
+    names = sorted({str(label) for side in labels for label in side} - {""})
+    return names, tuple(np.array([names.index(label) if label else -1 for label in side], dtype=np.int32) for side in labels)
+
+
 def measure(rows: Rows, *, weights: list[float] | None = None) -> list[dict[str, Any]]:
     """Of a release with all of its records, one column."""
     own, after = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     x, y = np.array([row[2] for row in rows]), np.array([row[3] for row in rows])
     given = None if weights is None else np.array(weights)
     column = GroupedColumn(x, y, x, float(np.var(x)))
-    return measure_subgroups(own, after, own, {"income": column}, weights_before=given, weights_after=given, weights_own=given)
+    return measure_subgroups(
+        *number(own, after, own), [("income", column)], weights_before=given, weights_after=given, weights_own=given
+    )
 
 
 def rows_of(seed: int) -> Rows:
@@ -106,7 +114,9 @@ def test_random_groups_are_all_that_could_be_drawn(monkeypatch: pytest.MonkeyPat
     y = x + np.array([1.0, -3, 0, 2, 8, 1, 0, 0])
     labels = np.array(list("aaabbbbb"))
     column = GroupedColumn(x, y, x, 2.0)
-    found = {group["label"]: group["columns"]["c"] for group in measure_subgroups(labels, labels, labels, {"c": column})}
+    found = {
+        group["label"]: group["columns"]["c"] for group in measure_subgroups(*number(labels, labels, labels), [("c", column)])
+    }
     squares = (y - x)[:7] ** 2 / 2.0
     drawn = [np.mean(chosen) for chosen in itertools.combinations(squares, 3)]
     assert found["a"]["chance"] == pytest.approx(np.std(drawn))
@@ -123,7 +133,7 @@ def test_a_group_without_a_value_has_no_figure_and_one_with_all_records_no_chanc
     column = GroupedColumn(x, x + 1, x, 3.0)
     weights = np.zeros(size)
     found = measure_subgroups(
-        labels, labels, labels, {"c": column}, weights_before=weights, weights_after=weights, weights_own=weights
+        *number(labels, labels, labels), [("c", column)], weights_before=weights, weights_after=weights, weights_own=weights
     )
     assert [group["label"] for group in found] == ["b", "a"]
     assert set(found[1]["columns"]["c"].values()) == {None}
@@ -137,8 +147,9 @@ def test_errors_whose_squares_no_float_holds_are_none() -> None:
     """And warn nobody."""
     x, weights = np.linspace(0, 1e300, 2 * LEAST), np.ones(2 * LEAST)
     column, labels = GroupedColumn(x, x[::-1].copy(), x, 2.0), np.array(["a", "b"] * LEAST)
-    for group in measure_subgroups(labels, labels, labels, {"c": column}, weights_before=weights, weights_after=weights,
-                                   weights_own=weights):  # fmt: skip
+    for group in measure_subgroups(
+        *number(labels, labels, labels), [("c", column)], weights_before=weights, weights_after=weights, weights_own=weights
+    ):
         kept = round_figures(group["columns"]["c"])
         assert (kept["error"], kept["weighted_error"], kept["above"]) == (None, None, None)
         assert kept["original"] is not None
@@ -165,7 +176,7 @@ def test_whatever_the_groups_are_every_figure_is_a_number_or_none(records: list[
     x, off, weights = (np.array([record[place] for record in records]) for place in (1, 2, 3))
     column = GroupedColumn(x, x + off, x, 4.0)
     found = measure_subgroups(
-        labels, labels, labels, {"c": column}, weights_before=weights, weights_after=weights, weights_own=weights
+        *number(labels, labels, labels), [("c", column)], weights_before=weights, weights_after=weights, weights_own=weights
     )
     assert sum(group["records"] for group in found) == sum(record[0] != "" for record in records)
     assert [bool(group["columns"]) for group in found] == sorted((group["records"] >= LEAST for group in found), reverse=True)
