@@ -63,7 +63,8 @@ def audit_table(
     progress("attacking the released table")
     figures |= _attack(attacked, streams)
     if groups is not None:
-        risk = journalist_risk(released.select(policy.released_quasi), compared.everybody)
+        quasi = policy.released_quasi
+        risk = journalist_risk(released.select(quasi), compared.everybody.select(quasi))
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})
@@ -230,13 +231,14 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
 
 def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     """What models tell: on the same persons of both tables, a random sample where there are many."""
-    released, policy = compared.released, compared.policy
-    tried = shuffled_first(released.num_rows, MODEL_SAMPLE, streams("models"))
-    after = pa.table({name: released.column(name).take(pa.array(tried)) for name in policy.released_columns})
-    before = pa.table({name: compared.of_released(name).take(pa.array(tried)) for name in after.column_names})
+    policy, among = compared.policy, compared.released.num_rows
+    tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))
+    few = compared.among(tried)
+    after = few.released.select(list(policy.released_columns))
+    before = pa.table({name: few.of_released(name) for name in after.column_names})
     original, masked = encode_features([before, after])
     figures: dict[str, Any] = {
-        "model_sample": {"tried": len(tried), "among": released.num_rows},
+        "model_sample": {"tried": len(tried), "among": among},
         "discrimination": [asdict(one) for one in tell_apart(original, masked, seed=SEED, stream=streams("shuffled tables"))],
         "predictions": {},
     }

@@ -29,7 +29,7 @@ class Compared:
     read: Read
     released: AnyTable
     own: Places
-    everybody: pa.Table
+    everybody: AnyTable
     is_nobodys: bool = False
 
     @property

@@ -99,8 +99,9 @@ class CentroidStrategy:
         quasi = self.policy.released_quasi
         if not isinstance(self.policy.suppress, Suppress) or any(name not in self.policy.kept_columns for name in quasi):
             return {}
-        kept = {name: read("records", [name]).column(0) for name in quasi}
-        return {SUPPRESSION: {"share": self.suppress(read, pa.table(kept)).share}} if kept else {}
+        if not quasi:
+            return {}
+        return {SUPPRESSION: {"share": self.suppress(read, _read_columns(read, quasi)).share}}
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""
@@ -153,7 +154,7 @@ class CentroidStrategy:
         """What `audit_table` measures. Of quasi-identifiers that are replaced by centroids nobody has a list of others."""
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
         is_kept = all(name in kept for name in quasi)
-        everybody = read("records", quasi) if quasi and is_kept else released.select(quasi)
+        everybody = _read_columns(read, quasi) if quasi and is_kept else released
         compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody)
         return audit_table(compared, groups=groups, streams=streams, progress=progress)
 
@@ -178,6 +179,11 @@ class CentroidStrategy:
             else find_variance(self.policy.claim, grid, share),
             is_noisy=self.policy.method.is_noisy,
         )
+
+
+def _read_columns(read: Read, names: Sequence[str]) -> ColumnTable:
+    """Some columns of the records, each read when it is asked for."""
+    return ColumnTable(tuple(names), read("records", [names[0]]).num_rows, lambda name: read("records", [name]).column(0))
 
 
 def statistics_table(name: str, exact: Statistics) -> pa.Table:
