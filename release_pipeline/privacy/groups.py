@@ -86,9 +86,9 @@ def _slices(count: int) -> Iterator[slice]:
 
 def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:
     """Whole numbers, as narrow as they came; anything else is refused."""
-    if isinstance(column, np.ndarray) and column.dtype.kind == "i" and column.ndim == 1:
-        return column
-    return as_integers(column, "groups")
+    array: npt.NDArray[Any] = np.asarray(column)
+    is_plain = array.dtype.kind == "i" and array.ndim == 1 and not isinstance(column, np.ma.MaskedArray)
+    return array if is_plain else as_integers(column, "groups")
 
 
 def as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:

@@ -63,8 +63,7 @@ def audit_table(
     progress("attacking the released table")
     figures |= _attack(attacked, streams)
     if groups is not None:
-        quasi = policy.released_quasi
-        risk = journalist_risk(released.select(quasi), compared.everybody.select(quasi))
+        risk = journalist_risk(released, compared.everybody, policy.released_quasi)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})

@@ -109,7 +109,7 @@ def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: 
         return column if rows == len(codes) else column.filter(kept)
 
     left = ColumnTable(tuple(table.column_names), rows, make)
-    anonymity = find_smallest(codes[~done.dropped], rows)
+    anonymity = find_smallest(codes if rows == len(codes) else codes[~done.dropped], rows)
     return SuppressedTable(left, int(done.blank.sum()), len(codes) - rows, done.records, done.share, anonymity)
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import sys
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
 
 LEAST = 200 << 20  # bytes: below this nothing runs
 DATABASE = Fraction(1, 4)  # of it, for DuckDB, which then goes on on disk; the rest is for arrays
+PIECE = 256 << 10  # bytes: memory asked for in so large pieces is had from the system, and given back to it
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as mallopt calls them
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([MGT]i?B)")
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -33,6 +38,17 @@ def format_size(size: int) -> str:
     if size >= 1 << 30:
         return f"{size / (1 << 30):.1f}".removesuffix(".0") + " GiB"
     return f"{size / (1 << 20):.0f} MiB"
+
+
+@lru_cache
+def give_back_freed() -> None:
+    """From now on, let the system have what is freed in pieces of `PIECE` bytes and more. DuckDB hands a column over in many of
+    these, and the C library of Linux would keep them for itself: of a large column some hundred megabytes. Elsewhere nothing is
+    done."""
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if adjust is not None:
+        adjust(_MMAP_THRESHOLD, PIECE)
+        adjust(_TRIM_THRESHOLD, 4 * PIECE)
 
 
 def machine_memory() -> int:

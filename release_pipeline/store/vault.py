@@ -19,7 +19,7 @@ from release_pipeline.policy.derivations import Derived
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
 from release_pipeline.store.folders import make_vault, sync
-from release_pipeline.store.memory import DATABASE
+from release_pipeline.store.memory import DATABASE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
@@ -243,6 +243,7 @@ class ReleaseWorkspace(_BesideRooms):
             raise StoreError(f"the table '{name}' cannot be read: it has no column '{absent[0]}'.")
         places = {stored[column] for column in missing}
         if places != {name}:  # columns that lie by themselves
+            give_back_freed()
             tables = {column: self._connection.table(stored[column]).to_arrow_table() for column in missing}
             return {column: table.column(0) for column, table in tables.items()}
         relation = self._connection.table(name)

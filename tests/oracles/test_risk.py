@@ -278,7 +278,8 @@ def test_francdat_has_the_frequencies_that_sdcmicro_publishes() -> None:
     assert found.smallest == found.prosecutor == 1
     assert found.marketer == 6 / 8
     everybody = [np.repeat(key, weight).tolist() for key in keys]
-    assert journalist_risk(table_of(keys), table_of(everybody)) == 1 / 5
+    one, other = table_of(keys), table_of(everybody)
+    assert journalist_risk(one, other, one.column_names) == 1 / 5
 
 
 def test_groups_have_the_risks_of_sdcmicros_tests() -> None:

@@ -178,10 +178,13 @@ class _Expansion:
         moved = self.outer @ (SPIKE * SPIKE * loose[:, None] * stiff)
         moved += self.outer
         moved += stiff
-        level = np.asarray(np.linalg.solve(moved, -self.slopes - self.smooth - SPIKE * (self.outer @ (loose * apart))))
-        spikes = loose * (SPIKE * (stiff @ level) + apart)
+        right = -self.slopes - self.smooth - SPIKE * (self.outer @ (loose * apart))
+        level: FloatArray = np.asarray(np.linalg.solve(moved, right), dtype=np.float64)
+        spikes: FloatArray = loose * (SPIKE * (stiff @ level) + apart)
         short = min(1.0, LONGEST / max(float(np.abs(level).max()), 1e-300))
-        return short * level, short * spikes
+        level *= short
+        spikes *= short
+        return level, spikes
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,12 +95,12 @@ def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
     ]
 
 
-def journalist_risk(released: pa.Table, everybody: pa.Table) -> float:
+def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str]) -> float:
     """The largest chance of finding somebody for who has a list of all records that the release was made of, with their
     quasi-identifiers as exact as released: 1 over the fewest of them that a released record can be of. A blank fits every entry.
     """
-    sides = [_count_combinations(table) for table in (released, everybody)]
-    pairs = [encode_entries([side.column(name) for side, _ in sides]) for name in released.column_names]
+    sides = [_count_combinations(table.select(names)) for table in (released, everybody)]
+    pairs = [encode_entries([side.column(name) for side, _ in sides]) for name in names]
     rows, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
     weights, known, fewest = sides[1][1], rows != BLANK, everybody.num_rows
     for pattern in np.unique(known, axis=0):

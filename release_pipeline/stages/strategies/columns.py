@@ -32,10 +32,10 @@ class ColumnStrategy(CentroidStrategy):
             expected[name] = self._expect_column(name, read, secret, served)
         return expected
 
-    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> Figures:
+    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         numbers = read("records", [name]).column(name).to_numpy()
         exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-        found = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
+        found: dict[str, Any] = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
         found |= expect_shape(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
         if not is_limited(name, self.policy):
             return found
