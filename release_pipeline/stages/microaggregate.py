@@ -120,7 +120,8 @@ def summarise_errors(
     centre = float(np.mean(numbers))
     centred = numbers - centre
     sums = np.bincount(cluster, weights=centred, minlength=len(size))
-    squares = float(np.sum(centred * centred))
+    squares = float(np.sum(np.square(centred, out=centred)))
+    del centred
     if squares == 0:
         return ExpectedError(0.0, None, None)
     errors: list[float] = []

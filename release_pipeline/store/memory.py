@@ -43,8 +43,11 @@ def format_size(size: int) -> str:
 @lru_cache
 def give_back_freed() -> None:
     """From now on, let the system have what is freed in pieces of `PIECE` bytes and more. DuckDB hands a column over in many of
-    these, and the C library of Linux would keep them for itself: of a large column some hundred megabytes. Elsewhere nothing is
-    done."""
+    these, and Arrow's allocator and the C library of Linux would keep them for themselves: of a large column some hundred
+    megabytes."""
+    import pyarrow as pa  # whoever asks for a size alone does without
+
+    pa.set_memory_pool(pa.system_memory_pool())
     adjust = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if adjust is not None:
         adjust(_MMAP_THRESHOLD, PIECE)
