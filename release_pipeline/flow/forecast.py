@@ -27,6 +27,7 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
     "whole-table": (160, 64),
 }
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
+WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int) -> MemoryView
     """What a release of so many records will need where a run may take so much."""
     fixed, each = HELD[policy.method.family]
     each += PARTS if policy.parts > 1 else 0
+    fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
 

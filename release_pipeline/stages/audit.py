@@ -3,7 +3,7 @@ who decide, and gates nothing (methods.md section 2). What a gate may look at is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
@@ -110,13 +110,17 @@ def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
     """Weighted figures of every masked column but the weight; of records without a value there is none."""
     policy, released = compared.policy, compared.released
     of_all, of_released = read_weights(compared.original(weight)), read_weights(released.column(weight))
-    columns: dict[str, Any] = {}
-    for name, column in policy.noise_columns.items():
-        sides = (compared.seen(name), of_all), (released.column(name).to_numpy(), of_released)
-        there = [column.find_reasons(values) < 0 for values, _ in sides]
-        if name != weight:
-            columns[name] = [(values[known], own[known]) for (values, own), known in zip(sides, there, strict=True)]
-    quasi = [released.column(name) for name in policy.released_quasi]
+
+    def weigh(column: NoiseColumn, values: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]:
+        there = column.find_reasons(values) < 0
+        return values[there], weights[there]
+
+    def weigh_both(name: str, column: NoiseColumn) -> Iterator[tuple[Numbers, Numbers]]:
+        yield weigh(column, compared.seen(name), of_all)
+        yield weigh(column, released.column(name).to_numpy(), of_released)
+
+    columns = ((name, weigh_both(name, column)) for name, column in policy.noise_columns.items() if name != weight)
+    quasi = (released.column(name) for name in policy.released_quasi)
     return measure_sample(weight, columns, quasi, of_all[compared.own])
 
 

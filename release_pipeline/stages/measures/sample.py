@@ -3,8 +3,9 @@ population. Weights are those of the records; a released table is weighted by it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,19 +27,21 @@ def read_weights(column: pa.ChunkedArray) -> Numbers:
 
 def measure_sample(
     name: str,
-    columns: Mapping[str, tuple[tuple[Numbers, Numbers], tuple[Numbers, Numbers]]],
-    quasi: Sequence[pa.ChunkedArray],
+    columns: Iterable[tuple[str, Iterable[tuple[Numbers, Numbers]]]],
+    quasi: Iterable[pa.ChunkedArray],
     weights: Numbers,
 ) -> dict[str, Any]:
-    """`columns`: of each masked column values and weights, of the original and of the released table. `quasi`: the released
-    quasi-identifiers, record by record with the `weights` of their originals."""
+    """`columns`: of each masked column values and weights, of the original and of the released table, looked at one after the
+    other. `quasi`: the released quasi-identifiers, record by record with the `weights` of their originals."""
     found: dict[str, Any] = {"weight": name, "weighted": {}}
-    for column, sides in columns.items():
+    for column, sides in columns:
         found["weighted"][column] = {
             side: _describe(*values) for side, values in zip(("original", "released"), sides, strict=True)
         }
-    if quasi and len(weights):
-        group = group_by([encode_entries([column])[0] for column in quasi])
+    rest = iter(quasi)
+    first = next(rest, None)
+    if first is not None and len(weights):
+        group = group_by(encode_entries([column])[0] for column in chain([first], rest))
         found["population"] = {"records": len(weights), **asdict(risk_in_population(group, weights))}
     return found
 
