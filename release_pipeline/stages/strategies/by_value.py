@@ -17,10 +17,10 @@ from release_pipeline.privacy.by_value import ByValue, Stage
 from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.clusters import count_ordered, cut_ranks
 from release_pipeline.privacy.grid import IntArray
-from release_pipeline.privacy.noise import noise_stream
+from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.privacy.records import ARRAYS
 from release_pipeline.stages.microaggregate import summarise_errors, summarise_values
-from release_pipeline.stages.served import expect_served, is_limited, read_served
+from release_pipeline.stages.served import Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
 from release_pipeline.stages.strategies.merging import Numbers
@@ -51,30 +51,36 @@ class ByValueStrategy(CentroidStrategy):
         served = read_served(self.policy, read)
         for name in self.policy.noise_columns:
             progress(f"expecting the error of {name}")
-            declared = self._declare(name)
-            units = self._units(name, read)
-            units.sort()
-            size = cut_ranks(len(units), declared.k)[1]
-            stream = noise_stream(secret, name, "simulated counts")
-            count = partial(count_ordered, units)
-            simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in range(ROUNDS)]
-            ascending = declared.coded.restore(units.astype(np.float64))
-            points = list_points(self.policy.noise_columns[name])
-            if declared.labels:
-                expected[name] = summarise_values(simulated, ascending, size, float(declared.grid.hi)).to_json()
-            else:
-                cluster = np.repeat(np.arange(len(size), dtype=np.intp), size)
-                expected[name] = summarise_errors(simulated, ascending, cluster, size).to_json()
-            expected[name] |= summarise_shapes(simulated, ascending, size, points).to_json()
-            if is_limited(name, self.policy):
-                ranks = np.argsort(self._units(name, read), kind="stable")
-                of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))
-                of_record[ranks], numbers[ranks] = np.repeat(np.arange(len(size)), size), ascending
-                high = float(declared.grid.hi)
-                valued = (np.where(one > high, np.nan, one) for one in simulated)
-                numbers = np.where(numbers > high, np.nan, numbers)
-                expected[name] |= expect_served(name, self.policy, valued, numbers, of_record, served)
+            expected[name] = self._expect_column(name, read, secret, served)
         return expected
+
+    def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
+        declared = self._declare(name)
+        units = self._units(name, read)
+        units.sort()
+        size = cut_ranks(len(units), declared.k)[1]
+        stream = noise_stream(secret, name, "simulated counts")
+        count = partial(count_ordered, units)
+        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in range(ROUNDS)]
+        ascending = declared.coded.restore(units.astype(np.float64))
+        del units, count
+        points = list_points(self.policy.noise_columns[name])
+        if declared.labels:
+            found: dict[str, Any] = summarise_values(simulated, ascending, size, float(declared.grid.hi)).to_json()
+        else:
+            cluster = np.repeat(np.arange(len(size), dtype=np.intp), size)
+            found = summarise_errors(simulated, ascending, cluster, size).to_json()
+            del cluster
+        found |= summarise_shapes(simulated, ascending, size, points).to_json()
+        if is_limited(name, self.policy):
+            ranks = np.argsort(self._units(name, read), kind="stable")
+            of_record, numbers = np.empty(len(ranks), dtype=np.intp), np.empty(len(ranks))
+            of_record[ranks], numbers[ranks] = np.repeat(np.arange(len(size)), size), ascending
+            high = float(declared.grid.hi)
+            valued = (np.where(one > high, np.nan, one) for one in simulated)
+            numbers = np.where(numbers > high, np.nan, numbers)
+            found |= expect_served(name, self.policy, valued, numbers, of_record, served)
+        return found
 
     def group(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress, keep: Keep | None = None) -> Grouped:
         """Who is in which group of k ranks, ties in an order that only the secret knows."""
@@ -82,15 +88,18 @@ class ByValueStrategy(CentroidStrategy):
         evidence: Figures = {}
         for name in self.policy.noise_columns:
             progress(f"ranking {name}")
-            k = self._declare(name).k
-            ranked = ARRAYS.rank(self._units(name, read), k, ties=noise_stream(secret, *context, name, "ties"))
-            store_cluster(name, ranked.cluster, len(ranked.size), membership, keep)
-            evidence[name] = {
-                "records": int(ranked.size.sum()),
-                "clusters": len(ranked.size),
-                "epsilon": str(self.policy.column_epsilon[name]),
-            }
+            ties = noise_stream(secret, *context, name, "ties")
+            evidence[name] = self._rank_column(name, self._units(name, read), ties, membership, keep)
         return Grouped({"membership": pa.table(membership)} if membership else {}, evidence)
+
+    def _rank_column(
+        self, name: str, units: IntArray, ties: NoiseStream, membership: dict[str, Any], keep: Keep | None
+    ) -> dict[str, Any]:
+        ranked = ARRAYS.rank(units, self._declare(name).k, ties=ties)
+        del units
+        store_cluster(name, ranked.cluster, len(ranked.size), membership, keep)
+        epsilon = str(self.policy.column_epsilon[name])
+        return {"records": int(ranked.size.sum()), "clusters": len(ranked.size), "epsilon": epsilon}
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """`counts`: the noisy counts of every column, stage by stage."""
