@@ -86,9 +86,9 @@ def _slices(count: int) -> Iterator[slice]:
 
 def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:
     """Whole numbers, as narrow as they came; anything else is refused."""
-    array: npt.NDArray[Any] = np.asarray(column)
-    is_plain = array.dtype.kind == "i" and array.ndim == 1 and not isinstance(column, np.ma.MaskedArray)
-    return array if is_plain else as_integers(column, "groups")
+    if type(column) is not np.ndarray or column.dtype.kind != "i" or column.ndim != 1:  # a masked array is another type
+        return as_integers(column, "groups")
+    return column
 
 
 def as_integers(numbers: npt.ArrayLike, name: str) -> IntArray:
