@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ from benchmarks.journey import ALL, Cost, Journey, run_stages
 SLICE = 1 << 20
 SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
 MOST_SORTED = 10**7
+LONG = 10**7  # rows from which each stage is told on standard error when it is done: the table comes at the end
 REGIONS = 20
 PROTECT = "{method: idp-cbls, epsilon: 2, k: 25, scope: column, consistency: isotonic}"
 _KINDS = ("income", "age", "hours", "wealth")
@@ -118,6 +120,11 @@ def measure(rows: int, columns: int, folder: Path, memory: str, protect: str) ->
         for stage in ALL:
             done = run_stages(home, (stage,))
             parts = {"imports": done.parts["imports"], **parts, stage: done.parts[stage]}
+            if rows >= LONG:
+                cost = done.parts[stage]
+                print(
+                    f"{stage}: {cost.wall:.0f} s, {cost.cpu:.0f} CPU s, {cost.peak / 2**20:.0f} MiB", file=sys.stderr, flush=True
+                )
         peak = max(cost.peak for cost in parts.values())
         whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak)
         return Journey(whole, parts)
