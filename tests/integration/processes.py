@@ -10,11 +10,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from tests.guards import HANGING
@@ -24,6 +26,33 @@ TOGETHER = HANGING  # seconds that one waits for the other to be ready
 
 PROCESSES = multiprocessing.get_context("forkserver")  # a fork of this process would copy locks that DuckDB's threads hold
 PROCESSES.set_forkserver_preload(["tests.integration.warm"])
+_READING = Lock()  # an exit code can be read once, and to start a process reads those of all that have ended: who comes second
+# while the first is at it finds nothing, and takes the process for a failed one
+
+
+def both(work: Callable[[int], Any], count: int) -> list[Any]:
+    """`work` for 0, 1, ...: two at a time. Whoever starts and ends processes there does it by `begin` and `finish`."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, range(count)))
+
+
+def begin(process: BaseProcess) -> None:
+    """Starts it, while no other thread reads how one has ended."""
+    with _READING:
+        process.start()
+
+
+def finish(process: BaseProcess) -> int:
+    """How it ends: its exit code, when it is through or has been killed because it hangs. It is closed then."""
+    if not wait([process.sentinel], LONGEST):
+        process.kill()
+        wait([process.sentinel])
+    with _READING:
+        process.join()
+        code = process.exitcode
+        process.close()
+    assert code is not None
+    return code
 
 
 @contextmanager

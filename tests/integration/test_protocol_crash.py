@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -32,7 +31,7 @@ from release_pipeline.flow.status.ledger import read_ledgers
 from release_pipeline.flow.status.overview import list_releases
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.store.vault import open_workspace
-from tests.integration.processes import LONGEST, PROCESSES
+from tests.integration.processes import LONGEST, PROCESSES, begin, both, finish
 from tests.integration.sites import TinySite, make_rows, make_site
 
 CHARGED, ON_THE_DISK, NOTED = "the loss is charged", "the secret is on the disk", "the secret is noted"
@@ -166,7 +165,7 @@ def run(
     """`work` in a process of its own; killed from here so many seconds after it told that boundary."""
     hears, tells = PROCESSES.Pipe(duplex=False)
     child = PROCESSES.Process(target=work, args=(tiny.home, secret, stop, tells))
-    child.start()
+    begin(child)
     tells.close()
     ended = Ended([], killed=False)
     try:
@@ -180,13 +179,9 @@ def run(
         pass
     finally:
         hears.close()
-        child.join(LONGEST)
-        if child.exitcode is None:
-            child.kill()
-            child.join()
-    assert child.exitcode in (0, *KILLED), f"the attempt failed after {ended.lines[-1:]}, see its standard error"
-    ended.killed = child.exitcode in KILLED
-    child.close()
+        code = finish(child)
+    assert code in (0, *KILLED), f"the attempt failed after {ended.lines[-1:]}, see its standard error"
+    ended.killed = code in KILLED
     return ended
 
 
@@ -230,12 +225,6 @@ def copy_of(tiny: TinySite, home: Path) -> TinySite:
     """The same site elsewhere: the same key, so the same keyed hashes."""
     shutil.copytree(tiny.home, home)
     return TinySite(home)
-
-
-def both(work: Callable[[int], Any], count: int) -> list[Any]:
-    """`work` for 0, 1, ...: two at a time."""
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(work, range(count)))
 
 
 @pytest.fixture(scope="module")

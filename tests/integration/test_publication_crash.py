@@ -12,7 +12,6 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from multiprocessing.connection import Connection
@@ -33,7 +32,7 @@ from release_pipeline.flow.trust.approvals import approve_candidate
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.store import registry
 from tests.integration.people import CORRECTION, RELEASE, copy_site, read_keys, review
-from tests.integration.processes import LONGEST, PROCESSES
+from tests.integration.processes import LONGEST, PROCESSES, begin, both, finish
 from tests.integration.sites import TinySite
 
 BEGUN = "begun"
@@ -186,7 +185,7 @@ class Start:
         """The step in a process of its own: killed by itself at `stop`, or from here so many seconds after it told a boundary."""
         hears, tells = PROCESSES.Pipe(duplex=False)
         process = PROCESSES.Process(target=attempt, args=(tiny.home, self.key_folder, self.name, self.now, stop, tells))
-        process.start()
+        begin(process)
         tells.close()
         ended = Ended()
         try:
@@ -200,13 +199,9 @@ class Start:
             pass
         finally:
             hears.close()
-            process.join(LONGEST)
-            if process.exitcode is None:
-                process.kill()
-                process.join()
-        assert process.exitcode in (0, -signal.SIGKILL), f"it failed after {ended.lines[-1:]}, see its standard error"
-        ended.killed = process.exitcode != 0
-        process.close()
+            code = finish(process)
+        assert code in (0, -signal.SIGKILL), f"it failed after {ended.lines[-1:]}, see its standard error"
+        ended.killed = code != 0
         return ended
 
 
@@ -235,12 +230,6 @@ def digest(file: Path) -> str:
 def is_stray(name: str) -> bool:
     """Whether nobody would miss it: what is being written has a name that begins with a dot, wherever it lies."""
     return any(part.startswith(".") and part != ".gitignore" for part in Path(name).parts)
-
-
-def both(work: Callable[[int], Any], count: int) -> list[Any]:
-    """`work` for 0, 1, ...: two at a time."""
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(work, range(count)))
 
 
 @pytest.fixture(scope="module")
