@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
+from release_pipeline.errors import StoreError
 from release_pipeline.policy.typed import BeforeValidator, Plain, read_as
 from release_pipeline.report.internal_view import CorrelationView, ShareView, SpreadView
 from release_pipeline.stages.gates import Gate
@@ -464,6 +465,15 @@ class Evidence:
     def figures_of(self, kind: type[Read]) -> Read:
         """What was measured against the original, as one of the two types of it."""
         return read_as(kind, self.audit, where=self.release)
+
+
+def are_figures(audit: Mapping[str, Any]) -> bool:
+    """Whether what an audit left can be read: an earlier version could leave nothing where there must be a number."""
+    try:
+        read_as(AuditFigures, audit, where="")
+    except StoreError:
+        return False
+    return True
 
 
 def read_evidence(document: Mapping[str, Any], *, where: str) -> Evidence:

@@ -23,7 +23,7 @@ from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.checkpoints import ReleaseCheckpoints
 from release_pipeline.flow.cohorts import prove_disjoint_merges
 from release_pipeline.flow.content import content_of, stored_table
-from release_pipeline.flow.evidence import read_evidence
+from release_pipeline.flow.evidence import are_figures, read_evidence
 from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exposure import everywhere_key, person_key
@@ -347,7 +347,8 @@ class ReleaseFlow(ReleaseCheckpoints):
     def audit(self) -> StageResult:
         """Figures of utility and risk, and the gates of the policy judged on the expected error and on the released table alone.
 
-        Measured once: who looks at the same table again is told the same, with the same releases before it.
+        Measured once: who looks at the same table again is told the same, with the same releases before it. Figures that
+        nobody can read are measured again.
         """
         policy = self.policy
         with self._workspace() as workspace:
@@ -356,7 +357,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             self._check_records(workspace, clusters)
             version = self._version([suppressed.version, AUDIT])
             stored = self._find_checkpoint(workspace, Audited)
-            if stored is None or stored.version != version:
+            if stored is None or stored.version != version or not are_figures(stored.internal):
                 secret = bytes.fromhex(self.site.keyed_hash(f"audit of {self.id}".encode()))
 
                 def streams(*purpose: Context) -> NoiseStream:

@@ -115,8 +115,12 @@ class Site:
         """The policy of that name, which must stand in the file of that name."""
         file = self.policy_file(name)
         if file not in self.policy_files():
-            known = ", ".join(path.stem for path in self.policy_files()) or "none"
-            raise WrongUsage(f"this site has no policy '{name}'.", where=str(self.home), remedy=f"There are: {known}.")
+            known = [path.stem for path in self.policy_files()]
+            meant = Path(name).stem
+            remedy = (
+                f"Say its name: {meant}." if meant in known and meant != name else f"There are: {', '.join(known) or 'none'}."
+            )
+            raise WrongUsage(f"this site has no policy '{name}'.", where=str(self.home), remedy=remedy)
         return check_name(load_policy(file), file)
 
     def read_policies(self) -> tuple[list[Policy], list[str]]:

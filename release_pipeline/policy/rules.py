@@ -243,10 +243,14 @@ def _person(parts: Parts) -> Iterator[Problem]:
         return
     column = parts.columns.get(parts.person.column)
     if parts.names and column is None and parts.person.column not in parts.names:
+        add = "Add it there with {role: identifier, do: drop}."
+        dropped = parts.person.column in parts.drop
         yield (
             ("person", "column"),
-            f"'{parts.person.column}' is not declared under columns.",
-            ask_for_near(parts.person.column, parts.names, "Add it there with {role: identifier, do: drop}."),
+            f"'{parts.person.column}' is {'under drop, and ' if dropped else ''}not declared under columns.",
+            f"Move it there: {parts.person.column}: {{role: identifier, do: drop}}."
+            if dropped
+            else ask_for_near(parts.person.column, parts.names, add),
         )
     elif column is not None and column.role != "identifier":
         yield (

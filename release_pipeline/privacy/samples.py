@@ -24,6 +24,8 @@ import numpy.typing as npt
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.grid import FloatArray, IntArray
 
+SERIES, TERMS = 32, 32  # from so many records on a series of so many terms: the first that is left out is below 1e-17
+
 
 @dataclass(frozen=True, slots=True)
 class PopulationRisk:
@@ -42,14 +44,27 @@ def risk_of_records(group: IntArray, weights: FloatArray) -> FloatArray:
     >>> risk_of_records(np.array([0, 0, 1]), np.array([92.0, 8.0, 45.5])).round(8).tolist()
     [0.01877883, 0.01877883, 0.08579129]
     """
-    import scipy.special
-
     _check(group, weights)
     size = np.bincount(group).astype(np.float64)
     share = np.minimum(size / np.maximum(np.bincount(group, weights=weights), 1e-300), 1.0)
+    return (share / np.maximum(size, 1) * _sum_series(size, 1 - share))[group]
+
+
+def _sum_series(size: FloatArray, rest: FloatArray) -> FloatArray:
+    """2F1(1, 1; f + 1; 1 - p), the sum of (1 - p)^n / binomial(f + n, n). scipy has none from f = 100 on (infinite or NaN): there
+    it is added up here, and from so few records on that the terms are below the last digit."""
+    import scipy.special
+
     special: Any = scipy.special
-    risk = share / np.maximum(size, 1) * special.hyp2f1(1, 1, size + 1, 1 - share)
-    return np.asarray(risk, dtype=np.float64)[group]
+    total: FloatArray = np.asarray(special.hyp2f1(1, 1, np.minimum(size, SERIES) + 1, rest), dtype=np.float64)
+    many = size >= SERIES
+    term = np.ones(int(many.sum()))
+    summed = term.copy()
+    for place in range(1, TERMS):
+        term = term * rest[many] * place / (size[many] + place)
+        summed += term
+    total[many] = summed
+    return total
 
 
 def risk_in_population(group: IntArray, weights: FloatArray) -> PopulationRisk:

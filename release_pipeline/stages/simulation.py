@@ -36,7 +36,7 @@ from release_pipeline.stages.measures.features import encode_entries, encode_fea
 from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.subgroups import LEAST
 from release_pipeline.stages.served import SHARES
-from release_pipeline.stages.strategies import RECORD, Series, find_strategy
+from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
 
 PLACES = 60  # of a distribution's curve
 MOST_GROUPS, MOST_LABELS = 3, 60
@@ -186,28 +186,45 @@ class Simulated:
     refusal: str = ""
 
 
-def simulate(policy: Policy, references: Sequence[Reference], *, secret: bytes, draws: int, with_risks: bool = True) -> Simulated:
+def simulate(
+    policy: Policy,
+    references: Sequence[Reference],
+    *,
+    secret: bytes,
+    draws: int,
+    with_risks: bool = True,
+    attacked: Reference | None = None,
+) -> Simulated:
     """So many simulated releases of a policy, each of the records of a reference, one after the other. The same secret gives the
-    same draws. `with_risks`: the first is attacked, and models learn from it."""
+    same draws. `with_risks`: one of `attacked` is attacked, and models learn from it; of the first reference where none is given.
+    It must have no record twice: nobody could tell it from itself."""
     columns: dict[str, dict[str, list[Numbers]]] = {name: {} for name in references[0].columns}
     whole: dict[str, list[float]] = {}
     once: dict[str, Any] = {}
     strategy = find_strategy(policy, series=Series(secret, 0) if policy.publishes_parts else None)
-    grouped: Mapping[str, pa.Table] | None = None
-    for draw in range(draws):
-        reference, context = references[draw % len(references)], ("simulated", draw)
-        if grouped is None or len(references) > 1 or policy.parts > 1:
-            grouped = strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
-        made = _Made(reference.records, dict(grouped))
+    grouped: tuple[Reference, Mapping[str, pa.Table]] | None = None
+
+    def release(reference: Reference, *context: str | int) -> Suppressed:
+        nonlocal grouped
+        if grouped is None or grouped[0] is not reference or policy.parts > 1:
+            grouped = reference, strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
+        made = _Made(reference.records, dict(grouped[1]))
         made.tables.update(strategy.measure(made.read, secret=secret, context=context, progress=_quiet))
-        suppressed = strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
+        return strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
+
+    for draw in range(draws):
+        reference = references[draw % len(references)]
+        suppressed = release(reference, "simulated", draw)
         if suppressed.refusal:
             return Simulated(draw, refusal=suppressed.refusal)
         whole.setdefault("suppressed", []).append(suppressed.share)
         table = load_table(suppressed.table)
         _compare(policy, reference, table, columns, whole)
-        if draw == 0 and with_risks:
+        if draw == 0 and with_risks and (attacked is None or attacked is reference):
             once = _look_once(policy, reference, table, secret)
+    if with_risks and attacked is not None and attacked is not references[0]:
+        suppressed = release(attacked, "simulated", "attacked")
+        once = {} if suppressed.refusal else _look_once(policy, attacked, load_table(suppressed.table), secret)
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},
@@ -336,7 +353,7 @@ def describe_samples(rows: int) -> Iterator[str]:
     if rows > LINKED:
         yield (
             f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED, rows):,}; models learn from "
-            f"half of {min(MODELLED, rows):,} and are judged on the others: all of the first simulated release"
+            f"half of {min(MODELLED, rows):,} and are judged on the others: all of one simulated release"
         )
 
 

@@ -230,6 +230,12 @@ def test_what_the_ledger_would_refuse_is_not_simulated(
     said = capsys.readouterr().out
     assert "3 settings would be refused by the ledger: --refused tries them all the same" in said
     assert "idp-cbls was not tried: the ledger would refuse it: nothing bounds this policy" in said
+    assert main([*arguments, "--all"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not tried: ")]
+    assert [line for line in lines if "idp-cbls" in line] == [
+        "not tried: idp-cbls, epsilon 2, k 5; epsilon 1, k 5: the ledger would refuse it: nothing bounds this policy in epsilon, "
+        "DP, column: it needs a cap in its own definition and scope, another method"
+    ]
     assert main([*arguments, "--json", "--refused"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert len(told["settings"]) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from pathlib import Path
@@ -13,13 +14,14 @@ import pandas as pd
 import pytest
 
 from release_pipeline.analyst import read_release
-from release_pipeline.errors import DataRefused, PolicyInvalid
+from release_pipeline.errors import DataRefused, PolicyInvalid, StoreError
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy import load_policy
-from release_pipeline.privacy.samples import weighted_mean
+from release_pipeline.privacy.samples import PopulationRisk, weighted_mean
 from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.stages.measures import sample as measures
 from tests.integration.people import RELEASE, appoint, review
 from tests.integration.sites import TinySite, make_rows, make_site
 
@@ -114,6 +116,35 @@ def test_population_uniques_count_every_quasi_identifier(tmp_path: Path) -> None
     assert found["sample_uniques"] == int((sizes == 1).sum())
     assert 0 < found["identified"] < ROWS
     assert found["population_uniques"] <= found["sample_uniques"]
+
+
+ALIKE = NOISED.replace("  town:   {role: quasi, do: keep, values: [north, south, east], why: needed}\n", "")
+
+
+def test_many_people_who_are_alike_have_a_risk(tmp_path: Path) -> None:
+    """More than a hundred with the same quasi-identifiers, each of whom stands for many: the fewer of them an attacker finds."""
+    tiny = make_sample(tmp_path / "site", ALIKE, drop="[name, remark, rent, town]")
+    tiny.flow().run()
+    found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
+    released = pd.read_csv(tiny.folder() / "data.csv")
+    of_group = released.groupby("sex")["w"].agg(["size", "sum"])
+    assert of_group["size"].min() > 100
+    assert found["sample_uniques"] == 0
+    assert found["worst"] == pytest.approx((1 / of_group["sum"]).max(), rel=0.02)
+    assert found["identified"] == pytest.approx((of_group["size"] / of_group["sum"]).sum(), rel=0.02)
+
+
+def test_figures_that_nobody_can_read_are_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that an earlier version left with no number where there must be one goes on, on its one charge."""
+    tiny = make_sample(tmp_path / "site")
+    with monkeypatch.context() as patch:
+        patch.setattr(measures, "risk_in_population", lambda *_: PopulationRisk(0, 0.0, math.nan, math.nan))
+        with pytest.raises(StoreError, match="AuditFigures"):
+            tiny.flow().run()
+    assert tiny.status().state == "drawn"
+    tiny.flow().run()
+    assert tiny.status().state == "candidate"
+    assert len(tiny.charges()) == 1
 
 
 def test_small_groups_never_take_a_weight(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from release_pipeline.flow.exploring.ranges import round_figure
 from release_pipeline.flow.exploring.records import Tried
 from release_pipeline.flow.exploring.shares import split_best
 from release_pipeline.flow.exploring.targets import Target, read_target, solve
-from release_pipeline.flow.exploring.trials import Bench, Refused, Tested, Written, pick_tested, try_settings
+from release_pipeline.flow.exploring.trials import RESULTS, Bench, Refused, Tested, Written, pick_tested, try_settings
 from release_pipeline.flow.exploring.views import view_column, view_setting
 from release_pipeline.flow.policies import read_caps
 from release_pipeline.flow.site import Site, find_site
@@ -127,7 +127,11 @@ def _explore(
         on_words=ground.words,
         is_look=ground.is_look,
         rows=bench.rows,
-        warnings=(*tried.warnings, *describe_samples(bench.rows), *([HIDDEN] if ground.is_look else [])),
+        warnings=(
+            *tried.warnings,
+            *describe_samples(bench.attacked.records.count),
+            *([HIDDEN] if ground.is_look else []),
+        ),
         groupings=bench.groupings,
         columns=tuple(view_column(bench, name, tried.clamped.get(name, 0.0)) for name in policy.noise_columns),
         settings=views,
@@ -227,7 +231,7 @@ def write_choice(explored: Explored, view: SettingView) -> str:
 def _name_request(written: Written, asked: Asked, ground: Ground, refused: Sequence[Refused]) -> str:
     """What tells an exploration from all others: what is asked, of which policy, and on what."""
     axes = {name: [str(one) for one in getattr(asked.axes, name)] for name in AXES}
-    told = [ExploreDocument.FORMAT, __version__, written.text, sorted(written.files.items()), ground.words, ground.stamp]
+    told = [ExploreDocument.FORMAT, __version__, RESULTS, written.text, sorted(written.files.items()), ground.words, ground.stamp]
     asked_for = [
         asked.release,
         asked.rows,

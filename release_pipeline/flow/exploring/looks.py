@@ -35,6 +35,7 @@ KINDS = (LOOKED, PUBLIC)
 _NONE: Populations = {}
 LONGEST_SETTING = 200  # characters of what was compared, each
 MOST_COMPARED = 1000
+SHOWN_COMPARED = 6  # in a line
 ALWAYS = ("weights of columns, for every method that splits epsilon over them", "a shorter domain for every masked column")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ON = {
@@ -68,7 +69,9 @@ class Look:
     def words(self) -> str:
         """It for a person."""
         at = _ON[self.on] + f" ({self.where})" * bool(self.where)
-        return f"{self.noted[:10]} by {self.by}, {at}: {'; '.join(self.compared)}"
+        more = len(self.compared) - SHOWN_COMPARED
+        compared = "; ".join(self.compared[:SHOWN_COMPARED]) + (f" and {more} more" if more > 0 else "")
+        return f"{self.noted[:10]} by {self.by}, {at}: {compared}"
 
     def concerns(self, charged: Charged) -> bool:
         """Whether parameters of a release that was charged so can have been chosen by it."""

@@ -31,6 +31,7 @@ from release_pipeline.stages.simulation import Records, Reference, Simulated, li
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
 SLOW_CELLS, SLOW, SLOWLY = 1_000_000, 3, 10  # draws of methods that are slow: on tables with so many values, and on others
+RESULTS = 2  # another number than before where the same request has other figures now: what was kept is not used then
 WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
 
@@ -90,10 +91,20 @@ class Bench:
         if not self.resampled:
             return [self.reference]
         random = make_random(hashlib.sha256(self.secret).digest(), "resampled records")
-        return [
+        drawn = [
             self.reference.resample(np.sort((random.random(self.rows) * self.records.count).astype(np.intp)))
             for _ in range(self.draws)
         ]
+        return drawn if self.rows > self.records.count else [self.attacked, *drawn[1:]]
+
+    @cached_property
+    def attacked(self) -> Reference:
+        """What the release is of that is attacked and learned from: as many records as one has, or all that there are, each once.
+        One that is there twice is never told from itself, and linked half as often."""
+        if not self.resampled or self.rows == self.records.count:
+            return self.reference
+        order = make_random(hashlib.sha256(self.secret).digest(), "attacked records").permutation(self.records.count)
+        return self.reference.resample(np.sort(order[: self.rows]))
 
     @property
     def draws(self) -> int:
@@ -115,7 +126,7 @@ class Bench:
     @cached_property
     def digest(self) -> str:
         """What tells these records from others."""
-        found = hashlib.sha256(f"{self.rows} {self.resampled}".encode() + self.secret)
+        found = hashlib.sha256(f"{self.rows} {self.resampled} {RESULTS}".encode() + self.secret)
         for name, column in sorted(self.records.columns.items()):
             found.update(name.encode())
             for buffer in pa.concat_arrays([column]).buffers():
@@ -272,7 +283,7 @@ def _time(bench: Bench, policy: Policy) -> tuple[Simulated | str, float]:
 
 def _simulate(bench: Bench, policy: Policy) -> Simulated | str:
     try:
-        found = simulate(policy, bench.references, secret=bench.secret, draws=bench.draws_of(policy))
+        found = simulate(policy, bench.references, secret=bench.secret, draws=bench.draws_of(policy), attacked=bench.attacked)
     except ReleasePipelineError as error:
         return explain(error)
     return found.refusal or found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from release_pipeline.flow.exploring.document import ExploreDocument, RefusedView, SettingView
 from release_pipeline.flow.exploring.ranges import RangeView
@@ -10,6 +11,7 @@ from release_pipeline.policy.strength import Strength, find_best
 from release_pipeline.privacy.figures import count_of, show_figure
 
 SHOWN = 12  # settings, where not all are asked for
+LISTED = 4  # settings that would be refused for the same; of more their number is told
 MOST_COLUMNS = 6  # whose errors have a column of their own
 
 
@@ -37,20 +39,30 @@ def describe_exploration(document: ExploreDocument, *, every: bool) -> Iterator[
     yield from _tabulate(document, shown)
     if len(shown) < len(document.settings):
         yield f"{len(document.settings) - len(shown)} settings that others beat are not shown: --all, --json, or -o PAGE.html"
-    yield from (f"not tried: {refused.words}: {refused.why}" for refused in (document.refused if every else ()))
-    if document.refused and not every:
-        yield from _sum_up(document)
+    if document.refused:
+        yield from _list_refused(document.refused) if every else _sum_up(document)
+
+
+def _list_refused(every: Sequence[RefusedView]) -> Iterator[str]:
+    """All that was not tried: the settings of a method that would be refused for the same in one line."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in every:
+        method, _, rest = one.words.partition(", ")
+        alike.setdefault((method, one.why), []).append(rest)
+    for (method, why), settings in alike.items():
+        which = "; ".join(settings) if len(settings) <= LISTED else count_of(len(settings), "setting")
+        yield f"not tried: {method}{f', {which}' if which else ''}: {why}"
 
 
 def _sum_up(document: ExploreDocument) -> Iterator[str]:
-    """What was not tried: of a method that was not tried at all why not."""
+    """What was not tried: of a method that was not tried at all what most of its settings would be refused for."""
     tried = {one.method for one in document.settings}
-    alone: dict[str, list[RefusedView]] = {}
+    reasons: dict[str, Counter[str]] = {}
     for one in document.refused:
-        alone.setdefault(one.words.partition(",")[0], []).append(one)
-    for method, refused in alone.items():
+        reasons.setdefault(one.words.partition(",")[0], Counter())[one.why] += 1
+    for method, whys in reasons.items():
         if method not in tried:
-            yield f"{method} was not tried: {refused[0].why}"
+            yield f"{method} was not tried: {whys.most_common(1)[0][0]}"
     ledger = sum(one.by_ledger for one in document.refused)
     if ledger:
         yield f"{count_of(ledger, 'setting')} would be refused by the ledger: --refused tries them all the same"

@@ -55,6 +55,8 @@ def test_policy_by_name(site: Site) -> None:
     assert site.policy("rand-hie").policy == "rand-hie"
     with pytest.raises(WrongUsage, match=r"no policy 'other'.*There are: rand-hie"):
         site.policy("other")
+    with pytest.raises(WrongUsage, match=r"Say its name: rand-hie\."):
+        site.policy("policies/rand-hie.yaml")
     (site.home / "policies" / "other.yaml").write_bytes((ROOT / "policies" / "rand-hie.yaml").read_bytes())
     with pytest.raises(ReleasePipelineError, match=r"other\.yaml.*calls itself 'rand-hie'"):
         site.policy("other")

@@ -20,6 +20,10 @@ from tests.integration.sites import PARTS, policy_text
         ({"audit": "{predict: {incme: {above: 5}}}"}, "Did you mean 'income'?"),
         ({"protect": "{method: idp-cbls, epsilon: 2, k: 5, weights: {incom: 2}}"}, "Did you mean 'income'?"),
         ({"person": "{column: persn}"}, "'persn' is not declared under columns. Did you mean 'person'?"),
+        (
+            {"person": "{column: name}"},
+            "'name' is under drop, and not declared under columns. Move it there: name: {role: identifier, do: drop}.",
+        ),
         ({"tables": "{heads: {by: twn, epsilon: 1}}"}, "'twn' is not declared under columns. Did you mean 'town'?"),
         (
             {"tables": "{sums: {by: town, sum: incom, epsilon: 1}}"},

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import quad
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.privacy.groups import group_by
@@ -41,6 +42,16 @@ def test_risks_of_the_french_example() -> None:
     assert whole.population_uniques == pytest.approx(p.sum())
     assert whole.identified == pytest.approx(risk.sum())
     assert whole.worst == pytest.approx(risk[6])
+
+
+@pytest.mark.parametrize("each", [1.0, 2.0, 50.0, 557.0, 10_000.0])
+@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 99, 100, 101, 340, 5_000])
+def test_risks_of_large_groups_are_their_integral(size: int, each: float) -> None:
+    """However many records share their quasi-identifiers: E[1/F] by numerical integration, where scipy has no function."""
+    rest = 1 - 1 / each
+    integral, _ = quad(lambda u: 1 / (1 - rest * (1 - u ** (1 / size))), 0, 1, epsrel=1e-11, limit=500)
+    risk = risk_of_records(np.zeros(size, dtype=np.int64), np.full(size, each))
+    assert risk == pytest.approx(np.full(size, integral / each / size), rel=1e-8)
 
 
 def test_a_census_has_the_risk_of_its_groups() -> None:

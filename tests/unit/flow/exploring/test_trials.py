@@ -229,6 +229,22 @@ def test_what_is_sought_is_met_within_a_tenth(target: str) -> None:
         assert measure_target(asked, other, bench.references) <= 1.1 * asked.most
 
 
+@pytest.mark.parametrize("rows", [None, 2_000, 9_000])
+def test_risks_are_of_records_that_are_there_once(rows: int | None) -> None:
+    """Of a file that is not the source every draw has records drawn anew, some of them twice, who are linked half as often; what
+    is linked and attacked has each once, so that a release of these people is linked as often as is said."""
+    text = TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: dp-cdf, epsilon: 40")
+    sure, drawn = make_bench(text), make_bench(text, resampled=True, rows=rows)
+    [one], [other] = (
+        pick_tested(try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet)) for bench in (sure, drawn)
+    )
+    linked, said = one.found.once["linkage"], other.found.once["linkage"]
+    assert linked > 0.4
+    assert said > linked - 0.12  # fewer records are linked more easily
+    assert rows == 2_000 or said < linked + 0.12
+    assert drawn.attacked.records.count == min(rows or 4_000, 4_000)
+
+
 @pytest.mark.slow
 def test_weights_serve_the_worst_column() -> None:
     """The domain of incomes is far too wide: they need most of epsilon."""
