@@ -1,4 +1,5 @@
-"""One release of a site in a fresh process, timed: `python -m benchmarks.journey job HOME`, or `stages HOME [STAGE ...]`.
+"""One release of a site in a fresh process, timed: `python -m benchmarks.journey job HOME`, or `stages HOME [STAGE ...]`. What
+people do with a candidate, `approve`, `publish` and `verify`, are stages too, where `appoint` has made these people before.
 
 The clock starts before anything of the pipeline is imported, as for somebody who starts a run. Prints JSON.
 """
@@ -17,6 +18,9 @@ from typing import Any
 from benchmarks import memory
 
 ALL = ("ingest", "validate", "microaggregate", "mask", "suppress", "audit", "freeze")
+PEOPLE = ("approve", "publish", "verify")  # what follows, by people
+_ROLES = {"olga": "officer", "ana": "steward", "ben": "reviewer", "cleo": "reviewer", "robot": "service"}
+_PASSPHRASE = "correct horse battery"  # noqa: S105  of keys that guard nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,26 @@ def run_stages(home: Path, stages: tuple[str, ...] = ALL) -> Journey:
     return _in_fresh_process("stages", home, *stages)
 
 
+def appoint(home: Path) -> None:
+    """People with keys of their own, in the site's folder, and a policy and caps that the officer has approved."""
+    from release_pipeline.flow.site import find_site
+    from release_pipeline.flow.trust import approvals, keys, members
+
+    site = find_site(home)
+    for name, role in _ROLES.items():
+        public = keys.make_key(home / f"{name}.key", passphrase=_PASSPHRASE)
+        members.trust_key(site, name, role, public, key=_read_key(home, "olga"))
+    [file] = site.policy_files()
+    approvals.approve_policy(site, file.stem, key=_read_key(home, "olga"))
+    approvals.approve_populations(site, key=_read_key(home, "olga"))
+
+
+def _read_key(home: Path, name: str) -> Any:
+    from release_pipeline.flow.trust import keys
+
+    return keys.read_key(home / f"{name}.key", passphrase=_PASSPHRASE)
+
+
 def _in_fresh_process(what: str, home: Path, *stages: str) -> Journey:
     command = [sys.executable, "-m", "benchmarks.journey", what, str(home), *stages]
     root = Path(__file__).resolve().parents[1]
@@ -112,9 +136,26 @@ def _stages_here(meter: _Meter, home: Path, stages: list[str]) -> None:
         [file] = site.policy_files()
         return opening.open_release(site, file.stem, None)
 
-    flow = open_flow()
+    def approve() -> None:
+        from release_pipeline.flow.trust.approvals import approve_candidate
+
+        for name in ("ben", "cleo"):
+            approve_candidate(flow.site, flow.id, key=_read_key(home, name))
+
+    def publish() -> None:
+        from release_pipeline.flow.publication.publish import publish
+
+        publish(flow.site, flow.id, key=_read_key(home, "robot"))
+
+    def verify() -> None:
+        from release_pipeline.flow.publication.verification import verify
+
+        if failed := [finding for finding in verify(flow.site.package(str(flow.id))) if finding.level == "FAIL"]:
+            raise RuntimeError(f"the package is not verified: {failed}")
+
+    flow, others = open_flow(), {"freeze": freeze, "approve": approve, "publish": publish, "verify": verify}
     for stage in stages:
-        result = meter.part(stage, freeze if stage == "freeze" else getattr(flow, stage))
+        result = meter.part(stage, others.get(stage) or getattr(flow, stage))
         if result is not None and (result.refusal or not all(gate.passed for gate in result.gates)):
             raise RuntimeError(f"the stage '{stage}' was not passed: {result.refusal} {result.gates}")
 

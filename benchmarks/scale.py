@@ -1,4 +1,4 @@
-"""`python -m benchmarks scale`: a release of a large table, from its source to the candidate, stage by stage, each in a fresh
+"""`python -m benchmarks scale`: a release of a large table, from its source to the package, stage by stage, each in a fresh
 process: CPU seconds, peak memory, what part of the whole it is, and how it grows.
 
 The source is made here, slice by slice, so that it may be larger than memory: `--rows 1e8 --columns 10` writes some 3 GB of
@@ -25,7 +25,7 @@ import pyarrow.parquet
 
 from benchmarks import machine, table
 from benchmarks.clock import cpu_seconds
-from benchmarks.journey import ALL, Cost, Journey, run_stages
+from benchmarks.journey import ALL, PEOPLE, Cost, Journey, appoint, run_stages
 
 SLICE = 1 << 20
 SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
@@ -115,9 +115,9 @@ def measure(rows: int, columns: int, folder: Path, memory: str, protect: str) ->
     home = folder / "site"
     shutil.rmtree(home, ignore_errors=True)
     try:
-        write_site(home, source, columns, memory, protect)
+        appoint(write_site(home, source, columns, memory, protect))
         parts: dict[str, Cost] = {}
-        for stage in ALL:
+        for stage in (*ALL, *PEOPLE):
             done = run_stages(home, (stage,))
             parts = {"imports": done.parts["imports"], **parts, stage: done.parts[stage]}
             if rows >= LONG:

@@ -17,6 +17,7 @@ import pyarrow.parquet
 from release_pipeline.flow.files import appearing
 from release_pipeline.policy import Policy
 from release_pipeline.policy.published import SURVEY_FORMATS, list_columns
+from release_pipeline.stages.column_table import AnyTable, ColumnTable
 from release_pipeline.stages.package import label_table, type_of_moments
 from release_pipeline.store.survey_writer import read_survey, try_survey, write_survey
 
@@ -32,21 +33,45 @@ def write_together(table: tuple[Path, pa.Table], evidence: tuple[Path, Mapping[s
         write_table(both.enter_context(appearing(table[0])), table[1], format=table[0].suffix.lower().removeprefix("."))
 
 
-def read_table(path: Path, *, format: str, policy: Policy) -> pa.Table:
-    """A table of ours, in one of its formats: masked and recomputed columns as numbers or dates, in CSV others as text."""
+def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
+    """A table of ours, in one of its formats: masked and recomputed columns as numbers or dates, in CSV others as text. Of a
+    large file no column is in memory before it is asked for."""
     if format in SURVEY_FORMATS:
         return read_survey(path, list_columns(policy.columns, policy.derive, policy.suppress, format), format)
     if format == "parquet":
-        return pyarrow.parquet.read_table(path)
+        opened = _open_parquet(path)
+        return opened if opened.num_rows * len(opened.column_names) * _CELL > HELD else pyarrow.parquet.read_table(path)
+    if path.stat().st_size > HELD:
+        return _open_csv(path, policy)
+    return pyarrow.csv.read_csv(path, convert_options=_convert_csv(policy))
+
+
+def _convert_csv(policy: Policy, **options: Any) -> Any:
     kinds: dict[str, Any] = dict.fromkeys(policy.published_columns, pa.string())
     kinds |= dict.fromkeys([name for name in policy.recomputed_columns if not policy.derive[name].is_text], pa.float64())
     kinds |= dict.fromkeys(policy.calibrated_columns, pa.float64())
     for name, column in policy.noise_columns.items():
         kinds[name] = pa.float64() if column.clock is None else type_of_moments(column.clock)
-    options = pyarrow.csv.ConvertOptions(
-        column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False
+    return pyarrow.csv.ConvertOptions(
+        column_types=kinds, strings_can_be_null=True, null_values=[""], quoted_strings_can_be_null=False, **options
     )
-    return pyarrow.csv.read_csv(path, convert_options=options)
+
+
+def _open_parquet(path: Path) -> ColumnTable:
+    known = pyarrow.parquet.read_metadata(path)
+    names = tuple(known.schema.to_arrow_schema().names)
+    return ColumnTable(names, known.num_rows, lambda name: pyarrow.parquet.read_table(path, columns=[name]).column(0))
+
+
+def _open_csv(path: Path, policy: Policy) -> ColumnTable:
+    def read(name: str) -> Iterator[Any]:
+        with pyarrow.csv.open_csv(path, convert_options=_convert_csv(policy, include_columns=[name])) as batches:
+            yield from (batch.column(0) for batch in batches)
+
+    with pyarrow.csv.open_csv(path, convert_options=_convert_csv(policy)) as whole:
+        schema = whole.schema
+    rows = sum(map(len, read(schema.names[0])))
+    return ColumnTable(tuple(schema.names), rows, lambda name: pa.chunked_array(list(read(name)), type=schema.field(name).type))
 
 
 def try_formats(policy: Policy) -> None:
@@ -57,6 +82,8 @@ def try_formats(policy: Policy) -> None:
 
 
 Slices: TypeAlias = Callable[[], Iterator[pa.Table]]  # a table, so many rows at a time: from the start at every call
+HELD = 1 << 28  # bytes of a table up to which it is read whole
+_CELL = 8  # bytes, about
 SLICE = 1 << 20  # rows of a slice, and of a group of rows in Parquet
 
 

@@ -17,7 +17,7 @@ from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.published import labels_of
 from release_pipeline.privacy.dates import DATE, Clock
-from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
 from release_pipeline.stages.recompute import recompute
 from release_pipeline.stages.shape import lie_on_grid
 from release_pipeline.stages.suppress import encode, group_sizes
@@ -83,23 +83,25 @@ def _to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def read_back(table: pa.Table, policy: Policy) -> pa.Table:
-    """A published table as it was before `spell_out`; kept columns may be texts."""
-    columns: dict[str, Any] = {}
-    for name, column in policy.released_columns.items():
-        columns[name] = table.column(name).combine_chunks()
-        if isinstance(column, CodedColumn) and column.reasons:
-            entries = _entries_of(column)
-            known = pa.array(list(entries), pa.string())
-            found = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
-            texts = isinstance(column, ListedColumn)
-            if isinstance(column, NoiseColumn) and column.clock is not None:
-                columns[name] = pa.array(_read_numbers(column, columns[name]), from_pandas=True)
-            back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(found)
-            columns[name] = _compute.coalesce(columns[name].cast(back.type), back)
-        elif isinstance(column, NoiseColumn) and column.clock is not None:
-            columns[name] = pa.array(_read_numbers(column, columns[name]))
-    return pa.table(columns)
+def read_back(table: AnyTable, policy: Policy) -> ColumnTable:
+    """A published table as it was before `spell_out`, column by column; kept columns may be texts."""
+    names = tuple(policy.released_columns)
+    return ColumnTable(names, table.num_rows, lambda name: _read_column_back(table, name, policy.released_columns[name]))
+
+
+def _read_column_back(table: AnyTable, name: str, column: object) -> Any:
+    found = table.column(name).combine_chunks()
+    timed = column if isinstance(column, NoiseColumn) and column.clock is not None else None
+    if isinstance(column, CodedColumn) and column.reasons:
+        entries = _entries_of(column)
+        known = pa.array(list(entries), pa.string())
+        places = _compute.index_in(table.column(reason_column(name)).combine_chunks(), value_set=known)
+        texts = isinstance(column, ListedColumn)
+        if timed is not None:
+            found = pa.array(_read_numbers(timed, found), from_pandas=True)
+        back = pa.array(list(entries.values()), pa.string() if texts else pa.float64()).take(places)
+        return _compute.coalesce(found.cast(back.type), back)
+    return found if timed is None else pa.array(_read_numbers(timed, found))
 
 
 def _entries_of(column: CodedColumn) -> dict[str, Any]:
@@ -132,32 +134,19 @@ def grid_facts(table: AnyTable, policy: Policy) -> dict[str, str]:
     return {"values": ON_GRID} if all(lie_on_grid(c.coded_grid, table.column(n).to_numpy()) for n, c in columns) else {}
 
 
-def check_released(table: pa.Table, policy: Policy, *, rows: int, on_grid: bool = False) -> Iterator[str]:
+def check_released(table: AnyTable, policy: Policy, *, rows: int, on_grid: bool = False) -> Iterator[str]:
     """What a released table has that its policy does not let out, in words; `rows` is how many records it was said to have, and
-    `on_grid` whether its masked values were said to lie on their grid."""
+    `on_grid` whether its masked values were said to lie on their grid. Looked at column by column."""
     names = list(policy.published_columns)
-    if table.column_names != names:
+    if list(table.column_names) != names:
         yield "The data have other columns than the policy releases."
         return
-    yield from _check_recomputed(table, policy)
+    if policy.recomputed_columns:
+        yield from _check_recomputed(load_table(table), policy)
     if table.num_rows != rows:
         yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
     for name, column in policy.noise_columns.items():
-        if column.clock is not None and table.schema.field(name).type != type_of_moments(column.clock):
-            yield f"Column {name} is of another type than {column.clock.type}."
-            continue
-        values = _read_numbers(column, table.column(name))  # a missing one becomes NaN, which is in no domain
-        if column.reasons:
-            yield from _check_reasons(table, name, column.reasons)
-            values = values[~np.isnan(values)]
-        low, high = (float(edge) for edge in column.domain)
-        if not policy.clamps:
-            if not np.isfinite(values).all():
-                yield f"Column {name} has values that are missing or infinite."
-        elif not ((values >= low) & (values <= high)).all():
-            yield f"Column {name} has values outside its domain."
-        elif on_grid and not lie_on_grid(column.exact_grid, values):
-            yield f"Column {name} has values off its grid."
+        yield from _check_numbers(table, name, column, policy, on_grid=on_grid)
     for name, column in policy.listed_columns.items():
         known = {str(value) for value in _entries(column)} | {None}
         if column.reasons:
@@ -170,21 +159,41 @@ def check_released(table: pa.Table, policy: Policy, *, rows: int, on_grid: bool 
             yield f"Column {name} has labels that its hierarchy does not have."
     quasi, below = policy.released_quasi, policy.groups_below
     quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
-    if below and quasi and (group_sizes(encode([table.column(name) for name in quasi])) < below).any():
+    if below and quasi and (group_sizes(encode(table.column(name) for name in quasi)) < below).any():
         yield f"There are groups of released quasi-identifiers below {below}."
     if policy.protect.different_values is not None:
         yield from _find_uniform(table, policy, policy.protect.different_values)
 
 
+def _check_numbers(table: AnyTable, name: str, column: NoiseColumn, policy: Policy, *, on_grid: bool) -> Iterator[str]:
+    """Of a masked column."""
+    published = table.column(name)
+    if column.clock is not None and published.type != type_of_moments(column.clock):
+        yield f"Column {name} is of another type than {column.clock.type}."
+        return
+    values = _read_numbers(column, published)  # a missing one becomes NaN, which is in no domain
+    del published
+    if column.reasons:
+        yield from _check_reasons(table, name, column.reasons)
+        values = values[~np.isnan(values)]
+    low, high = (float(edge) for edge in column.domain)
+    if not policy.clamps:
+        if not np.isfinite(values).all():
+            yield f"Column {name} has values that are missing or infinite."
+    elif not ((values >= low) & (values <= high)).all():
+        yield f"Column {name} has values outside its domain."
+    elif on_grid and not lie_on_grid(column.exact_grid, values):
+        yield f"Column {name} has values off its grid."
+
+
 def _check_recomputed(table: pa.Table, policy: Policy) -> Iterator[str]:
     """What is made of the published columns is what they make."""
-    made = recompute(table, policy) if policy.recomputed_columns else {}
-    for name, column in made.items():
+    for name, column in recompute(table, policy).items():
         if not table.column(name).combine_chunks().equals(column):
             yield f"Column {name} is not what the columns make that it is made of."
 
 
-def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator[str]:
+def _check_reasons(table: AnyTable, name: str, known: Sequence[str]) -> Iterator[str]:
     """Every cell has a value or a declared reason for none."""
     reasons = table.column(reason_column(name))
     if not set(reasons.unique().to_pylist()) <= {*known, None}:
@@ -193,8 +202,8 @@ def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator
         yield f"Column {name} has cells with neither a value nor a reason, or with both."
 
 
-def _find_uniform(table: pa.Table, policy: Policy, least: int) -> Iterator[str]:
-    groups = np.unique(encode([table.column(name) for name in policy.released_quasi]), axis=0, return_inverse=True)[1].reshape(-1)
+def _find_uniform(table: AnyTable, policy: Policy, least: int) -> Iterator[str]:
+    groups = np.unique(encode(table.column(name) for name in policy.released_quasi), axis=0, return_inverse=True)[1].reshape(-1)
     for name in policy.kept_columns:
         pairs = np.unique(np.column_stack([groups, encode([table.column(name)])[:, 0]]), axis=0)
         if (np.bincount(pairs[:, 0]) < least).any():

@@ -24,6 +24,7 @@ from release_pipeline.policy.views import plan_to_json
 from release_pipeline.privacy.samples import weighted_mean
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.calibrate import calibrate_rows, check_calibrated
+from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.tables import measure_tables
 from tests.integration.people import RELEASE, appoint, review
 from tests.integration.sites import TinySite
@@ -89,7 +90,7 @@ def test_rows_and_published_tables_alone_make_the_weights(calibrated: TinySite) 
     """From the files of the package and the policy the same column comes again; another one is found."""
     package, policy = calibrated.site.package(str(RELEASE)), calibrated.site.policy("people")
     files = {name: (package / f"data.table-{name}.csv").read_text() for name in policy.tables}
-    table = read_table(package / "data.csv", format="csv", policy=policy)
+    table = load_table(read_table(package / "data.csv", format="csv", policy=policy))
     again, _ = calibrate_rows(table.drop_columns(["w"]), policy, files)
     assert again.column("w").to_pylist() == table.column("w").to_pylist()
     assert not list(check_calibrated(table, policy, files))

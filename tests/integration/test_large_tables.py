@@ -13,10 +13,18 @@ import pytest
 from release_pipeline.flow import tables
 from release_pipeline.flow.candidate import freeze
 from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.publication.verification import verify
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.tables import write_table
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.privacy.noise import SECRET_BYTES
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
+from release_pipeline.stages.package import check_released, read_back
 from release_pipeline.store import vault
+from tests.integration.people import RELEASE, review
+from tests.integration.publishing import failures_of, make_trusted_site
 from tests.integration.sites import Row, TinySite, make_rows, make_site
 
 SECRET = bytes(range(SECRET_BYTES))
@@ -115,3 +123,56 @@ def test_a_candidate_in_slices_has_the_same_hash(tmp_path: Path, monkeypatch: py
     whole = freeze(tmp_path / "a" / "r1", TABLE, ("csv", "parquet"), {})
     slices = freeze(tmp_path / "b" / "r1", lambda: (TABLE.slice(at, 4) for at in range(0, 15, 4)), ("csv", "parquet"), {})
     assert slices == whole
+
+
+def test_a_large_file_is_published_column_by_column(
+    tmp_path: Path, keys: dict[str, PrivateKey], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No column is in memory before it is looked at: the same is found and published as of a table that is read whole."""
+    parts = {"suppress": "{quasi_groups_below: 5, at_most: 100%}", "gates": "{min_rows: 30, anonymity_k: 5}"}
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(90), **parts)
+    tiny.flow().run()
+    review(tiny, keys, "ben", "cleo")
+    policy = tiny.site.policy("people")
+
+    def read(form: str) -> AnyTable:
+        return tables.read_table(tiny.folder() / f"data.{form}", format=form, policy=policy)
+
+    forms = policy.publish.formats
+    whole = {form: load_table(read(form)) for form in forms}
+    monkeypatch.setattr(tables, "HELD", 0)
+    for form in forms:
+        by_column = read(form)
+        assert isinstance(by_column, ColumnTable)
+        assert load_table(by_column).equals(whole[form].replace_schema_metadata(None))
+        assert list(check_released(by_column, policy, rows=whole[form].num_rows)) == []
+        assert list(check_released(by_column, policy, rows=1)) == list(check_released(whole[form], policy, rows=1)) != []
+        assert load_table(read_back(by_column, policy)).equals(load_table(read_back(whole[form], policy)))
+    package = publish(tiny.site, RELEASE, key=keys["robot"])
+    assert not failures_of(verify(package))
+    assert (package / "data.csv").read_bytes() == (tiny.folder() / "data.csv").read_bytes()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_what_a_large_file_has_beyond_its_policy_is_found(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cell of many: outside the domain, an entry that nobody declared, a number that is none."""
+    tiny = make(tmp_path / "site", {})
+    policy, size = tiny.site.policy("people"), 400
+    good = {
+        name: pa.array([float(column.domain[0])] * size)
+        if isinstance(column, NoiseColumn)
+        else pa.array([str(next(iter(column.values)))] * size)
+        for name, column in policy.released_columns.items()
+    }
+    wrong = {
+        "Column income has values outside its domain.": ("income", 1e9),
+        "Column rent has values outside its domain.": ("rent", None),
+        "Column town has values that are not declared.": ("town", "elsewhere"),
+    }
+    monkeypatch.setattr(tables, "HELD", 0)
+    for words, (name, cell) in wrong.items():
+        cells = good[name].to_pylist()
+        file = tmp_path / f"data.{form}"
+        write_table(file, pa.table({**good, name: pa.array([*cells[:-1], cell], good[name].type)}), format=form, policy=policy)
+        found = tables.read_table(file, format=form, policy=policy)
+        assert words in list(check_released(found, policy, rows=size))

@@ -34,6 +34,7 @@ from release_pipeline.policy.derivations import Between, Derivation, Derived
 from release_pipeline.policy.ties import Tie, find_ties, warn_of_ties
 from release_pipeline.policy.words import not_covered_words
 from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.measures.ties import count_broken
 from release_pipeline.stages.package import check_released, spell_out
 from release_pipeline.stages.recompute import make_column, recompute
@@ -192,7 +193,7 @@ def test_a_changed_cell_is_found_before_it_is_published(package: Path) -> None:
     """Of a recomputed column, in both formats."""
     policy = load_policy(home_of(package) / "policies" / "people.yaml")
     for form in ("csv", "parquet"):
-        table = read_table(package / f"data.{form}", format=form, policy=policy)
+        table = load_table(read_table(package / f"data.{form}", format=form, policy=policy))
         assert not list(check_released(table, policy, rows=100))
         for name, other in (("total", table.column("back")), ("level", table.column("place"))):
             changed = table.set_column(table.column_names.index(name), name, other)
