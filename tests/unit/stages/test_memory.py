@@ -17,6 +17,7 @@ from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.measures import columns as measures
 from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.groups import measure_groups
+from release_pipeline.stages.package import check_released
 from release_pipeline.stages.strategies import RECORD, find_strategy
 
 ROWS = 200_000
@@ -82,7 +83,7 @@ def measure_peak(task: Callable[[], object]) -> float:
 @pytest.mark.parametrize("columns", [2, 6])
 @pytest.mark.parametrize("method", ["idp-cbls", "dp-cdf"])
 def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters, noise, suppression and audit; clusters are stored as they are made, and read when they are needed."""
+    """Clusters, noise, suppression, audit and the last look before publishing; clusters are stored as they are made, and read when they are needed."""
     monkeypatch.setattr(measures, "HELD", 0)
     policy = make_policy(method, columns)
     strategy, kept = find_strategy(policy), dict[str, Any]()
@@ -116,4 +117,6 @@ def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int
     compared = Compared(policy, read, released, own, everybody)
     peaks["groups"] = measure_peak(lambda: measure_groups(released, policy))
     peaks["audit"] = measure_peak(lambda: measure_columns(compared))
+    published = ColumnTable(tuple(policy.published_columns), released.num_rows, lambda name: released.column(name))
+    peaks["publish"] = measure_peak(lambda: list(check_released(published, policy, rows=ROWS, on_grid=True)))
     assert max(peaks.values()) <= MOST, {stage: round(peak, 1) for stage, peak in peaks.items()}
