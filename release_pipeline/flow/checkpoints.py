@@ -159,7 +159,8 @@ class ReleaseCheckpoints(ReleaseRecord):
         return open_source(self.site, self.policy)
 
     def _workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
-        return open_workspace(self.site.vault, self.policy.population, self.id.workspace, memory=self.site.memory)
+        site = self.site
+        return open_workspace(site.vault, self.policy.population, self.id.workspace, memory=site.memory, spill=site.spill)
 
     @property
     def _context(self) -> tuple[Context, ...]:

@@ -38,7 +38,7 @@ def prune(site: Site, *, now: datetime | None = None, dry_run: bool = False) -> 
             due |= {status.id.workspace: status.id for status in _find_due(site, now) if status.id.workspace in rooms}
             return [] if dry_run else list(due)
 
-        prune_workspaces(file, choose)
+        prune_workspaces(file, choose, spill=site.spill)
         found |= set(due.values())
         if due:
             done.append(Pruned(file.stem, tuple(sorted(due.values()))))

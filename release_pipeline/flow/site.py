@@ -177,6 +177,19 @@ class Site:
         """The bytes that a run may take: what site.yaml says, or what the machine has."""
         return machine_memory() if (said := self.said_memory) is None else said
 
+    @property
+    def spill(self) -> Path | None:
+        """Where DuckDB goes on when its memory is full, if site.yaml says so; else beside the vault's file."""
+        said = self._settings().get("spill")
+        if said is None:
+            return None
+        folder, file = (self.home / said).resolve(), str(self.home / "site.yaml")
+        if self.releases.resolve() in (folder, *folder.parents):
+            raise ReleasePipelineError(
+                "spill is a folder that is published.", where=file, remedy="Confidential records are written there: name another."
+            )
+        return folder
+
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
         file = self.home / "site.yaml"
@@ -188,13 +201,14 @@ class Site:
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
         said: Plain = document.value
-        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory"), str)
+        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "spill"), str)
         kinds = {"internal_metrics_in_ui": bool, **texts}
         is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
         if not isinstance(said, dict) or not is_known or said.get("looks", _LOOKS[0]) not in _LOOKS:
             raise ReleasePipelineError(
                 "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
-                "'service_passphrase_file: FILE', 'looks: forbidden' or allowed and 'memory: 8 GiB' may stand here.",
+                "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB' and 'spill: FOLDER' may stand "
+                "here.",
                 where=str(file),
             )
         if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:

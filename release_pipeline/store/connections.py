@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from traceback import walk_tb
+from typing import TypeAlias
 
 import duckdb
 
@@ -37,7 +38,8 @@ _HEADERS = 3 * 4096  # bytes
 _NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large|max_temp_directory_size", re.IGNORECASE)
 _BLOCK_BYTES = 16 << 10  # of a new file: DuckDB takes blocks of 256 KiB, and every column of every small table at least one
 _OWN = (UnicodeDecodeError, RecursionError)  # of Python; the second of what is nested beyond measure
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
+_CONFIG: Config = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "preserve_insertion_order": "true",
@@ -69,17 +71,22 @@ def open_delivered(path: Path) -> Generator[duckdb.DuckDBPyConnection]:
 
 @contextmanager
 def open_database(
-    path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None
+    path: Path, *, read_only: bool = False, wait: float = WAIT_SECONDS, memory: int | None = None, spill: Path | None = None
 ) -> Generator[duckdb.DuckDBPyConnection]:
     """The database at `path`; waits up to `wait` seconds while another process has it. With `memory` it takes at most so many
-    bytes, as far as DuckDB counts them, and goes on on disk.
+    bytes, as far as DuckDB counts them, and goes on on disk: in the folder `spill`, or beside the file.
 
     It, its log and what it spills are for the owner alone (0600, in a folder of 0700), whatever the umask says.
     """
     with _private_umask():
-        connection = _connect(path, read_only=read_only, wait=wait, memory=memory)
+        config = dict(_CONFIG)
+        if memory is not None:
+            config["memory_limit"] = f"{memory // (1 << 20)}MiB"
+        if spill is not None:
+            config["temp_directory"] = str(spill)
+        connection = _connect(path, read_only=read_only, wait=wait, config=config)
         try:
-            with private_errors(path):
+            with private_errors(path if spill is None else f"{path}, or {spill}"):
                 yield connection
         finally:
             with locked(path.parent):
@@ -147,8 +154,7 @@ def source_errors(path: Path | str) -> Generator[None]:
         yield
 
 
-def _connect(path: Path, *, read_only: bool, wait: float, memory: int | None) -> duckdb.DuckDBPyConnection:
-    config = _CONFIG if memory is None else {**_CONFIG, "memory_limit": f"{memory // (1 << 20)}MiB"}
+def _connect(path: Path, *, read_only: bool, wait: float, config: Config) -> duckdb.DuckDBPyConnection:
     deadline, pause = time.monotonic() + wait, 0.02
     while True:
         try:

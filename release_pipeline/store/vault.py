@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol
@@ -18,7 +20,7 @@ from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
-from release_pipeline.store.folders import make_vault, sync
+from release_pipeline.store.folders import make_private_folder, make_vault, sync
 from release_pipeline.store.memory import DATABASE, give_back_freed
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
@@ -282,16 +284,20 @@ _ROOMS = RLock()
 
 
 @contextmanager
-def open_workspace(vault: Path, population: str, release: str, *, memory: int | None = None) -> Generator[ReleaseWorkspace]:
+def open_workspace(
+    vault: Path, population: str, release: str, *, memory: int | None = None, spill: Path | None = None
+) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    DuckDB takes its part of `memory`, if that is given. One room at a time: between processes DuckDB's lock sees to it, between
-    the threads of one a lock of ours.
+    DuckDB takes its part of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. One room at a
+    time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours.
     """
     make_vault(vault)
     share = None if memory is None else int(memory * DATABASE)
-    with _ROOMS, open_database(vault / f"{population}.duckdb", memory=share) as connection:
-        _remove_spilled(vault / f"{population}.duckdb")
+    file = vault / f"{population}.duckdb"
+    spilled = None if spill is None else _make_spill(file, spill)
+    with _ROOMS, open_database(file, memory=share, spill=spilled) as connection:
+        _remove_spilled(file, spill)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
         connection.execute(statement("schema/create_notes"))
@@ -301,6 +307,9 @@ def open_workspace(vault: Path, population: str, release: str, *, memory: int | 
         connection.execute(statement("schema/create_people_notes"))
         with transaction(connection):
             yield ReleaseWorkspace(connection)
+    if spilled is not None:
+        with suppress(OSError):  # somebody else is in it already
+            spilled.rmdir()
 
 
 class Rooms(_BesideRooms):
@@ -341,7 +350,7 @@ def locked_vault(vault: Path, population: str) -> Generator[None]:
         yield
 
 
-def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]]) -> list[str]:
+def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]], *, spill: Path | None = None) -> list[str]:
     """Remove the rooms that `choose` picks of those in a population's file, and rewrite the file without them, spilled pages too:
     what was in them is in no file of the vault then. Gives their names; `choose` is asked under the lock of the file.
 
@@ -352,7 +361,7 @@ def prune_workspaces(file: Path, choose: Callable[[Sequence[str]], Sequence[str]
     with _ROOMS, open_database(file) as locked:
         for left in [path for step in (first, second) for path in file.parent.glob(f"{step.name}*")]:
             left.unlink()
-        _remove_spilled(file)
+        _remove_spilled(file, spill)
         rooms = [name for (name,) in locked.execute(statement("schema/list_rooms")).fetchall()]
         chosen = [workspace for workspace in choose(rooms) if workspace in rooms]
         if not chosen:
@@ -391,6 +400,34 @@ def _count_everything(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, 
     }
 
 
-def _remove_spilled(file: Path) -> None:
-    """Remove what DuckDB spilled beside the file and a killed process left; whoever calls has the file's lock."""
+def _spilled(file: Path, spill: Path) -> Path:
+    """Where DuckDB spills what a file of a vault has no memory for: other vaults have other folders there."""
+    return spill / f"{file.stem}-{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:16]}.duckdb.tmp"
+
+
+def _make_spill(file: Path, spill: Path) -> Path:
+    """The folder for it, for the owner alone."""
+    folder = _spilled(file, spill)
+    try:
+        make_private_folder(spill)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        others = spill.stat().st_mode & 0o022 or folder.stat().st_mode & 0o077 or folder.is_symlink()
+        is_ours = folder.stat().st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
+    except OSError:
+        others, is_ours = False, False
+    if others or not is_ours:
+        raise StoreError(
+            "others than this account may write to this folder." if others else "this account cannot write to this folder.",
+            where=str(spill),
+            remedy="Confidential records go there when memory is full: name a folder of its own as 'spill' in site.yaml.",
+        )
+    return folder
+
+
+def _remove_spilled(file: Path, spill: Path | None = None) -> None:
+    """Remove what DuckDB spilled and a killed process left, beside the file and in its folder; whoever calls has the file's
+    lock."""
     shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
+    if spill is not None:
+        for left in _spilled(file, spill).glob("*"):
+            left.unlink(missing_ok=True)

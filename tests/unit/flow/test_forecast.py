@@ -77,17 +77,17 @@ def test_what_site_yaml_says_counts(tiny: TinySite) -> None:
 def test_duckdb_gets_its_part(tiny: TinySite, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what the site says; of other databases nobody says anything."""
     (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
-    asked: list[int | None] = []
+    asked: list[object] = []
     connect = connections._connect
 
-    def connected(path: Path, *, read_only: bool, wait: float, memory: int | None) -> object:
-        asked.append(memory)
-        return connect(path, read_only=read_only, wait=wait, memory=memory)
+    def connected(path: Path, *, read_only: bool, wait: float, config: connections.Config) -> object:
+        asked.append(config.get("memory_limit"))
+        return connect(path, read_only=read_only, wait=wait, config=config)
 
     monkeypatch.setattr(connections, "_connect", connected)
     with tiny.flow()._workspace() as workspace:
         [(limit,)] = workspace._connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    assert asked[-1] == int((2 << 30) * DATABASE)
+    assert asked[-1] == f"{int((2 << 30) * DATABASE) >> 20}MiB"
     assert limit == "512.0 MiB"
 
 

@@ -83,7 +83,7 @@ def measure_peak(task: Callable[[], object]) -> float:
 @pytest.mark.parametrize("columns", [2, 6])
 @pytest.mark.parametrize("method", ["idp-cbls", "dp-cdf"])
 def test_a_stage_holds_few_arrays_whatever_the_columns(method: str, columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters, noise, suppression, audit and the last look before publishing; clusters are stored as they are made, and read when they are needed."""
+    """Clusters, noise, suppression, audit, the last look before publishing; clusters are stored, and read when needed."""
     monkeypatch.setattr(measures, "HELD", 0)
     policy = make_policy(method, columns)
     strategy, kept = find_strategy(policy), dict[str, Any]()
