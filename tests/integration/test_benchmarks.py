@@ -148,7 +148,7 @@ def test_the_commands_are_held_against_a_start_of_numpy(quick_run: tuple[str, di
 
 
 def test_growth_is_reported_between_sizes(quick_run: tuple[str, dict[str, Any]]) -> None:
-    assert any(figure["growth"] is not None for figure in _figures(quick_run, "masking"))
+    assert any(figure["growth"] is not None for figure in _figures(quick_run, "laplace"))
 
 
 def test_the_table_has_one_line_per_figure(quick_run: tuple[str, dict[str, Any]]) -> None:
