@@ -118,6 +118,24 @@ def test_what_else_changes_is_told() -> None:
     assert apply(TEXT, rank, name="people.yaml", read=refuse_files).changes == ("income: without centre", "rent: without tail")
 
 
+@pytest.mark.parametrize(
+    "weight",
+    [
+        "{role: weight, do: keep, values: [1, 10, 40], why: design weights}",
+        "{role: weight, do: noise, domain: [1, 50], grid: 1, outside: clamp, why: design weights}",
+    ],
+)
+def test_a_weight_is_a_number_as_any_other_in_synthetic_rows(weight: str) -> None:
+    """They stand for nobody: it is told, and written."""
+    text = TEXT.replace("  rent:\n", f"  w: {weight}\n  rent:\n")
+    [table] = [one for one in settings_of(text) if one.words == "dp-table, epsilon 8"]
+    changed = apply(text, table, name="people.yaml", read=refuse_files, rows=3_000)
+    assert "w: role: confidential in place of weight, for synthetic rows stand for no number of people" in changed.changes
+    assert changed.policy.columns["w"].role == "confidential"
+    written = write_setting(text, changed, name="people.yaml", read=refuse_files)
+    assert parse_policy(written, name="people.yaml").canonical_hash() == changed.policy.canonical_hash()
+
+
 def test_a_setting_that_would_be_refused_says_why() -> None:
     """Too few records for synthetic rows, whatever min_rows is raised to."""
     [table] = [one for one in settings_of() if one.words == "dp-table, epsilon 0.5"]
