@@ -197,9 +197,7 @@ def _change_column(name: str, column: dict[str, Any], setting: Setting, changes:
         changes.append(f"{name}: do: synthesise in place of do: {does}")
         column["do"] = "synthesise"
         if column.get("role") == "weight":
-            changes.append(
-                f"{name}: role: confidential in place of role: weight, for synthetic rows stand for no number of people"
-            )
+            changes.append(f"{name}: role: confidential in place of weight, for synthetic rows stand for no number of people")
             column["role"] = "confidential"
     elif family != "whole-table" and does == "synthesise":
         column["do"] = "noise" if "domain" in column else "keep"

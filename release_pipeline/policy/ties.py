@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
-from release_pipeline.policy.derivations import Derived, Difference, Limit, Sum, list_leaves
+from release_pipeline.policy.derivations import Between, Derived, Difference, Limit, Sum, list_leaves
 from release_pipeline.policy.expectations import Comparison, Total
 from release_pipeline.policy.formats import name_some
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
@@ -51,12 +51,18 @@ def find_ties(policy: Policy) -> list[Tie]:
 def warn_of_ties(policy: Policy) -> Iterator[str]:
     """A sentence for each, with the way out."""
     for tie in find_ties(policy):
-        masked = [name for name in dict.fromkeys(tie.columns) if _leaves(policy, name) & policy.noise_columns.keys()]
+        masked = [name for name in dict.fromkeys(tie.columns) if _leaves(policy, name) & _list_masked(policy)]
         how = f"{name_some(masked)} {'are masked each on its own' if len(masked) > 1 else 'is masked'}"
         yield f"{tie.name}: {how}, so that published rows may break the rule ({tie.words}). {_way_out(tie)}"
 
 
 def _way_out(tie: Tie) -> str:
+    if isinstance(tie.rule, Between):
+        first, last = tie.rule.between
+        return f"Publish two of the three: {first} and {tie.name} tell {last} as well as they can."
+    if isinstance(tie.rule, Comparison) and tie.rule.read_as == "dates":
+        first, _, last = tie.rule.compare
+        return f"Derive what lies between ({{between: [{first}, {last}], unit: day}}), mask that from 0 on, and drop {last}."
     if isinstance(tie.rule, Derived):
         return f"With do: recompute {tie.name} is made of what is published: it keeps the rule, and costs nothing."
     if isinstance(tie.rule, Total):
@@ -75,7 +81,12 @@ def _way_out(tie: Tie) -> str:
 def _is_open(policy: Policy, columns: tuple[str, ...]) -> bool:
     """Whether all of them are published as values, and one of them is masked."""
     published = policy.noise_columns.keys() | policy.listed_columns.keys() | policy.recomputed_columns.keys()
-    return set(columns) <= published and any(_leaves(policy, name) & policy.noise_columns.keys() for name in columns)
+    return set(columns) <= published and any(_leaves(policy, name) & _list_masked(policy) for name in columns)
+
+
+def _list_masked(policy: Policy) -> set[str]:
+    """Those that are published with other values than they have: of synthetic rows all."""
+    return {*policy.noise_columns, *(policy.listed_columns if policy.protect.is_synthetic else ())}
 
 
 def _leaves(policy: Policy, name: str) -> set[str]:

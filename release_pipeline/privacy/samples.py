@@ -47,16 +47,20 @@ def risk_of_records(group: IntArray, weights: FloatArray) -> FloatArray:
     _check(group, weights)
     size = np.bincount(group).astype(np.float64)
     share = np.minimum(size / np.maximum(np.bincount(group, weights=weights), 1e-300), 1.0)
-    return (share / np.maximum(size, 1) * _sum_series(size, 1 - share))[group]
+    return (share / np.maximum(size, 1) * _sum_series(size, share))[group]
 
 
-def _sum_series(size: FloatArray, rest: FloatArray) -> FloatArray:
+def _sum_series(size: FloatArray, share: FloatArray) -> FloatArray:
     """2F1(1, 1; f + 1; 1 - p), the sum of (1 - p)^n / binomial(f + n, n). scipy has none from f = 100 on (infinite or NaN): there
-    it is added up here, and from so few records on that the terms are below the last digit."""
+    it is added up here, and from so few records on that the terms are below the last digit; nor of one record where p is tiny:
+    there it is the logarithm of 1 / p over 1 - p."""
     import scipy.special
 
     special: Any = scipy.special
-    total: FloatArray = np.asarray(special.hyp2f1(1, 1, np.minimum(size, SERIES) + 1, rest), dtype=np.float64)
+    rest: FloatArray = 1 - share
+    total: FloatArray = np.asarray(special.hyp2f1(1, 1, np.clip(size, 2, SERIES) + 1, rest), dtype=np.float64)
+    single = size <= 1
+    total[single] = np.where(share[single] < 1, -np.log(share[single]) / np.where(rest[single] > 0, rest[single], 1.0), 1.0)
     many = size >= SERIES
     term = np.ones(int(many.sum()))
     summed = term.copy()

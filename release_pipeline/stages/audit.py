@@ -84,7 +84,7 @@ def _link(compared: Compared, streams: Streams) -> dict[str, Any]:
     tried = shuffled_first(len(own), LINKAGE_SAMPLE, streams("linkage"))
     original = np.empty((compared.originals, len(names)))  # filled column by column: no second copy of the table
     for place, name in enumerate(names):
-        original[:, place] = compared.original(name).to_numpy()
+        original[:, place] = compared.seen(name)
     masked = np.column_stack([compared.released.column(name).to_numpy()[tried] for name in names])
     linked = record_linkage(original, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
     return {"record_linkage": asdict(linked), "record_linkage_by_chance": 1 / len(original)}
@@ -95,7 +95,8 @@ def measure_rules(compared: Compared) -> dict[str, Any]:
     policy = compared.policy
     if not policy.recomputed_columns and not find_ties(policy):
         return {}
-    return measure_ties(policy, *(_publish(compared, table) for table in ("came", "seen", "released")))
+    forms = (_publish(compared, table) for table in ("came", "seen", "released"))
+    return measure_ties(policy, *forms, are_nobodys=compared.is_nobodys)
 
 
 def link_within(
@@ -109,7 +110,7 @@ def link_within(
 def _measure_sample(compared: Compared, weight: str) -> dict[str, Any]:
     """Weighted figures of every masked column but the weight; of records without a value there is none."""
     policy, released = compared.policy, compared.released
-    of_all, of_released = read_weights(compared.original(weight)), read_weights(released.column(weight))
+    of_all, of_released = compared.weights(weight), read_weights(released.column(weight))
 
     def weigh(column: NoiseColumn, values: Numbers, weights: Numbers) -> tuple[Numbers, Numbers]:
         there = column.find_reasons(values) < 0
@@ -158,7 +159,7 @@ def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
 
     weights_before = weights_after = weights_own = None
     if (weight := compared.policy.weight) is not None:
-        weights = read_weights(compared.original(weight))
+        weights = compared.weights(weight)
         weights_before = weights if is_kept else weights[compared.own]
         weights_after = np.nan_to_num(read_weights(compared.released.column(weight)))
         weights_own = weights[compared.own]
@@ -216,7 +217,7 @@ def _attack(compared: Compared, streams: Streams) -> dict[str, Any]:
     for name, column in compared.policy.released_columns.items():
         after = compared.released.column(name)
         if isinstance(column, NoiseColumn):
-            columns.append(AttackedColumn(name, compared.original(name).to_numpy(), after.to_numpy(), compared.own))
+            columns.append(AttackedColumn(name, compared.seen(name), after.to_numpy(), compared.own))
         else:
             columns.append(AttackedColumn(name, *encode_entries([compared.of_released(name), after])))
     if compared.released.num_rows < LEAST_ATTACKED:
@@ -238,7 +239,9 @@ def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))
     few = compared.among(tried)
     after = few.released.select(list(policy.released_columns))
-    before = pa.table({name: few.of_released(name) for name in after.column_names})
+    before = pa.table(
+        {name: few.known(name) if name in policy.noise_columns else few.of_released(name) for name in after.column_names}
+    )
     original, masked = encode_features([before, after])
     figures: dict[str, Any] = {
         "model_sample": {"tried": len(tried), "among": among},
@@ -247,16 +250,18 @@ def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     }
     for name, target in policy.audit.predict.items():
         rest = [place for place, other in enumerate(after.column_names) if other != name]
-        truth, said = says_yes(before.column(name), target), says_yes(after.column(name), target)
+        truth, said = (says_yes(table.column(name), target, policy.noise_columns.get(name)) for table in (before, after))
         if rest:
             figures["predictions"][name] = asdict(predict(original[:, rest], truth, masked[:, rest], said, seed=SEED))
     return figures
 
 
-def says_yes(column: pa.ChunkedArray, target: Target) -> npt.NDArray[np.bool_]:
-    """The records that have what a target of the policy's audit asks for."""
+def says_yes(column: pa.ChunkedArray, target: Target, of: NoiseColumn | None) -> npt.NDArray[np.bool_]:
+    """The records that have what a target of the policy's audit asks for of a column, of a masked one if it is `of` that: who has
+    no value there is above nothing."""
     if target.above is not None:
-        return column.to_numpy() > float(target.above)
+        numbers: Numbers = column.to_numpy()
+        return (numbers if of is None else without_reasons(of, numbers)) > float(target.above)
     return np.array([entry is not None and str(entry) == str(target.equals) for entry in column.to_pylist()], dtype=np.bool_)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
@@ -109,7 +110,10 @@ def _attack(compared: Compared, remake: Remake, streams: Streams) -> dict[str, A
     control, rest = order[:size], np.sort(order[size:])
     targets = order[size : 2 * size]
     kept = pa.array(rest)
-    made = remake(lambda table, columns: compared.read(table, columns).take(kept))
+    try:
+        made = remake(lambda table, columns: compared.read(table, columns).take(kept))
+    except InvalidArgument:  # this draw left no row that may occur, as a release's own may: there is nothing to attack
+        return {"attacks": [], "inference": {}}
     rows, people = made.num_rows, np.concatenate([targets, control])
     columns: list[AttackedColumn] = []
     for name, column in compared.policy.released_columns.items():

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.stages.measures.sample import read_weights
 
 Numbers = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.intp]
@@ -35,7 +36,7 @@ class Compared:
     @property
     def originals(self) -> int:
         """How many records the release was made of."""
-        return len(self.original(next(iter(self.policy.noise_columns))))
+        return len(self.original(next(iter(self.policy.noise_columns or self.policy.released_columns))))
 
     def original(self, name: str) -> pa.ChunkedArray:
         """A column of all records."""
@@ -44,6 +45,15 @@ class Compared:
     def seen(self, name: str) -> Numbers:
         """A noise column of all records as the method saw it: in its domain and on its grid."""
         return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
+
+    def known(self, name: str) -> Numbers:
+        """Of the released records what somebody who knows the true values makes of them to compare them with the release: the
+        domain and the grid are public, so that one far out, or finer than the grid, hides nobody."""
+        return self.seen(name)[self.own]
+
+    def weights(self, name: str) -> Numbers:
+        """The weights of all records as the method saw them: a masked one in its domain, where none is negative."""
+        return self.seen(name) if name in self.policy.noise_columns else read_weights(self.original(name))
 
     def of_released(self, name: str) -> pa.ChunkedArray:
         """A column of the records that were released, in the order of the released ones. Of a generalised column the label that

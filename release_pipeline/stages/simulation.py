@@ -29,7 +29,7 @@ from release_pipeline.privacy.utility import (
     ks_of_steps,
     variance_of,
 )
-from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
+from release_pipeline.stages.audit import ATTACKED_SAMPLE, LEAST_ATTACKED, says_yes, without_reasons
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.features import encode_entries, encode_features
@@ -37,11 +37,13 @@ from release_pipeline.stages.measures.prediction import measure_ranking
 from release_pipeline.stages.measures.subgroups import LEAST
 from release_pipeline.stages.served import SHARES
 from release_pipeline.stages.strategies import RECORD, Series, Suppressed, find_strategy
+from release_pipeline.stages.strategies.parts import PART
 
 PLACES = 60  # of a distribution's curve
 MOST_GROUPS, MOST_LABELS = 3, 60
-LINKED, MODELLED, ATTACKED = 500, 4_000, 2_000  # records that figures of the first draw are of
+LINKED, MODELLED = 500, 4_000  # records that figures of one draw are of
 SEED = 1
+NOTHING_LEFT = "every record would have to be suppressed, so that nothing is left to release."
 
 Numbers = npt.NDArray[np.float64]
 Progress = Callable[[str], None]
@@ -92,6 +94,11 @@ class Reference:
             found[name] = numbers if np.array_equal(snapped, numbers) else snapped  # not twice in memory
         return found
 
+    def take(self, name: str, at: IntArray) -> pa.Array:
+        """A column of some of the records, of numbers as the method sees them."""
+        column = self.records.columns[name]
+        return pa.array(self.seen[name][at]) if name in self.columns else column.take(pa.array(at))
+
     @cached_property
     def steps(self) -> dict[str, Steps]:
         """Their distribution functions."""
@@ -118,9 +125,10 @@ class Reference:
         """Where curves are drawn."""
         if self.base is not None:
             return self.base.places
+        valued = {name: known(column, self.seen[name]) for name, column in self.columns.items()}
         return {
-            name: np.unique(np.quantile(known(c, self.seen[name]), np.linspace(0, 1, PLACES), method="nearest"))
-            for name, c in self.columns.items()
+            name: np.unique(np.quantile(values, np.linspace(0, 1, PLACES), method="nearest")) if len(values) else np.zeros(1)
+            for name, values in valued.items()
         }
 
     @cached_property
@@ -142,7 +150,7 @@ class Reference:
     @cached_property
     def originals(self) -> Originals:
         """The masked columns together, ready to be linked with releases."""
-        return Originals.of(np.column_stack([self.records.columns[name].to_numpy() for name in self.columns]))
+        return Originals.of(np.column_stack([self.seen[name] for name in self.columns]))
 
     @cached_property
     def correlations(self) -> Numbers:
@@ -212,19 +220,25 @@ def simulate(
         made.tables.update(strategy.measure(made.read, secret=secret, context=context, progress=_quiet))
         return strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
 
+    def find_part() -> IntArray | None:
+        """Of a release of one part, the records that it was made of."""
+        parts = grouped[1].get("parts") if policy.publishes_parts and grouped is not None else None
+        return None if parts is None else np.flatnonzero(parts.column(PART).to_numpy() >= 0)
+
     for draw in range(draws):
         reference = references[draw % len(references)]
         suppressed = release(reference, "simulated", draw)
-        if suppressed.refusal:
-            return Simulated(draw, refusal=suppressed.refusal)
+        if suppressed.refusal or not suppressed.table.num_rows:
+            return Simulated(draw, refusal=suppressed.refusal or NOTHING_LEFT)
         whole.setdefault("suppressed", []).append(suppressed.share)
         table = load_table(suppressed.table)
         _compare(policy, reference, table, columns, whole)
         if draw == 0 and with_risks and (attacked is None or attacked is reference):
-            once = _look_once(policy, reference, table, secret)
+            once = _look_once(policy, reference, table, secret, find_part())
     if with_risks and attacked is not None and attacked is not references[0]:
         suppressed = release(attacked, "simulated", "attacked")
-        once = {} if suppressed.refusal else _look_once(policy, attacked, load_table(suppressed.table), secret)
+        nothing = suppressed.refusal or not suppressed.table.num_rows
+        once = {} if nothing else _look_once(policy, attacked, load_table(suppressed.table), secret, find_part())
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},
@@ -278,37 +292,42 @@ def _compare(
         whole.setdefault("worst_correlation", []).append(float(valid.max()) if len(valid) else 0.0)
 
 
-def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: bytes) -> dict[str, Any]:
+def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: bytes, part: IntArray | None) -> dict[str, Any]:
     """What is too dear to do at every draw: linkage, attacks, models."""
-    records = reference.records
     nobodys, own = policy.protect.is_synthetic, table.column(RECORD).to_numpy()
     found: dict[str, Any] = {}
     names = list(reference.columns)
     if not nobodys and names:
         tried = shuffled_positions(len(own), noise_stream(secret, "linkage"))[:LINKED]
         masked = np.column_stack([table.column(name).to_numpy()[tried] for name in names])
-        linked = record_linkage(reference.originals, masked, own[tried], positions=np.arange(len(tried)), among=len(own))
+        originals, mine = reference.originals, np.asarray(own[tried], dtype=np.int64)
+        if part is not None:
+            originals = Originals.of(np.column_stack([reference.seen[name][part] for name in names]))
+            mine = np.searchsorted(part, mine).astype(np.int64)
+        linked = record_linkage(originals, masked, mine, positions=np.arange(len(tried)), among=len(own))
         found["linkage"] = linked.value
-        found["linkage_by_chance"] = 1 / records.count
-        found |= _attack(policy, records, table, secret)
+        found["linkage_by_chance"] = 1 / originals.count
+        found |= _attack(policy, reference, table, secret)
     for name, target in policy.audit.predict.items():
         if (score := _score(policy, reference, table, name, target, secret)) is not None:
             found.setdefault("models", {})[name] = score
     return found
 
 
-def _attack(policy: Policy, records: Records, table: pa.Table, secret: bytes) -> dict[str, Any]:
-    """Linking and inferring (GEM23) on a sample of the records: how much likelier than for people who are not in it."""
-    tried = shuffled_positions(table.num_rows, noise_stream(secret, "attacked"))[:ATTACKED]
+def _attack(policy: Policy, reference: Reference, table: pa.Table, secret: bytes) -> dict[str, Any]:
+    """Linking and inferring (GEM23) as the audit has them: how much likelier than for people who are not in it."""
+    tried = shuffled_positions(table.num_rows, noise_stream(secret, "attacked"))[:ATTACKED_SAMPLE]
     sample, places = table.take(pa.array(tried)), table.column(RECORD).to_numpy()[tried]
     columns: list[AttackedColumn] = []
-    own = np.arange(len(tried))
+    own, records = np.arange(len(tried)), reference.records
     for name, column in policy.released_columns.items():
-        before, after = pa.chunked_array([records.columns[name].take(pa.array(places))]), sample.column(name)
+        after = sample.column(name)
         if isinstance(column, NoiseColumn):
-            columns.append(AttackedColumn(name, before.to_numpy(), after.to_numpy(), own))
-        elif name in policy.listed_columns:
-            columns.append(AttackedColumn(name, *encode_entries([before, after])))
+            columns.append(AttackedColumn(name, reference.seen[name][places], after.to_numpy(), own))
+            continue
+        is_coarse = name in policy.generalised_columns  # who knows the hierarchy makes the label of the true value
+        before = after if is_coarse else pa.chunked_array([records.columns[name].take(pa.array(places))])
+        columns.append(AttackedColumn(name, *encode_entries([before, after])))
     if len(columns) < 2 or len(tried) < LEAST_ATTACKED:
         return {}
     attacked = Attacked(tuple(columns))
@@ -326,17 +345,18 @@ def _score(
         return None
     nobodys = policy.protect.is_synthetic
     order = shuffled_positions(records.count, noise_stream(secret, "tested"))
-    tested, learned = order[: MODELLED // 2], order[MODELLED // 2 : MODELLED + MODELLED // 2]
+    half = min(MODELLED, records.count) // 2
+    tested, learned = order[:half], order[half : 2 * half]
     place: IntArray = np.full(records.count, -1, dtype=np.int64)
     place[table.column(RECORD).to_numpy()] = np.arange(table.num_rows)
     found = np.arange(min(table.num_rows, len(learned)), dtype=np.int64) if nobodys else place[learned]
     chosen = found[found >= 0]
     names = [one for one in policy.released_columns if one in table.column_names and one in records.columns]
-    sides = [pa.table({one: records.columns[one].take(pa.array(at)) for one in names}) for at in (learned, tested)]
+    sides = [pa.table({one: reference.take(one, at) for one in names}) for at in (learned, tested)]
     sides.append(table.select(names).take(pa.array(chosen)))
     features = encode_features(sides)
     rest = [at for at, one in enumerate(names) if one != name]
-    answers = [says_yes(side.column(name), target) for side in sides]
+    answers = [says_yes(side.column(name), target, policy.noise_columns.get(name)) for side in sides]
     if not rest or not 0 < answers[1].sum() < len(answers[1]):
         return None
 
@@ -352,8 +372,8 @@ def describe_samples(rows: int) -> Iterator[str]:
     """What of releases of so many records is found by some of them alone, in words."""
     if rows > LINKED:
         yield (
-            f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED, rows):,}; models learn from "
-            f"half of {min(MODELLED, rows):,} and are judged on the others: all of one simulated release"
+            f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED_SAMPLE, rows):,}; models learn "
+            f"from half of {min(MODELLED, rows):,} and are judged on the others: all of one simulated release"
         )
 
 

@@ -8,7 +8,7 @@ without a change of length. What is read here was written here, and its hash was
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -115,6 +115,19 @@ def _changed(path: Path, why: str) -> SourceError:
     return SourceError(f"this is not the file that was written: {why}.", where=str(path), remedy="Release it again.")
 
 
+class _Letter(bytes):
+    """A letter of Stata, which the library takes by its code. It looks at the first hundred cells: were all of them texts, it
+    would take the column for one of texts."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return self.decode() == other if isinstance(other, str) else bytes.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash(self.decode())
+
+
 def _make_series(table: pa.Table, column: FileColumn, form: SurveyFormat) -> Any:
     """The cells as the library takes them. The type is the policy's choice, never that of the cells: a whole number of 32 bits
     where all declared ones are, else a double; with letters of Stata among them, objects that become doubles."""
@@ -126,7 +139,8 @@ def _make_series(table: pa.Table, column: FileColumn, form: SurveyFormat) -> Any
     if column.kind in _MOMENTS[form]:
         cells = [None if cell is None else number_of_moment(_moment_of(cell), column.kind, form) for cell in cells]
     if column.reasons:
-        codes: dict[str | None, Any] = {why: code if form == "dta" else float(code) for why, code in column.reasons.items()}
+        make: Callable[[str], Any] = (lambda letter: _Letter(letter.encode())) if form == "dta" else float
+        codes: dict[str | None, Any] = {why: make(code) for why, code in column.reasons.items()}
         reasons: list[str | None] = table.column(reason_column(column.name)).to_pylist()
         both = zip(cells, reasons, strict=True)
         cells = [codes.get(why) if cell is None else float(cell) for cell, why in both]

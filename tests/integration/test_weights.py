@@ -127,7 +127,8 @@ def test_many_people_who_are_alike_have_a_risk(tmp_path: Path) -> None:
     tiny.flow().run()
     found = json.loads((tiny.folder() / "evidence.json").read_text())["audit"]["sample"]["population"]
     released = pd.read_csv(tiny.folder() / "data.csv")
-    of_group = released.groupby("sex")["w"].agg(["size", "sum"])
+    assert len(released) == ROWS
+    of_group = of_release(tiny).groupby("sex")["w"].agg(["size", "sum"])
     assert of_group["size"].min() > 100
     assert found["sample_uniques"] == 0
     assert found["worst"] == pytest.approx((1 / of_group["sum"]).max(), rel=0.02)

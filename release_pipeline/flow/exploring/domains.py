@@ -164,6 +164,8 @@ def _squares(bench: Bench, policy: Policy, name: str) -> float:
     column = policy.noise_columns[name]
     low, high = float(column.exact_grid.lo), float(column.exact_grid.hi)
     numbers = bench.records.columns[name].to_numpy()
+    if bench.rows != len(numbers):  # as many as a release has
+        numbers = numbers[np.arange(bench.rows) * len(numbers) // bench.rows]
     values = numbers[bench.policy.noise_columns[name].find_reasons(numbers) < 0]  # points of reasons move with the domain
     reference = Reference(Records({name: pa.array(np.clip(values, low, high))}), {name: column}, ())
     try:

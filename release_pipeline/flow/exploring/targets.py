@@ -35,6 +35,7 @@ TIMES = 2  # as many simulated releases as of a setting: the middle of them is s
 AROUND = 1.5  # how far beyond what was tried the least is sought
 OF_COLUMN = ("error", "ks", "share-zero", "mean", "median", "group-mean")
 OF_ALL = ("correlation",)
+AT_MOST_ONE = ("ks", "share-zero", "correlation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,25 @@ def read_target(text: str, policy: Policy) -> Target:
         raise WrongUsage(f"the policy masks no column '{column}'.", where=text, remedy=remedy)
     if match[4] and figure != "share-zero":
         raise WrongUsage(f"{figure} is no share.", where=text, remedy="Leave pt or % out.")
+    if most >= 1 and figure in AT_MOST_ONE and not match[4]:
+        points = f", or {most:g}pt" if figure == "share-zero" else ""
+        raise WrongUsage(
+            f"{figure} is at most 1, so that any release meets this.",
+            where=text,
+            remedy=f"Write {text.partition('=')[0].strip()}={most / 100:g}{points}.",
+        )
     if most <= 0:
         raise WrongUsage("no release is exactly like the data.", where=text, remedy="Name a number above 0.")
     return Target(figure, column, most / 100 if match[4] else most, text.strip())
 
 
 def measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
-    """What simulated releases give of it, in the middle."""
+    """What simulated releases give of it, in the middle; infinity where one of them has no such figure."""
+    found_one = _measure_target(target, found, references)
+    return found_one if math.isfinite(found_one) else math.inf
+
+
+def _measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
     if target.figure in OF_ALL:
         return float(np.median(found.whole.get(target.figure, np.zeros(1))))
     figures = found.columns[target.column]
@@ -114,10 +127,12 @@ def solve(
             yield from (Solved(one.setting, {}, one.why) for one in of_method[:1] if isinstance(one, Refused))
             continue
         if mine[0].setting.protect.get("epsilon") is None:
-            reached, best = min(((_worst(targets, bench, one.found), one) for one in mine), key=lambda pair: pair[0])
+            reached, best = min(
+                ((_worst(targets, bench.references_of(one.policy), one.found), one) for one in mine), key=lambda pair: pair[0]
+            )
             yield Solved(
                 best.setting,
-                _reach(targets, bench, best.found),
+                _reach(targets, bench.references_of(best.policy), best.found),
                 "" if reached <= 1 else "no k that was tried meets them, and it has no epsilon",
             )
             continue
@@ -125,16 +140,16 @@ def solve(
         yield _solve_method(bench, targets, mine)
 
 
-def _worst(targets: Sequence[Target], bench: Bench, found: Simulated | None) -> float:
+def _worst(targets: Sequence[Target], references: Sequence[Reference], found: Simulated | None) -> float:
     """How many times the most that is allowed the worst target is; infinity where there would be no release."""
     if found is None:
         return math.inf
-    return max(measure_target(target, found, bench.references) / target.most for target in targets)
+    return max(measure_target(target, found, references) / target.most for target in targets)
 
 
-def _reach(targets: Sequence[Target], bench: Bench, found: Simulated | None) -> dict[str, float]:
+def _reach(targets: Sequence[Target], references: Sequence[Reference], found: Simulated | None) -> dict[str, float]:
     """What each target comes to; nothing where there would be no release."""
-    return {} if found is None else {target.text: measure_target(target, found, bench.references) for target in targets}
+    return {} if found is None else {target.text: measure_target(target, found, references) for target in targets}
 
 
 def _solve_method(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> Solved:
@@ -153,8 +168,8 @@ def has_shares(policy: Policy) -> bool:
 
 def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> list[Any]:
     """The two cluster sizes with which targets are nearest: one for less epsilon, one for more."""
-    ranked = sorted(tested, key=lambda one: _worst(targets, bench, one.found))
-    met = [one for one in tested if _worst(targets, bench, one.found) <= 1]
+    ranked = sorted(tested, key=lambda one: _worst(targets, bench.references_of(one.policy), one.found))
+    met = [one for one in tested if _worst(targets, bench.references_of(one.policy), one.found) <= 1]
     least = sorted(met, key=lambda one: Decimal(one.setting.protect["epsilon"]))
     order = [*(one.setting.protect.get("k") for one in least), *(one.setting.protect.get("k") for one in ranked)]
     return list(dict.fromkeys(order))[:2]
@@ -162,21 +177,22 @@ def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Test
 
 def _solve_size(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested], k: Any, *, shares: bool) -> Solved:
     base = next(one for one in tested if one.setting.protect.get("k") == k)
-    policy = base.policy
+    policy, references = base.policy, bench.references_of(base.policy)
 
     def at(epsilons: Mapping[str, Decimal] | Decimal) -> tuple[Setting, Simulated | None, str]:
         setting = _with(base.setting, epsilons)
         try:
             changed = bench.written.change(setting, rows=bench.rows)
             draws = bench.draws_of(changed.policy, times=TIMES)
-            found = simulate(changed.policy, bench.references, secret=bench.secret, draws=draws, with_risks=False)
+            found = simulate(changed.policy, references, secret=bench.secret, draws=draws, with_risks=False)
         except ReleasePipelineError as error:
             return setting, None, explain(error)
         return changed.setting, None if found.refusal else found, found.refusal
 
     like = [one for one in tested if one.setting.protect.get("k") == k]
     if not shares:
-        return _halve_whole(bench, targets, at, _bracket(bench, targets, like, lambda one: float(one.setting.protect["epsilon"])))
+        ends = _bracket(bench, targets, like, lambda one: float(one.setting.protect["epsilon"]))
+        return _halve_whole(references, targets, at, ends)
     return _halve_columns(bench, targets, policy, at, like)
 
 
@@ -187,7 +203,7 @@ def _bracket(
     that met all, somewhat, since these are simulated too."""
     low, high = float(LEAST), float(MOST)
     for one in like:
-        if _worst(targets, bench, one.found) <= 1:
+        if _worst(targets, bench.references_of(one.policy), one.found) <= 1:
             high = min(high, epsilon_of(one) * AROUND)
         else:
             low = max(low, epsilon_of(one) / AROUND)
@@ -197,7 +213,7 @@ def _bracket(
 At = Callable[[Any], tuple[Setting, Simulated | None, str]]
 
 
-def _halve_whole(bench: Bench, targets: Sequence[Target], at: At, ends: tuple[float, float]) -> Solved:
+def _halve_whole(references: Sequence[Reference], targets: Sequence[Target], at: At, ends: tuple[float, float]) -> Solved:
     low, high = ends
     best: tuple[Setting, Simulated] | None = None
     for _ in range(STEPS):
@@ -205,18 +221,19 @@ def _halve_whole(bench: Bench, targets: Sequence[Target], at: At, ends: tuple[fl
             break
         middle = math.sqrt(low * high)
         setting, found, _ = at(_round_up(middle))
-        if found is not None and _worst(targets, bench, found) <= 1:
+        if found is not None and _worst(targets, references, found) <= 1:
             best, high = (setting, found), middle
         else:
             low = middle
     if best is None:
         setting, found, refused = at(_round_up(high))
-        return Solved(setting, _reach(targets, bench, found), refused or f"not even with epsilon {show_figure(high)}")
-    return Solved(best[0], _reach(targets, bench, best[1]))
+        return Solved(setting, _reach(targets, references, found), refused or f"not even with epsilon {show_figure(high)}")
+    return Solved(best[0], _reach(targets, references, best[1]))
 
 
 def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: At, like: Sequence[Tested]) -> Solved:
     """All columns at once: a column's figures depend on its own part alone."""
+    references = bench.references_of(policy)
     own = {name: float(share.fraction) for name, share in policy.column_epsilon.items()}
     asked = {name: [target for target in targets if target.column in (name, "")] for name in own}
     ends: dict[str, list[float]] = {}
@@ -229,11 +246,11 @@ def _halve_columns(bench: Bench, targets: Sequence[Target], policy: Policy, at: 
             break
         _, found, _ = at({name: _round_up(middles.get(name, own[name])) for name in own})
         for name, middle in middles.items():
-            ends[name][1 if _worst(asked[name], bench, found) <= 1 else 0] = middle
+            ends[name][1 if _worst(asked[name], references, found) <= 1 else 0] = middle
     setting, found, refused = at({name: _round_up(ends[name][1] if name in ends else own[name]) for name in own})
     missed = [name for name, (_, high) in ends.items() if high >= float(MOST)]
     why = refused or (f"not even with epsilon {MOST} for {missed[0]}" if missed else "")
-    return Solved(setting, _reach(targets, bench, found), why)
+    return Solved(setting, _reach(targets, references, found), why)
 
 
 def _share(one: Tested, name: str) -> float:

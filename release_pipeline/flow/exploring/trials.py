@@ -97,6 +97,11 @@ class Bench:
         ]
         return drawn if self.rows > self.records.count else [self.attacked, *drawn[1:]]
 
+    def references_of(self, policy: Policy) -> list[Reference]:
+        """What each draw of a policy is of. Records that are there twice are in one class, or cluster of several columns, as no
+        two people are: of methods that make such all draws are of records that are there once."""
+        return [self.attacked] if policy.method.family in ("mdav", "vectors", "classes") else self.references
+
     @cached_property
     def attacked(self) -> Reference:
         """What the release is of that is attacked and learned from: as many records as one has, or all that there are, each once.
@@ -283,7 +288,9 @@ def _time(bench: Bench, policy: Policy) -> tuple[Simulated | str, float]:
 
 def _simulate(bench: Bench, policy: Policy) -> Simulated | str:
     try:
-        found = simulate(policy, bench.references, secret=bench.secret, draws=bench.draws_of(policy), attacked=bench.attacked)
+        found = simulate(
+            policy, bench.references_of(policy), secret=bench.secret, draws=bench.draws_of(policy), attacked=bench.attacked
+        )
     except ReleasePipelineError as error:
         return explain(error)
     return found.refusal or found

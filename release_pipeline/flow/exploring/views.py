@@ -34,6 +34,7 @@ from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.stages.audit import without_reasons
+from release_pipeline.stages.measures.subgroups import LEAST
 from release_pipeline.stages.served import SHARES
 from release_pipeline.stages.simulation import Simulated, known
 
@@ -94,7 +95,7 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
             ModelView(name, round_figure(score["original"]), round_figure(score["released"]))
             for name, score in found.once.get("models", {}).items()
         ),
-        suppressed=round_figure(float(np.median(found.whole["suppressed"]))) if "suppressed" in found.whole else None,
+        suppressed=round_figure(float(found.whole["suppressed"][0])) if "suppressed" in found.whole else None,
         draws=found.draws,
         ledger=None,
         columns=columns,
@@ -122,10 +123,15 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
     places, curves = reference.places[name][kept], figures["curve"][:, kept]
     shown = pick_shares(original["at"], reference.records.count) if bench.is_look else np.ones(len(original["at"]), np.bool_)
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
+    hidden = bench.is_look and len(known(column, reference.seen[name])) < LEAST
     return ColumnFigures(
-        error=predict(figures["error"][:, 0], positive=True, widened=widened, ends=_bound_error(bench, tested.policy, name)),
+        error=NOTHING
+        if hidden
+        else predict(figures["error"][:, 0], positive=True, widened=widened, ends=_bound_error(bench, tested.policy, name)),
         ks=predict(figures["ks"][:, 0], positive=True, widened=widened, ends=SHARE),
-        mean=ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened, ends=values)),
+        mean=ShareView("mean", None, NOTHING)
+        if hidden
+        else ShareView("mean", _number(original["mean"][0]), predict(figures["mean"][:, 0], widened=widened, ends=values)),
         quantiles=tuple(
             ShareView(
                 str(share),

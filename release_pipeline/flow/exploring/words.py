@@ -91,7 +91,7 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         "claims",
         *([f"error of {name}" for name in told] or ["largest error", "mean error"]),
         "linked",
-        "left after",
+        "spent after",
     ]
     rows = [head]
     for view in shown:
@@ -99,7 +99,7 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
             [_say_range(view.columns[name].error) for name in told] if told else [_say_range(view.error), _say(view.mean_error)]
         )
         ledger = view.ledger.next if view.ledger is not None else None
-        after = "" if ledger is None else ledger.after if ledger.fits else "refused"
+        after = "" if ledger is None else f"{ledger.after} of {_cap_of(view)}" if ledger.fits else "refused"
         linked = "nobody's" if view.linkage is None else f"{view.linkage:.0%}"
         claims = f"{view.definition}, {'whole table' if view.covers_table else view.scope}"
         rows.append([str(view.number), view.words + " (the policy's)" * (view.number == 1), claims, *errors, linked, after])
@@ -111,6 +111,10 @@ def _tabulate(document: ExploreDocument, shown: list[SettingView]) -> Iterator[s
         "Errors are mean squared differences over the variance: 1 is no better than publishing the mean. In brackets: where 99 "
         "of 100 releases should be."
     )
+
+
+def _cap_of(view: SettingView) -> str:
+    return "" if view.ledger is None else view.ledger.cap
 
 
 def _say_range(found: RangeView) -> str:

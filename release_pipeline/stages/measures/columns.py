@@ -154,7 +154,7 @@ def _read_both_weights(compared: Compared) -> tuple[Numbers, Numbers] | None:
     """The weights of the original and of the released records, where there are any."""
     if (name := compared.policy.weight) is None:
         return None
-    return read_weights(compared.original(name)), read_weights(compared.released.column(name))
+    return compared.weights(name), read_weights(compared.released.column(name))
 
 
 def _weigh_spread(

@@ -91,7 +91,10 @@ class CentroidStrategy:
         rule, forecast = self.policy.suppress, expected.get(SUPPRESSION)
         if forecast is None or not isinstance(rule, Suppress):
             return []
-        return [Gate("suppression of small groups", forecast["share"], float(rule.at_most))]
+        gates = [Gate("suppression of small groups", forecast["share"], float(rule.at_most))]
+        if forecast.get("left") == 0:
+            gates.append(Gate("records that suppression leaves", 0, 1, at_least=True))
+        return gates
 
     def forecast_suppression(self, read: Read) -> Figures:
         """The share of records in small groups, where all that makes groups is kept: it depends on no noise, so that nobody needs
@@ -101,7 +104,8 @@ class CentroidStrategy:
             return {}
         if not quasi:
             return {}
-        return {SUPPRESSION: {"share": self.suppress(read, _read_columns(read, quasi)).share}}
+        done = self.suppress(read, _read_columns(read, quasi))
+        return {SUPPRESSION: {"share": done.share} | ({} if done.table.num_rows else {"left": 0})}
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
         """Nothing beside the values that are released."""

@@ -251,7 +251,6 @@ class ClassStrategy:
         """What `audit_table` measures, linking within classes, relative errors, and what the generalisation lost."""
         names = list(self.policy.noise_columns)
         own, group = released.column(RECORD).to_numpy(), self._groups(read)
-        original = read("records", names)
         members = np.flatnonzero(group >= 0)
         labels = read("labels", None).take(pa.array(group[members]))
         kept = {name: read("records", [name]).column(0).take(pa.array(members)) for name in self.policy.kept_columns}
@@ -261,7 +260,7 @@ class ClassStrategy:
         relative = {name: _or_none(_relative_error(compared.seen(name)[own], released.column(name).to_numpy())) for name in names}
         place = np.full(len(group), -1, dtype=np.intp)
         place[members] = np.arange(len(members))
-        x = np.stack([original.column(name).to_numpy() for name in names], axis=1)[members]
+        x = np.stack([compared.seen(name) for name in names], axis=1)[members]
         y = np.stack([released.column(name).to_numpy() for name in names], axis=1)
         classes = len(np.unique(released.column(CLASS).to_numpy()))
         more = {

@@ -51,8 +51,8 @@ def merge_expected(of_parts: Sequence[Figures], records: Sequence[Ints], numbers
             continue
         known = numbers(name)
         values = [known[rows][~np.isnan(known[rows])] for rows in records]  # those that have a value
-        spread = np.multiply([float(np.var(own)) for own in values], weights)
-        whole = float(np.var(np.concatenate(values)))
+        spread = np.multiply([float(np.var(own)) if len(own) else 0.0 for own in values], weights)
+        whole = float(np.var(np.concatenate(values))) if sum(map(len, values)) else 0.0
         for key in errors:  # the range of the whole is at most as wide as those of the parts together
             is_known = None not in figures[key]
             merged[name][key] = (float(np.dot(figures[key], spread)) / whole if whole > 0 else 0.0) if is_known else None
