@@ -82,7 +82,8 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
         found["atoms"] = measure_atoms(column, everybody, released, weights)
     weighted = _weigh_spread(column, everybody, released, weights)
     before, after = _values(column, everybody), _values(column, released)
-    found["ks"], found["wasserstein"] = compare_distributions(before, after)
+    found["ks"], moved = compare_distributions(before, after)
+    found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
     if column.reasons:
         found["ks"] = ks_distance(everybody, released)  # reasons for no value are entries, too
     found["spread"] = {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after)), **weighted}

@@ -93,7 +93,7 @@ class CentroidStrategy:
             return []
         gates = [Gate("suppression of small groups", forecast["share"], float(rule.at_most))]
         if forecast.get("left") == 0:
-            gates.append(Gate("records that suppression leaves", 0, 1, at_least=True))
+            gates.append(Gate("number of records that suppression leaves", 0, 1, at_least=True))
         return gates
 
     def forecast_suppression(self, read: Read) -> Figures:
