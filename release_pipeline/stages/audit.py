@@ -138,6 +138,7 @@ def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> 
     return spell_out(pa.table(columns), policy)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values as they came
 def measure_by_group(compared: Compared, by: str) -> list[dict[str, Any]]:
     """What became of the groups of one column. Of a generalised one the label of a suppressed record is not told, so that the
     original means there are of the released records."""

@@ -57,6 +57,7 @@ class _OneByOne(Sequence[Numbers]):
         return len(self.names)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of values as they came, however far out, there may be no sum
 def measure_columns(compared: Compared) -> dict[str, Any]:
     """Errors record by record, which are the method's and so against what it saw; and against the original as it came, distances
     of distributions, moments, and links between columns."""

@@ -22,12 +22,13 @@ ROWS = 4_000
 SECRET = bytes(range(32))
 
 
-def policy_of(protect: str, *, synthetic: bool = False, codes: str = "") -> Policy:
+def policy_of(protect: str, *, synthetic: bool = False, codes: str = "", releases: str = "once", more: str = "") -> Policy:
     """A policy of three columns."""
     does = {"keep": "synthesise", "noise": "synthesise"} if synthetic else {"keep": "keep", "noise": "noise"}
     return parse_policy(
-        "policy: people\nsteward: ana\npopulation: folk\nsource: {path: people.csv}\nperson: each-row\nreleases: once\n"
-        f"protect: {{{protect}}}\ncolumns:{COLUMNS % {**does, 'codes': codes}}gates: {{min_rows: 1000}}\n",
+        "policy: people\nsteward: ana\npopulation: folk\nsource: {path: people.csv}\nperson: each-row\n"
+        f"releases: {releases}\nprotect: {{{protect}}}\ncolumns:{COLUMNS % {**does, 'codes': codes}}"
+        f"gates: {{min_rows: 1000}}\n{more}",
         name="people.yaml",
     )
 
@@ -182,3 +183,55 @@ def test_ranges_are_prediction_intervals() -> None:
     assert 0.984 < held / len(samples) < 0.996
     assert narrow / len(samples) < 0.9
     assert quantile_of_t(4) == pytest.approx(4.6041, abs=1e-4)
+
+
+def test_models_learn_from_half_however_few_records_there_are() -> None:
+    """Rents tell incomes: who learned from others of the same records ranks them, of a thousand as of four thousand."""
+    policy = policy_of("method: dp-cdf, epsilon: 40", more="audit: {predict: {income: {above: 500}}}\n")
+    for rows in (1_000, 4_000):
+        found = simulate(policy, [refer(policy, make_records(rows))], secret=SECRET, draws=1).once["models"]["income"]
+        assert found["original"] > 0.9
+        assert found["released"] > 0.85
+
+
+def test_nothing_left_is_a_refusal_and_no_error() -> None:
+    """Of suppression that takes everybody."""
+    policy = policy_of("method: dp-cdf, epsilon: 40", more="suppress: {quasi_groups_below: 5000, at_most: 100%}\n")
+    found = simulate(policy, [refer(policy, make_records())], secret=SECRET, draws=2)
+    assert "every record would have to be suppressed" in found.refusal
+
+
+def test_a_column_without_any_value_is_looked_at() -> None:
+    """Everybody has a reason: its figures are none."""
+    policy = policy_of("method: dp-cdf, epsilon: 8", codes=", codes: {-8: refused}, missing: keep")
+    records = make_records(refused=ROWS)
+    found = simulate(policy, [refer(policy, records)], secret=SECRET, draws=2)
+    assert np.isnan(refer(policy, records).figures["income"]["mean"]).all()
+    assert found.draws == 2
+
+
+def test_a_part_is_linked_with_its_own_records() -> None:
+    """Who is in no part of the release is no candidate: chance is one over the records of the part."""
+    parts = "method: dp-cdf, epsilon: 20, partitions: 3"
+    whole, one = policy_of(parts), policy_of(f"{parts}, publish_parts: one per release", releases="['1', '2', '3']")
+    records = make_records(1_200)
+    of_all, of_one = (simulate(policy, [refer(policy, records)], secret=SECRET, draws=1).once for policy in (whole, one))
+    assert of_all["linkage_by_chance"] == 1 / 1_200
+    assert 2 / 1_200 < of_one["linkage_by_chance"] < 4 / 1_200
+    assert 0 < of_one["linkage"] <= 1
+
+
+def test_generalised_columns_are_attacked_with_the_others() -> None:
+    """As the audit has it: the label that a record got is what somebody who knows the hierarchy makes of the true value."""
+    policy = parse_policy(
+        "policy: people\nsteward: ana\npopulation: folk\nsource: {path: people.csv}\nperson: each-row\nreleases: once\n"
+        "protect: {method: k-epsilon, grouping: mondrian, epsilon: 20, k: 3}\ncolumns:\n"
+        "  town: {role: quasi, do: generalise, hierarchy: {groups: {all: [north, south]}}, why: needed}\n"
+        "  income: {role: confidential, do: noise, domain: [0, 1000], grid: 1, outside: clamp, why: known}\n"
+        "gates: {min_rows: 10}\n",
+        name="people.yaml",
+    )
+    records = make_records(600)
+    only = Records({name: records.columns[name] for name in ("town", "income")})
+    found = simulate(policy, [Reference(only, policy.noise_columns, ())], secret=SECRET, draws=1)
+    assert set(found.once["attacks"]) == {"linking", "inferring"}  # with income alone there would be none

@@ -174,6 +174,9 @@ def test_time_is_told_when_each_method_was_measured_once() -> None:
         ("error:income=1pt", "error is no share"),
         ("error:income=0", "exactly like the data"),
         ("good:income=1", "this is no target"),
+        ("share-zero:income=1", "share-zero is at most 1, so that any release meets this. Write share-zero:income=0.01, or 1pt."),
+        ("correlation=2", "correlation is at most 1"),
+        ("ks:income=1", "ks is at most 1"),
         ("error:income", "this is no target"),
     ],
 )
@@ -242,6 +245,34 @@ def test_risks_are_of_records_that_are_there_once(rows: int | None) -> None:
     assert said > linked - 0.12  # fewer records are linked more easily
     assert rows == 2_000 or said < linked + 0.12
     assert drawn.attacked.records.count == min(rows or 4_000, 4_000)
+
+
+def test_classes_and_clusters_are_of_records_that_are_there_once() -> None:
+    """Two that are the same are always together, as no two people are: of those methods errors would be too small."""
+    bench = make_bench(TEXT.replace("method: laplace, epsilon: 4, clamp: no", "method: mdav, k: 5"), resampled=True)
+    assert bench.references_of(bench.policy) == [bench.attacked]
+    assert len(make_bench(resampled=True).references_of(make_bench().policy)) == bench.draws
+    [own] = pick_tested(try_settings(bench, settings_of(bench)[:1], workers=1, progress=quiet))
+    [sure] = pick_tested(try_settings(replace(bench, resampled=False), settings_of(bench)[:1], workers=1, progress=quiet))
+    assert own.found.columns["income"]["error"][0, 0] == pytest.approx(sure.found.columns["income"]["error"][0, 0])
+
+
+def test_a_look_shows_no_mean_of_a_few_people() -> None:
+    """Seven have an income: neither their mean nor their error is told, nor quantiles; of ten they are."""
+    text = re.sub(r"( income: .*)why:", r"\1codes: {-8: refused}, missing: keep, why:", TEXT).replace(
+        "method: laplace, epsilon: 4, clamp: no", "method: dp-cdf, epsilon: 4"
+    )
+    for few, told in ((7, False), (10, True)):
+        bench = make_bench(text)
+        incomes = bench.records.columns["income"].to_numpy().copy()
+        incomes[few:] = bench.policy.noise_columns["income"].reason_points[0]
+        records = Records({**bench.records.columns, "income": pa.array(incomes)})
+        looked = replace(bench, records=records, is_look=True)
+        [found] = pick_tested(try_settings(looked, settings_of(looked)[:1], workers=1, progress=quiet))
+        figures = view_setting(looked, found, 1).columns["income"]
+        assert (figures.mean.original is not None) == told
+        assert (figures.error.middle is not None) == told
+        assert all(one.original is None for one in figures.quantiles)
 
 
 @pytest.mark.slow
