@@ -14,7 +14,15 @@ from release_pipeline.dagster_app.partitions import partitions_of
 from release_pipeline.dagster_app.policies import policy_key
 from release_pipeline.dagster_app.runs import parts_of, process_tags
 from release_pipeline.dagster_app.site import SiteParam, asset_prefix, job_name
-from release_pipeline.errors import DataRefused, GateFailed, ReleasePipelineError, StoreBusy, StoreError, read_out_of_space
+from release_pipeline.errors import (
+    DataRefused,
+    GateFailed,
+    ReleasePipelineError,
+    StoreBusy,
+    StoreError,
+    own_frame,
+    read_out_of_space,
+)
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import (
     EXPECTATIONS,
@@ -277,4 +285,5 @@ def readable_failures(*, last: bool, where: str = "") -> Iterator[None]:
     except Exception as error:
         if (room := read_out_of_space(error, where)) is not None:
             raise dg.Failure(str(room), allow_retries=False) from None
-        raise dg.Failure(f"Internal error: {type(error).__name__}. Please report it.", allow_retries=False) from None
+        words = f"Internal error: {type(error).__name__} at {own_frame(error)}. Please report it: the release waits where it is."
+        raise dg.Failure(words, allow_retries=False) from None
