@@ -63,7 +63,8 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
     widened = WIDER if bench.resampled else 1.0
     shares = {name: format_nano(policy.in_epsilon(share.nano)) for name, share in policy.column_epsilon.items()}
     columns = {name: view_figures(bench, name, tested, widened, shares.get(name)) for name in found.columns}
-    errors = np.stack([figures["error"][:, 0] for figures in found.columns.values()], axis=1)
+    told = [name for name in found.columns if not _is_of_a_few(bench, name)]
+    errors = np.stack([found.columns[name]["error"][:, 0] for name in told], axis=1) if told else np.zeros((found.draws, 0))
     middles = np.median(errors, axis=0)
     linkage = found.once.get("linkage")
     return SettingView(
@@ -84,9 +85,11 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
             errors.max(axis=1),
             positive=True,
             widened=widened,
-            ends=(0.0, max(_bound_error(bench, policy, name)[1] for name in found.columns)),
-        ),
-        mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))),
+            ends=(0.0, max(_bound_error(bench, policy, name)[1] for name in told)),
+        )
+        if told
+        else NOTHING,
+        mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))) if told else None,
         correlation=_of_whole(found, "correlation", widened),
         worst_correlation=_of_whole(found, "worst_correlation", widened),
         linkage=None if linkage is None else round_figure(linkage),
@@ -114,6 +117,11 @@ def _bound_error(bench: Bench, policy: Policy, name: str) -> Ends:
     return (0.0, (high - low) ** 2 / variance) if variance > 0 and math.isfinite(high - low) else POSITIVE
 
 
+def _is_of_a_few(bench: Bench, name: str) -> bool:
+    """Whether a look must not tell a column's mean and error, since fewer than ten people have a value in it."""
+    return bench.is_look and len(known(bench.policy.noise_columns[name], bench.reference.seen[name])) < LEAST
+
+
 def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilon: str | None) -> ColumnFigures:
     """A column under a setting."""
     found, values = tested.found, _bound_values(bench, tested.policy, name)
@@ -123,7 +131,7 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
     places, curves = reference.places[name][kept], figures["curve"][:, kept]
     shown = pick_shares(original["at"], reference.records.count) if bench.is_look else np.ones(len(original["at"]), np.bool_)
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
-    hidden = bench.is_look and len(known(column, reference.seen[name])) < LEAST
+    hidden = _is_of_a_few(bench, name)
     return ColumnFigures(
         error=NOTHING
         if hidden
