@@ -29,7 +29,7 @@ from release_pipeline.privacy.utility import (
     ks_of_steps,
     variance_of,
 )
-from release_pipeline.stages.audit import ATTACKED_SAMPLE, LEAST_ATTACKED, says_yes, without_reasons
+from release_pipeline.stages.audit import LEAST_ATTACKED, says_yes, without_reasons
 from release_pipeline.stages.column_table import load_table
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.features import encode_entries, encode_features
@@ -41,7 +41,8 @@ from release_pipeline.stages.strategies.parts import PART
 
 PLACES = 60  # of a distribution's curve
 MOST_GROUPS, MOST_LABELS = 3, 60
-LINKED, MODELLED = 500, 4_000  # records that figures of one draw are of
+LINKED, MODELLED, ATTACKED = 500, 4_000, 30_000  # records that figures of one draw are of; the fewer are attacked, the more
+# a row stands out among them: the audit takes more
 SEED = 1
 NOTHING_LEFT = "every record would have to be suppressed, so that nothing is left to release."
 
@@ -316,7 +317,7 @@ def _look_once(policy: Policy, reference: Reference, table: pa.Table, secret: by
 
 def _attack(policy: Policy, reference: Reference, table: pa.Table, secret: bytes) -> dict[str, Any]:
     """Linking and inferring (GEM23) as the audit has them: how much likelier than for people who are not in it."""
-    tried = shuffled_positions(table.num_rows, noise_stream(secret, "attacked"))[:ATTACKED_SAMPLE]
+    tried = shuffled_positions(table.num_rows, noise_stream(secret, "attacked"))[:ATTACKED]
     sample, places = table.take(pa.array(tried)), table.column(RECORD).to_numpy()[tried]
     columns: list[AttackedColumn] = []
     own, records = np.arange(len(tried)), reference.records
@@ -372,7 +373,7 @@ def describe_samples(rows: int) -> Iterator[str]:
     """What of releases of so many records is found by some of them alone, in words."""
     if rows > LINKED:
         yield (
-            f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED_SAMPLE, rows):,}; models learn "
+            f"linkage is of {LINKED:,} among {rows:,} released records, attacks of {min(ATTACKED, rows):,}; models learn "
             f"from half of {min(MODELLED, rows):,} and are judged on the others: all of one simulated release"
         )
 
