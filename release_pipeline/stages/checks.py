@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from release_pipeline.policy.formats import find_near
+from release_pipeline.policy.kinds.missing import number_of_code
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.readings import ListReading, NumberReading, RuleReading
 from release_pipeline.policy.scalars import canonical_name, look_alike_key
@@ -302,13 +303,15 @@ def _warn_of_ties(name: str, facts: Facts) -> Iterator[str]:
 def _check_categories(name: str, column: ListReading, facts: Facts) -> Iterator[Check]:
     counts = facts.columns[name]
     fails = column.filled is None
+    are_numbers = all(isinstance(number_of_code(value), Decimal) for value in column.values)
+    as_texts = " Entries of a text file are compared as texts: 1.0 is not 1, and is declared as '1.0'." if are_numbers else ""
     yield Check("missing", name, "missing", *_unless_declared(name, counts["missing"], fails=fails))
     yield Check(
         "categories",
         name,
         "undeclared",
         counts["undeclared"],
-        f"column {name}: {_records(counts['undeclared'])} with a category that values does not list.",
+        f"column {name}: {_records(counts['undeclared'])} with a category that values does not list.{as_texts}",
     )
     constant = counts["different"] == 1 and len(column.values) > 1 and not (fails and counts["missing"])
     yield Check(

@@ -135,6 +135,16 @@ def test_many_people_who_are_alike_have_a_risk(tmp_path: Path) -> None:
     assert found["identified"] == pytest.approx((of_group["size"] / of_group["sum"]).sum(), rel=0.02)
 
 
+def test_numbers_that_are_written_otherwise_are_told(tmp_path: Path) -> None:
+    """A list of numbers, and a file that writes them with decimals: why no entry is in it, and what to declare."""
+    tiny = make_sample(tmp_path / "site")
+    text = (tiny.home / "people.csv").read_text()
+    (tiny.home / "people.csv").write_text(text.replace(",10\n", ",10.0\n"))
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    assert "Entries of a text file are compared as texts: 1.0 is not 1, and is declared as '1.0'." in refused.value.findings[0]
+
+
 def test_figures_that_nobody_can_read_are_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A release that an earlier version left with no number where there must be one goes on, on its one charge."""
     tiny = make_sample(tmp_path / "site")
