@@ -41,7 +41,7 @@ def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
     if format == "parquet":
         opened = _open_parquet(path)
         return opened if opened.num_rows * len(opened.column_names) * _CELL > HELD else pyarrow.parquet.read_table(path)
-    if path.stat().st_size > HELD:
+    if path.stat().st_size > HELD_TEXT:
         return _open_csv(path, policy)
     return pyarrow.csv.read_csv(path, convert_options=_convert_csv(policy))
 
@@ -83,6 +83,7 @@ def try_formats(policy: Policy) -> None:
 
 Slices: TypeAlias = Callable[[], Iterator[pa.Table]]  # a table, so many rows at a time: from the start at every call
 HELD = 1 << 28  # bytes of a table up to which it is read whole
+HELD_TEXT = 1 << 31  # of CSV, which has to be read to its end for every column
 _CELL = 8  # bytes, about
 SLICE = 1 << 20  # rows of a slice, and of a group of rows in Parquet
 

@@ -60,7 +60,9 @@ def _sum_series(size: FloatArray, share: FloatArray) -> FloatArray:
     rest: FloatArray = 1 - share
     total: FloatArray = np.asarray(special.hyp2f1(1, 1, np.clip(size, 2, SERIES) + 1, rest), dtype=np.float64)
     single = size <= 1
-    total[single] = np.where(share[single] < 1, -np.log(share[single]) / np.where(rest[single] > 0, rest[single], 1.0), 1.0)
+    inside = single & (share > 0) & (share < 1)
+    total[single] = 1.0
+    total[inside] = -np.log(share[inside]) / rest[inside]
     many = size >= SERIES
     term = np.ones(int(many.sum()))
     summed = term.copy()

@@ -68,9 +68,7 @@ def families_of(policy: Policy) -> dict[str, str]:
     """The families of checks that a release of this policy must pass, and what each says."""
     own = {EXPECTATIONS: "What the steward expects of the records holds: nothing is broken more often than the policy allows."}
     never = {IMPOSSIBLE: "No record has a combination of values that the policy says cannot occur."}
-    left_out = () if policy.noise_columns else ("types", "domains")  # where there are no numbers to check
-    always = {name: what for name, what in FAMILIES.items() if name not in left_out}
-    return always | (own if policy.expect else {}) | (never if policy.protect.impossible else {})
+    return FAMILIES | (own if policy.expect else {}) | (never if policy.protect.impossible else {})
 
 
 def match_header(header: Sequence[str], policy: Policy) -> tuple[dict[str, str], list[Check]]:
@@ -153,6 +151,8 @@ def check_facts(facts: Facts, policy: Policy) -> list[Check]:
         checks += check_persons(policy.person, facts.columns[policy.person.column])
     elif not isinstance(policy.person, Person):
         checks.append(Check("person_unit", "", "each_row", 0, ""))
+    checked = {check.family for check in checks}  # where no number is read, that nothing is wrong with any was looked at, too
+    checks += [Check(family, "", "numbers", 0, "") for family in ("types", "domains") if family not in checked]
     return [*checks, *_check_expectations(facts, policy), *_check_impossible(facts, policy)]
 
 

@@ -428,6 +428,11 @@ def _remove_spilled(file: Path, spill: Path | None = None) -> None:
     """Remove what DuckDB spilled and a killed process left, beside the file and in its folder; whoever calls has the file's
     lock."""
     shutil.rmtree(file.with_name(f"{file.name}.tmp"), ignore_errors=True)
-    if spill is not None:
-        for left in _spilled(file, spill).glob("*"):
-            left.unlink(missing_ok=True)
+    if spill is None:
+        return
+    folder = _spilled(file, spill)
+    if folder.is_symlink() or not folder.is_dir() or folder.stat().st_uid != os.geteuid():  # somebody else's
+        return
+    for left in folder.iterdir():
+        with suppress(OSError):
+            left.unlink()

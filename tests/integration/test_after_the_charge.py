@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from release_pipeline.errors import GateFailed
+from release_pipeline.errors import DataRefused, GateFailed
 from tests.integration.sites import HEADER, PARTS, Row, TinySite, make_rows, make_site
 
 CLAMPED = PARTS["columns"].replace("outside: fail", "outside: clamp")
@@ -127,6 +127,29 @@ def test_suppression_of_everybody_is_refused_before_the_charge(tmp_path: Path) -
     tiny = make(tmp_path / "site", lambda _: None, rows=40, suppress="{quasi_groups_below: 50, at_most: 100%}")
     with pytest.raises(GateFailed, match="number of records that suppression leaves"):
         tiny.flow().run()
+    assert tiny.charges() == []
+
+
+def test_numbers_that_cannot_be_read_stop_a_table_of_categories(tmp_path: Path) -> None:
+    """A band of incomes is released and no number; a third of the incomes are none. Nothing is charged."""
+
+    def spoil(rows: list[Row]) -> None:
+        for row in rows[::3]:
+            row["income"] = "12,5 EUR"
+
+    columns = (
+        CATEGORIES
+        + """
+  income: {role: confidential, do: drop}
+  band: {role: confidential, do: synthesise, values: [low, high, unknown], missing: {category: unknown}}"""
+    )
+    derive = "{band: {bands: income, at: [500], labels: [low, high]}}"
+    protect = "{method: dp-table, epsilon: 10}"
+    parts = {"columns": columns, "derive": derive, "protect": protect, "drop": "[rent, name, remark]", "gates": "{min_rows: 100}"}
+    tiny = make(tmp_path / "site", spoil, rows=600, **parts)
+    with pytest.raises(DataRefused) as refused:
+        tiny.flow().run()
+    assert "200 records with something else than a number" in refused.value.findings[0]
     assert tiny.charges() == []
 
 

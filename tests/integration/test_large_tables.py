@@ -141,6 +141,7 @@ def test_a_large_file_is_published_column_by_column(
     forms = policy.publish.formats
     whole = {form: load_table(read(form)) for form in forms}
     monkeypatch.setattr(tables, "HELD", 0)
+    monkeypatch.setattr(tables, "HELD_TEXT", 0)
     for form in forms:
         by_column = read(form)
         assert isinstance(by_column, ColumnTable)
@@ -170,6 +171,7 @@ def test_what_a_large_file_has_beyond_its_policy_is_found(form: str, tmp_path: P
         "Column town has values that are not declared.": ("town", "elsewhere"),
     }
     monkeypatch.setattr(tables, "HELD", 0)
+    monkeypatch.setattr(tables, "HELD_TEXT", 0)
     for words, (name, cell) in wrong.items():
         cells = good[name].to_pylist()
         file = tmp_path / f"data.{form}"

@@ -12,6 +12,7 @@ import pytest
 
 from release_pipeline.errors import ReleasePipelineError, StoreError
 from release_pipeline.flow.retention import prune
+from release_pipeline.store import vault
 from release_pipeline.store.vault import open_workspace
 from tests.integration.processes import child, hear
 from tests.integration.sites import TinySite, make_site
@@ -75,6 +76,23 @@ def test_what_a_killed_one_left_is_cleared_away(tiny: TinySite, spill: Path, aft
     else:
         tiny.flow().ingest()
     assert files_of(spill) == [others / "block"]
+
+
+def test_a_link_in_its_place_is_not_followed(tiny: TinySite, spill: Path, tmp_path: Path) -> None:
+    """Neither by a run, which is refused, nor by what clears the folder."""
+    (tiny.home / "site.yaml").write_text(f"spill: {spill}\n")
+    tiny.flow().ingest()
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "kept").touch()
+    file = tiny.site.vault / "folk.duckdb"
+    spill.mkdir(parents=True, exist_ok=True)
+    spill.chmod(0o700)
+    vault._spilled(file, spill).symlink_to(victim)
+    prune(tiny.site)
+    with pytest.raises(StoreError, match="others than this account"):
+        tiny.flow().validate()
+    assert list(victim.iterdir()) == [victim / "kept"]
 
 
 def for_everybody(folder: Path) -> None:

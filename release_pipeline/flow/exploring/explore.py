@@ -19,7 +19,7 @@ from release_pipeline.flow.exploring.places import check_page, find_folder
 from release_pipeline.flow.exploring.ranges import round_figure
 from release_pipeline.flow.exploring.records import Tried
 from release_pipeline.flow.exploring.shares import split_best
-from release_pipeline.flow.exploring.targets import Target, read_target, solve
+from release_pipeline.flow.exploring.targets import Target, check_told, read_target, solve
 from release_pipeline.flow.exploring.trials import RESULTS, Bench, Refused, Tested, Written, pick_tested, try_settings
 from release_pipeline.flow.exploring.views import view_column, view_setting
 from release_pipeline.flow.policies import read_caps
@@ -105,6 +105,7 @@ def _explore(
 ) -> tuple[ExploreDocument, tuple[Changed, ...]]:
     """All that is found of these records, without ledgers, and the policies of its settings."""
     policy = bench.policy
+    check_told(targets, bench)
     said = f"{tried.records.count:,} records, {len(settings)} settings, {bench.draws} simulated releases of each"
     progress(said + (f"; {len(refused)} of them are not tried, which the ledger would refuse" if refused else ""))
     results = _try_others(bench, settings, refused, workers=asked.workers, progress=progress)

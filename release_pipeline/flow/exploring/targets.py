@@ -35,7 +35,7 @@ TIMES = 2  # as many simulated releases as of a setting: the middle of them is s
 AROUND = 1.5  # how far beyond what was tried the least is sought
 OF_COLUMN = ("error", "ks", "share-zero", "mean", "median", "group-mean")
 OF_ALL = ("correlation",)
-AT_MOST_ONE = ("ks", "share-zero", "correlation")
+AT_MOST = {"ks": 1, "share-zero": 1, "correlation": 2}  # so that any release meets what is not below
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +74,29 @@ def read_target(text: str, policy: Policy) -> Target:
         raise WrongUsage(f"the policy masks no column '{column}'.", where=text, remedy=remedy)
     if match[4] and figure != "share-zero":
         raise WrongUsage(f"{figure} is no share.", where=text, remedy="Leave pt or % out.")
-    if most >= 1 and figure in AT_MOST_ONE and not match[4]:
+    if most >= AT_MOST.get(figure, math.inf) and not match[4]:
         points = f", or {most:g}pt" if figure == "share-zero" else ""
         raise WrongUsage(
-            f"{figure} is at most 1, so that any release meets this.",
+            f"{figure} is at most {AT_MOST[figure]}, so that any release meets this.",
             where=text,
             remedy=f"Write {text.partition('=')[0].strip()}={most / 100:g}{points}.",
         )
     if most <= 0:
         raise WrongUsage("no release is exactly like the data.", where=text, remedy="Name a number above 0.")
     return Target(figure, column, most / 100 if match[4] else most, text.strip())
+
+
+def check_told(targets: Sequence[Target], bench: Bench) -> None:
+    """Refuse to seek what a look does not tell: by halving it would be told."""
+    hidden = [name for name in bench.policy.noise_columns if bench.hides(name)]
+    for target in targets:
+        if target.column in hidden or (hidden and not target.column):
+            raise WrongUsage(
+                f"fewer than ten people have a value in {hidden[0] if not target.column else target.column}, and a look does not "
+                "tell its figures.",
+                where=target.text,
+                remedy="Seek those of another column.",
+            )
 
 
 def measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
@@ -149,7 +162,8 @@ def _worst(targets: Sequence[Target], references: Sequence[Reference], found: Si
 
 def _reach(targets: Sequence[Target], references: Sequence[Reference], found: Simulated | None) -> dict[str, float]:
     """What each target comes to; nothing where there would be no release."""
-    return {} if found is None else {target.text: measure_target(target, found, references) for target in targets}
+    figures = {} if found is None else {target.text: measure_target(target, found, references) for target in targets}
+    return {text: figure for text, figure in figures.items() if math.isfinite(figure)}
 
 
 def _solve_method(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> Solved:

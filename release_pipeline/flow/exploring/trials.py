@@ -26,7 +26,8 @@ from release_pipeline.policy.load import list_files, read_text, reader_beside
 from release_pipeline.policy.settings import Changed, Setting, apply
 from release_pipeline.policy.text import read_yaml
 from release_pipeline.privacy.unclaimed import make_random
-from release_pipeline.stages.simulation import Records, Reference, Simulated, list_groupings, simulate
+from release_pipeline.stages.measures.subgroups import LEAST
+from release_pipeline.stages.simulation import Records, Reference, Simulated, known, list_groupings, simulate
 
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
@@ -84,6 +85,10 @@ class Bench:
     def reference(self) -> Reference:
         """What the records are like."""
         return Reference(self.records, self.policy.noise_columns, self.groupings)
+
+    def hides(self, name: str) -> bool:
+        """Whether figures of a column are not told: of a look, where fewer than ten people have a value in it."""
+        return self.is_look and len(known(self.policy.noise_columns[name], self.reference.seen[name])) < LEAST
 
     @cached_property
     def references(self) -> list[Reference]:

@@ -34,7 +34,6 @@ from release_pipeline.policy.formats import decimal_text
 from release_pipeline.policy.words import describe_claim, not_covered_words
 from release_pipeline.privacy.budget import format_nano
 from release_pipeline.stages.audit import without_reasons
-from release_pipeline.stages.measures.subgroups import LEAST
 from release_pipeline.stages.served import SHARES
 from release_pipeline.stages.simulation import Simulated, known
 
@@ -63,7 +62,7 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
     widened = WIDER if bench.resampled else 1.0
     shares = {name: format_nano(policy.in_epsilon(share.nano)) for name, share in policy.column_epsilon.items()}
     columns = {name: view_figures(bench, name, tested, widened, shares.get(name)) for name in found.columns}
-    told = [name for name in found.columns if not _is_of_a_few(bench, name)]
+    told = [name for name in found.columns if not bench.hides(name)]
     errors = np.stack([found.columns[name]["error"][:, 0] for name in told], axis=1) if told else np.zeros((found.draws, 0))
     middles = np.median(errors, axis=0)
     linkage = found.once.get("linkage")
@@ -90,13 +89,14 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         if told
         else NOTHING,
         mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))) if told else None,
-        correlation=_of_whole(found, "correlation", widened),
-        worst_correlation=_of_whole(found, "worst_correlation", widened),
+        correlation=_of_whole(found, "correlation", widened) if len(told) == len(found.columns) else NOTHING,
+        worst_correlation=_of_whole(found, "worst_correlation", widened) if len(told) == len(found.columns) else NOTHING,
         linkage=None if linkage is None else round_figure(linkage),
         attacks={name: round_figure(risk) for name, risk in found.once.get("attacks", {}).items()},
         models=tuple(
             ModelView(name, round_figure(score["original"]), round_figure(score["released"]))
             for name, score in found.once.get("models", {}).items()
+            if name not in found.columns or name in told
         ),
         suppressed=round_figure(float(found.whole["suppressed"][0])) if "suppressed" in found.whole else None,
         draws=found.draws,
@@ -117,11 +117,6 @@ def _bound_error(bench: Bench, policy: Policy, name: str) -> Ends:
     return (0.0, (high - low) ** 2 / variance) if variance > 0 and math.isfinite(high - low) else POSITIVE
 
 
-def _is_of_a_few(bench: Bench, name: str) -> bool:
-    """Whether a look must not tell a column's mean and error, since fewer than ten people have a value in it."""
-    return bench.is_look and len(known(bench.policy.noise_columns[name], bench.reference.seen[name])) < LEAST
-
-
 def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilon: str | None) -> ColumnFigures:
     """A column under a setting."""
     found, values = tested.found, _bound_values(bench, tested.policy, name)
@@ -131,7 +126,7 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
     places, curves = reference.places[name][kept], figures["curve"][:, kept]
     shown = pick_shares(original["at"], reference.records.count) if bench.is_look else np.ones(len(original["at"]), np.bool_)
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
-    hidden = _is_of_a_few(bench, name)
+    hidden = bench.hides(name)
     return ColumnFigures(
         error=NOTHING
         if hidden

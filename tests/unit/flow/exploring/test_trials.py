@@ -18,7 +18,7 @@ from release_pipeline.flow.exploring.document import SettingView
 from release_pipeline.flow.exploring.domains import find_dear_domains, measure_cut
 from release_pipeline.flow.exploring.kept import keep, read_kept
 from release_pipeline.flow.exploring.shares import split_best
-from release_pipeline.flow.exploring.targets import read_target, solve
+from release_pipeline.flow.exploring.targets import check_told, read_target, solve
 from release_pipeline.flow.exploring.trials import Bench, Refused, Written, pick_tested, try_settings
 from release_pipeline.flow.exploring.views import view_setting
 from release_pipeline.policy import parse_policy
@@ -175,7 +175,7 @@ def test_time_is_told_when_each_method_was_measured_once() -> None:
         ("error:income=0", "exactly like the data"),
         ("good:income=1", "this is no target"),
         ("share-zero:income=1", "share-zero is at most 1, so that any release meets this. Write share-zero:income=0.01, or 1pt."),
-        ("correlation=2", "correlation is at most 1"),
+        ("correlation=2", "correlation is at most 2"),
         ("ks:income=1", "ks is at most 1"),
         ("error:income", "this is no target"),
     ],
@@ -273,6 +273,15 @@ def test_a_look_shows_no_mean_of_a_few_people() -> None:
         assert (figures.mean.original is not None) == told
         assert (figures.error.middle is not None) == told
         assert all(one.original is None for one in figures.quantiles)
+        asked = [read_target(text, looked.policy) for text in ("error:income=0.5", "correlation=0.1", "mean:rent=5")]
+        if told:
+            check_told(asked, looked)
+            continue
+        check_told(asked[2:], looked)
+        for target in asked[:2]:
+            with pytest.raises(WrongUsage, match="fewer than ten people have a value in income"):
+                check_told([target], looked)
+        assert list(split_best(looked, [found])) == []
 
 
 @pytest.mark.slow
