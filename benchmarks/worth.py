@@ -1,8 +1,8 @@
 """`python -m benchmarks.worth POLICY.yaml FILE`: what a table made by this policy is worth to who asks it first questions.
 
-Releases of the file that nobody gets, and how far their figures are from those of its records: the mean of every column, of those
-who have any of it, its quantiles, the share of zeros, and means of groups (`audit: {groups: ...}`, else of kept columns). Medians
-over releases, and in brackets what 95 of 100 releases stay below. Figures of records that a weight counts are not among them.
+Releases of the file that nobody gets, and how far their figures are from those of its records: the mean of every column, its
+quantiles, the share of zeros, and means of groups (`audit: {groups: ...}`, else of kept columns). Medians over releases, and in
+brackets what 95 of 100 releases stay below. Figures of records that a weight counts are not among them.
 """
 
 from __future__ import annotations

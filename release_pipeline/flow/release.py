@@ -326,21 +326,18 @@ class ReleaseFlow(ReleaseCheckpoints):
                 "anonymity_k": done.anonymity,
                 "rows": done.table.num_rows,
             }
-            nobody = done.table.num_rows == 0
             version = self._version([checkpoint.version, done.cells, done.dropped])
-            if not done.refusal and not nobody:
+            if not done.obstacle:
                 workspace.write("suppressed", done.table)
                 figures = dict(done.figures)
                 self._write_checkpoint(
                     workspace, Suppressed, version, ["suppressed"], **numbers, share=done.share, figures=figures
                 )
         self.probe.reached("suppressed")
-        if done.refusal:
-            if done.figures:
+        if done.obstacle:
+            if done.refusal and done.figures:
                 keep_refusal(self, {"suppressed": dict(done.figures)})
-            self.block(done.refusal)
-        if nobody:
-            self.block("every record would have to be suppressed, so nothing is left to release.")
+            self.block(done.obstacle)
         shown = {name: number for name, number in numbers.items() if name != "anonymity_k"}  # of a table that may be withheld
         return StageResult("suppressed", version, {**shown, "share_suppressed": done.share}, dict(done.figures))
 

@@ -36,8 +36,8 @@ def list_moments(low: float, high: float, clock: Clock) -> Iterator[tuple[float,
     if span > timedelta(days=3):
         days = max(round(span / timedelta(days=_MOST_TICKS)), 1)
         day = first.replace(hour=0, minute=0, second=0)
-        for step in range((last - day).days // days + 1):
-            yield clock.count_to(day + timedelta(days=days * step)), f"{day + timedelta(days=days * step):%Y-%m-%d}"
+        for tick in (day + timedelta(days=passed) for passed in range(0, (last - day).days + 1, days)):
+            yield clock.count_to(tick), f"{tick:%Y-%m-%d}"
         return
     step = max(round((high - low) / _MOST_TICKS), 1)
     for units in range(round(low), round(high) + 1, step):

@@ -131,8 +131,8 @@ def _publish(compared: Compared, which: Literal["came", "seen", "released"]) -> 
     for name in policy.released_columns:
         if which == "released":
             columns[name] = compared.released.column(name)
-        elif which == "seen" and name in policy.noise_columns:
-            columns[name] = pa.array(compared.seen(name)[compared.own])
+        elif which == "seen":
+            columns[name] = compared.seen_of_released(name)
         else:
             columns[name] = compared.of_released(name)
     return spell_out(pa.table(columns), policy)
@@ -240,9 +240,7 @@ def train_models(compared: Compared, streams: Streams) -> dict[str, Any]:
     tried = shuffled_first(among, MODEL_SAMPLE, streams("models"))
     few = compared.among(tried)
     after = few.released.select(list(policy.released_columns))
-    before = pa.table(
-        {name: few.known(name) if name in policy.noise_columns else few.of_released(name) for name in after.column_names}
-    )
+    before = pa.table({name: few.seen_of_released(name) for name in after.column_names})
     original, masked = encode_features([before, after])
     figures: dict[str, Any] = {
         "model_sample": {"tried": len(tried), "among": among},

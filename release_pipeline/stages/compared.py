@@ -46,11 +46,6 @@ class Compared:
         """A noise column of all records as the method saw it: in its domain and on its grid."""
         return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
 
-    def known(self, name: str) -> Numbers:
-        """Of the released records what somebody who knows the true values makes of them to compare them with the release: the
-        domain and the grid are public, so that one far out, or finer than the grid, hides nobody."""
-        return self.seen(name)[self.own]
-
     def weights(self, name: str) -> Numbers:
         """The weights of all records as the method saw them: a masked one in its domain, where none is negative."""
         return self.seen(name) if name in self.policy.noise_columns else read_weights(self.original(name))
@@ -61,6 +56,12 @@ class Compared:
         if name in self.policy.generalised_columns:
             return self.released.column(name)
         return self.original(name).take(pa.array(self.own))
+
+    def seen_of_released(self, name: str) -> pa.ChunkedArray:
+        """The same, with numbers as the method saw them: whoever knows a true value makes that of it to compare it with the
+        release, since domain and grid are public, so that one far out, or finer than the grid, hides nobody."""
+        is_masked = name in self.policy.noise_columns
+        return pa.chunked_array([self.seen(name)[self.own]]) if is_masked else self.of_released(name)
 
     def among(self, rows: Places) -> Compared:
         """The same of some released rows and their own originals, as if there were no others. Each column is read once."""

@@ -44,7 +44,6 @@ MOST_GROUPS, MOST_LABELS = 3, 60
 LINKED, MODELLED, ATTACKED = 500, 4_000, 30_000  # records that figures of one draw are of; the fewer are attacked, the more
 # a row stands out among them: the audit takes more
 SEED = 1
-NOTHING_LEFT = "every record would have to be suppressed, so that nothing is left to release."
 
 Numbers = npt.NDArray[np.float64]
 Progress = Callable[[str], None]
@@ -213,33 +212,31 @@ def simulate(
     strategy = find_strategy(policy, series=Series(secret, 0) if policy.publishes_parts else None)
     grouped: tuple[Reference, Mapping[str, pa.Table]] | None = None
 
-    def release(reference: Reference, *context: str | int) -> Suppressed:
+    def release(reference: Reference, *context: str | int) -> tuple[Suppressed, IntArray | None]:
+        """A release, and of one of a single part the records that it was made of."""
         nonlocal grouped
         if grouped is None or grouped[0] is not reference or policy.parts > 1:
             grouped = reference, strategy.group(reference.records.read, secret=secret, context=context, progress=_quiet).tables
         made = _Made(reference.records, dict(grouped[1]))
         made.tables.update(strategy.measure(made.read, secret=secret, context=context, progress=_quiet))
-        return strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
-
-    def find_part() -> IntArray | None:
-        """Of a release of one part, the records that it was made of."""
-        parts = grouped[1].get("parts") if policy.publishes_parts and grouped is not None else None
-        return None if parts is None else np.flatnonzero(parts.column(PART).to_numpy() >= 0)
+        done = strategy.suppress(made.read, strategy.mask(made.read, secret=secret, context=context, progress=_quiet))
+        if not policy.publishes_parts:
+            return done, None
+        return done, np.flatnonzero(made.tables["parts"].column(PART).to_numpy() >= 0)
 
     for draw in range(draws):
         reference = references[draw % len(references)]
-        suppressed = release(reference, "simulated", draw)
-        if suppressed.refusal or not suppressed.table.num_rows:
-            return Simulated(draw, refusal=suppressed.refusal or NOTHING_LEFT)
+        suppressed, part = release(reference, "simulated", draw)
+        if suppressed.obstacle:
+            return Simulated(draw, refusal=suppressed.obstacle)
         whole.setdefault("suppressed", []).append(suppressed.share)
         table = load_table(suppressed.table)
         _compare(policy, reference, table, columns, whole)
         if draw == 0 and with_risks and (attacked is None or attacked is reference):
-            once = _look_once(policy, reference, table, secret, find_part())
+            once = _look_once(policy, reference, table, secret, part)
     if with_risks and attacked is not None and attacked is not references[0]:
-        suppressed = release(attacked, "simulated", "attacked")
-        nothing = suppressed.refusal or not suppressed.table.num_rows
-        once = {} if nothing else _look_once(policy, attacked, load_table(suppressed.table), secret, find_part())
+        suppressed, part = release(attacked, "simulated", "attacked")
+        once = {} if suppressed.obstacle else _look_once(policy, attacked, load_table(suppressed.table), secret, part)
     return Simulated(
         draws,
         {name: {figure: np.stack(found) for figure, found in figures.items()} for name, figures in columns.items()},

@@ -37,7 +37,7 @@ class Split:
 def split_best(bench: Bench, tested: Sequence[Tested]) -> Iterator[Split]:
     """For each method whose columns share epsilon, at the policy's own: weights that are worth having."""
     own = bench.policy.protect.charged
-    if own is None or len(bench.policy.noise_columns) < 2 or any(map(bench.hides, bench.policy.noise_columns)):
+    if own is None or len(bench.policy.noise_columns) < 2 or bench.hidden:
         return
     for method in dict.fromkeys(one.setting.method for one in tested):
         mine = [

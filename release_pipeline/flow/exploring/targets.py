@@ -88,12 +88,11 @@ def read_target(text: str, policy: Policy) -> Target:
 
 def check_told(targets: Sequence[Target], bench: Bench) -> None:
     """Refuse to seek what a look does not tell: by halving it would be told."""
-    hidden = [name for name in bench.policy.noise_columns if bench.hides(name)]
     for target in targets:
-        if target.column in hidden or (hidden and not target.column):
+        about = {target.column} if target.column else bench.policy.noise_columns.keys()
+        if hidden := sorted(bench.hidden & about):
             raise WrongUsage(
-                f"fewer than ten people have a value in {hidden[0] if not target.column else target.column}, and a look does not "
-                "tell its figures.",
+                f"fewer than ten people have a value in {hidden[0]}, and a look does not tell its figures.",
                 where=target.text,
                 remedy="Seek those of another column.",
             )
@@ -101,8 +100,8 @@ def check_told(targets: Sequence[Target], bench: Bench) -> None:
 
 def measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
     """What simulated releases give of it, in the middle; infinity where one of them has no such figure."""
-    found_one = _measure_target(target, found, references)
-    return found_one if math.isfinite(found_one) else math.inf
+    figure = _measure_target(target, found, references)
+    return figure if math.isfinite(figure) else math.inf
 
 
 def _measure_target(target: Target, found: Simulated, references: Sequence[Reference]) -> float:
@@ -140,9 +139,7 @@ def solve(
             yield from (Solved(one.setting, {}, one.why) for one in of_method[:1] if isinstance(one, Refused))
             continue
         if mine[0].setting.protect.get("epsilon") is None:
-            reached, best = min(
-                ((_worst(targets, bench.references_of(one.policy), one.found), one) for one in mine), key=lambda pair: pair[0]
-            )
+            reached, best = min(((_worst_of(targets, bench, one), one) for one in mine), key=lambda pair: pair[0])
             yield Solved(
                 best.setting,
                 _reach(targets, bench.references_of(best.policy), best.found),
@@ -158,6 +155,11 @@ def _worst(targets: Sequence[Target], references: Sequence[Reference], found: Si
     if found is None:
         return math.inf
     return max(measure_target(target, found, references) / target.most for target in targets)
+
+
+def _worst_of(targets: Sequence[Target], bench: Bench, tested: Tested) -> float:
+    """The same of a setting that was tried."""
+    return _worst(targets, bench.references_of(tested.policy), tested.found)
 
 
 def _reach(targets: Sequence[Target], references: Sequence[Reference], found: Simulated | None) -> dict[str, float]:
@@ -182,8 +184,8 @@ def has_shares(policy: Policy) -> bool:
 
 def _choose_sizes(bench: Bench, targets: Sequence[Target], tested: Sequence[Tested]) -> list[Any]:
     """The two cluster sizes with which targets are nearest: one for less epsilon, one for more."""
-    ranked = sorted(tested, key=lambda one: _worst(targets, bench.references_of(one.policy), one.found))
-    met = [one for one in tested if _worst(targets, bench.references_of(one.policy), one.found) <= 1]
+    ranked = sorted(tested, key=lambda one: _worst_of(targets, bench, one))
+    met = [one for one in tested if _worst_of(targets, bench, one) <= 1]
     least = sorted(met, key=lambda one: Decimal(one.setting.protect["epsilon"]))
     order = [*(one.setting.protect.get("k") for one in least), *(one.setting.protect.get("k") for one in ranked)]
     return list(dict.fromkeys(order))[:2]
@@ -217,7 +219,7 @@ def _bracket(
     that met all, somewhat, since these are simulated too."""
     low, high = float(LEAST), float(MOST)
     for one in like:
-        if _worst(targets, bench.references_of(one.policy), one.found) <= 1:
+        if _worst_of(targets, bench, one) <= 1:
             high = min(high, epsilon_of(one) * AROUND)
         else:
             low = max(low, epsilon_of(one) / AROUND)

@@ -32,6 +32,7 @@ from release_pipeline.stages.simulation import Records, Reference, Simulated, kn
 CELLS = 4_000_000  # simulated values of a setting, about
 FEWEST, MOST = 5, 30  # draws of a setting
 SLOW_CELLS, SLOW, SLOWLY = 1_000_000, 3, 10  # draws of methods that are slow: on tables with so many values, and on others
+GROUPING = ("mdav", "vectors", "classes")  # families that put records together by several columns
 RESULTS = 4  # another number than before where the same request has other figures now: what was kept is not used then
 WORTH_A_PROCESS = 20_000  # records of all settings: with fewer a process costs more than it saves
 Progress = Callable[[str], None]
@@ -86,9 +87,11 @@ class Bench:
         """What the records are like."""
         return Reference(self.records, self.policy.noise_columns, self.groupings)
 
-    def hides(self, name: str) -> bool:
-        """Whether figures of a column are not told: of a look, where fewer than ten people have a value in it."""
-        return self.is_look and len(known(self.policy.noise_columns[name], self.reference.seen[name])) < LEAST
+    @cached_property
+    def hidden(self) -> frozenset[str]:
+        """The columns whose figures are not told: of a look, where fewer than ten people have a value in them."""
+        columns = self.policy.noise_columns.items() if self.is_look else ()
+        return frozenset(name for name, column in columns if len(known(column, self.reference.seen[name])) < LEAST)
 
     @cached_property
     def references(self) -> list[Reference]:
@@ -96,16 +99,14 @@ class Bench:
         if not self.resampled:
             return [self.reference]
         random = make_random(hashlib.sha256(self.secret).digest(), "resampled records")
-        drawn = [
-            self.reference.resample(np.sort((random.random(self.rows) * self.records.count).astype(np.intp)))
-            for _ in range(self.draws)
-        ]
-        return drawn if self.rows > self.records.count else [self.attacked, *drawn[1:]]
+        first, *rest = (np.sort((random.random(self.rows) * self.records.count).astype(np.intp)) for _ in range(self.draws))
+        is_enough = self.rows <= self.records.count
+        return [self.attacked if is_enough else self.reference.resample(first), *map(self.reference.resample, rest)]
 
     def references_of(self, policy: Policy) -> list[Reference]:
         """What each draw of a policy is of. Records that are there twice are in one class, or cluster of several columns, as no
         two people are: of methods that make such all draws are of records that are there once."""
-        return [self.attacked] if policy.method.family in ("mdav", "vectors", "classes") else self.references
+        return [self.attacked] if policy.method.family in GROUPING else self.references
 
     @cached_property
     def attacked(self) -> Reference:
@@ -128,7 +129,7 @@ class Bench:
 
     def draws_of(self, policy: Policy, *, times: int = 1) -> int:
         """The same, of one that may be slow; so many `times` as many, where they are cheap."""
-        is_slow = policy.method.family in ("whole-table", "mdav", "vectors", "classes")
+        is_slow = policy.method.family in ("whole-table", *GROUPING)
         if is_slow and self.rows * len(policy.released_columns) > SLOW_CELLS:
             return SLOW
         return min(SLOWLY, self.draws) if is_slow else max(self.draws, min(times * CELLS // self.cells, times * self.draws))

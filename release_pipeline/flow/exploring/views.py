@@ -62,7 +62,7 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
     widened = WIDER if bench.resampled else 1.0
     shares = {name: format_nano(policy.in_epsilon(share.nano)) for name, share in policy.column_epsilon.items()}
     columns = {name: view_figures(bench, name, tested, widened, shares.get(name)) for name in found.columns}
-    told = [name for name in found.columns if not bench.hides(name)]
+    told = [name for name in found.columns if name not in bench.hidden]
     errors = np.stack([found.columns[name]["error"][:, 0] for name in told], axis=1) if told else np.zeros((found.draws, 0))
     middles = np.median(errors, axis=0)
     linkage = found.once.get("linkage")
@@ -89,14 +89,14 @@ def view_setting(bench: Bench, tested: Tested, number: int) -> SettingView:
         if told
         else NOTHING,
         mean_error=round_figure(float(np.exp(np.mean(np.log(np.maximum(middles, 1e-12)))))) if told else None,
-        correlation=_of_whole(found, "correlation", widened) if len(told) == len(found.columns) else NOTHING,
-        worst_correlation=_of_whole(found, "worst_correlation", widened) if len(told) == len(found.columns) else NOTHING,
+        correlation=_of_whole(found, "correlation", widened) if not bench.hidden else NOTHING,
+        worst_correlation=_of_whole(found, "worst_correlation", widened) if not bench.hidden else NOTHING,
         linkage=None if linkage is None else round_figure(linkage),
         attacks={name: round_figure(risk) for name, risk in found.once.get("attacks", {}).items()},
         models=tuple(
             ModelView(name, round_figure(score["original"]), round_figure(score["released"]))
             for name, score in found.once.get("models", {}).items()
-            if name not in found.columns or name in told
+            if name not in bench.hidden
         ),
         suppressed=round_figure(float(found.whole["suppressed"][0])) if "suppressed" in found.whole else None,
         draws=found.draws,
@@ -126,7 +126,7 @@ def view_figures(bench: Bench, name: str, tested: Tested, widened: float, epsilo
     places, curves = reference.places[name][kept], figures["curve"][:, kept]
     shown = pick_shares(original["at"], reference.records.count) if bench.is_look else np.ones(len(original["at"]), np.bool_)
     units = column.exact_grid.quantise(points[: len(points) - len(column.reasons)]).tolist()
-    hidden = bench.hides(name)
+    hidden = name in bench.hidden
     return ColumnFigures(
         error=NOTHING
         if hidden

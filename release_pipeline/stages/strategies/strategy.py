@@ -50,6 +50,9 @@ class Grouped:
         return replace(self, tables={name: made for name, made in self.tables.items() if name != table})
 
 
+NOTHING_LEFT = "every record would have to be suppressed, so nothing is left to release."
+
+
 @dataclass(frozen=True, slots=True)
 class Suppressed:
     """What is left of a masked table. `records` lost a cell or are gone, `share` of all; `anonymity`: the smallest group of equal
@@ -62,6 +65,11 @@ class Suppressed:
     anonymity: int | None
     refusal: str = ""
     figures: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def obstacle(self) -> str:
+        """Why there is no release of it: the refusal, or that nobody is left; nothing where there is one."""
+        return self.refusal or ("" if self.table.num_rows else NOTHING_LEFT)
 
 
 def store_cluster(name: str, cluster: npt.NDArray[np.intp], clusters: int, made: dict[str, Any], keep: Keep | None) -> None:
