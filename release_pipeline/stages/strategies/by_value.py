@@ -29,7 +29,8 @@ from release_pipeline.stages.strategies.strategy import Contexts, Figures, Group
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 COUNTS = "counts"
-ROUNDS = 9  # simulated releases of a column, for what is expected
+DRAWS, LEAST, MOST = 200_000, 9, 25  # simulated values of a column for what is expected, and in how many releases: in few records
+# one release in a thousand is far off, and of few simulated ones it would decide the mean
 _FAMILY = ByValueFamily(ByValueOptions)
 
 
@@ -61,7 +62,8 @@ class ByValueStrategy(CentroidStrategy):
         size = cut_ranks(len(units), declared.k)[1]
         stream = noise_stream(secret, name, "simulated counts")
         count = partial(count_ordered, units)
-        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in range(ROUNDS)]
+        rounds = int(np.clip(DRAWS // len(size), LEAST, MOST))
+        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in range(rounds)]
         ascending = declared.coded.restore(units.astype(np.float64))
         del units, count
         points = list_points(self.policy.noise_columns[name])
