@@ -270,7 +270,7 @@ def _cells(table: Table, measured: Measured) -> Iterator[Sequence[object]]:
 
 def _pairs(table: Table, measured: Measured) -> Iterator[Sequence[object]]:
     for (one, other), counts in measured.pairs.items():
-        law = name_noise(measured.design.pairs[one, other])
+        law = measured.noise[one, other].name
         for i, row in enumerate(counts.tolist()):
             for j, count in enumerate(row):
                 yield table.columns[one].name, i, table.columns[other].name, j, count, law

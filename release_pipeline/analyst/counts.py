@@ -23,8 +23,10 @@ from release_pipeline.analyst.facts import ColumnFacts, Facts, NoHonestAnswer
 from release_pipeline.analyst.means import Interval
 from release_pipeline.analyst.quantiles import bound_gaussian, bound_weighted, check_level, quantile_of_gaussian, quantile_of_sum
 from release_pipeline.errors import InvalidArgument, WrongUsage
+from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
+from release_pipeline.privacy.whole_table.blocks import SummedNoise
 from release_pipeline.sentences import ANALYST
 
 COUNTS = "data.counts.csv"
@@ -36,7 +38,8 @@ HEADER = ("column", "stage", "first", "last", "count", "noise")
 @dataclass(frozen=True, eq=False)
 class Counts:
     """The cells of a column that were counted last, ascending: from `first` to `last` in grid units, with noise of one law on
-    each count. `laplace`: the scale of a discrete Laplace, or `gaussian`: the variance of a discrete Gaussian."""
+    each count. `laplace`: the scale of a discrete Laplace, or `gaussian`: the variance of a discrete Gaussian; the noise is the
+    sum of so many `terms` of it."""
 
     grid: Grid
     records: int
@@ -47,6 +50,7 @@ class Counts:
     gaussian: Fraction | None = None
     reasons: tuple[str, ...] = ()
     missing: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    terms: int = 1
 
     def lacking(self, reason: str | None, level: float) -> Interval:
         """The share of the records that have no value, for one reason or for any."""
@@ -159,7 +163,7 @@ class Counts:
     def interval_of(self, count: int, records: int, level: float) -> Interval:
         """One count with this noise."""
         check_level(level)
-        off = quantile_of_sum(self.laplace, 1, level) if self.laplace else quantile_of_gaussian(self._variance, 1, level)
+        off = self._quantile_of(1, level)
         low, estimate, high = np.clip(np.array([count - off, count, count + off]), 0, records).tolist()
         return Interval(estimate, low, high, level, "law", ANALYST("counts.group"))
 
@@ -183,14 +187,18 @@ class Counts:
         """How far such a sum is off."""
         cells, _ = self._with_missing(cells)
         draws = min(int(cells.sum()), int((~cells).sum()))
-        if draws == 0:
-            return 0.0
+        return self._quantile_of(draws, level) if draws else 0.0
+
+    def _quantile_of(self, counts: int, level: float) -> float:
+        """How far the sum of so many counts is off."""
+        draws = counts * self.terms
         if self.laplace is not None:
             return quantile_of_sum(self.laplace, draws, level)
         return quantile_of_gaussian(self._variance, draws, level)
 
     def _bound(self, weights: FloatArray, level: float) -> float:
         """How far a weighted sum of all counts is off."""
+        weights = np.repeat(weights, self.terms)
         return bound_weighted(weights, self.laplace, level) if self.laplace else bound_gaussian(weights, self._variance, level)
 
     @property
@@ -266,7 +274,7 @@ def _read_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Co
         last = last[: len(last) - len(without)]
         if grid is None:
             raise ValueError("no grid that cells could lie on")
-        laplace, gaussian = read_law({row[5] for row in last})
+        laplace, gaussian, _ = read_law({row[5] for row in last})
         first, final = read_ends(known, grid, [row[2:4] for row in last])
         count = np.array([int(row[4]) for row in last], dtype=np.int64)
         reasons = tuple(row[2].removeprefix(MISSING) for row in without)
@@ -274,12 +282,19 @@ def _read_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Co
         yield name, Counts(grid, facts.rows_in, first, final, count, laplace, gaussian, reasons, missing)
 
 
-def read_law(laws: set[str]) -> tuple[int | None, Fraction | None]:
-    """The scale of a Laplace or the variance of a Gaussian, where all counts have noise of one law."""
+def read_law(laws: set[str]) -> tuple[int | None, Fraction | None, int]:
+    """The scale of a Laplace or the variance of a Gaussian, where all counts have noise of one law, and of how many numbers with
+    this law the noise is the sum."""
     if len(laws) != 1:
         raise ValueError("no counts of one law")
-    law, amount = laws.pop().split()
-    return (int(amount), None) if law == "Laplace" else (None, Fraction(amount))
+    sums = SummedNoise.read(laws.pop())
+    match sums.noise:
+        case LaplaceNoise(scale):
+            return scale, None, sums.terms
+        case GaussianNoise(variance):
+            return None, variance, sums.terms
+        case _:
+            raise ValueError("no law of noise")
 
 
 def read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:

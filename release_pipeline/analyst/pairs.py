@@ -1,6 +1,7 @@
 """What the noisy counts of a whole table answer: of single columns as `counts` has it, and of two columns by the groups of both.
 
-Counts of different tables have noise of their own, so that they do not quite add up to each other: each answer is from one table.
+Counts of different tables do not quite add up to each other, as their noise differs: each answer is from one table. Where columns
+were counted together, the counts of a pair are sums over the others, and so is their noise.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _read_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Co
             first, last = read_ends(known, grid, [row[1:3] for row in valued])
         count, missing = (np.array([int(row[4]) for row in part], dtype=np.int64) for part in (valued, without))
         reasons = tuple(row[1].removeprefix(MISSING) for row in without)
-        laplace, gaussian = read_law({row[5] for row in mine})
+        laplace, gaussian, _ = read_law({row[5] for row in mine})
         yield name, Counts(grid, facts.rows_in, first, last, count, laplace, gaussian, reasons, missing)
 
 
@@ -149,9 +150,9 @@ def _read_pairs(
         if places != [(i, j) for i in range(shape[0]) for j in range(shape[1])]:
             raise ValueError("a table of other groups")
         table = np.array([int(row[4]) for row in mine], dtype=np.int64).reshape(shape)
-        laplace, gaussian = read_law({row[5] for row in mine})
+        laplace, gaussian, terms = read_law({row[5] for row in mine})
         empty = np.zeros(0, dtype=np.int64)
-        law = Counts(Grid.declare((0, 1), 1), facts.rows_in, empty, empty, empty, laplace, gaussian)
+        law = Counts(Grid.declare((0, 1), 1), facts.rows_in, empty, empty, empty, laplace, gaussian, terms=terms)
         grids = [counts[name].grid if facts.columns[name].grid is not None else None for name in (one, other)]
         yield (one, other), Pair(one, other, groups[one], groups[other], table, law, grids[1], facts.rows_in)
         yield (other, one), Pair(other, one, groups[other], groups[one], table.T, law, grids[0], facts.rows_in)

@@ -40,7 +40,8 @@ from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import SECRET_BYTES, Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Design, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.design import NARROW, deviation
+from release_pipeline.privacy.whole_table.blocks import SummedNoise
+from release_pipeline.privacy.whole_table.design import NARROW
 from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
@@ -50,6 +51,7 @@ LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's
 Arrays = Mapping[str, npt.NDArray[Any]]
 Progress = Callable[[str], None]
 Parts: TypeAlias = tuple[IntArray, IntArray]
+Places: TypeAlias = tuple[int, int]  # of two columns in the design
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,12 @@ Sums = Mapping[tuple[int, int | None], Groups]  # of a column, by another one or
 @dataclass(frozen=True, eq=False)
 class Rerun:
     """The released table, and what came of it when its method was run on it again. Means are answered, by the rows; whatever else
-    rows say is declined. `design`: what was measured, as public facts have it; `groups`: of a column's cells in the tables of
-    pairs; `released` and `again`: sums by column and group."""
+    rows say is declined. `design`: what was measured, as public facts have it, and `noise`: of the tables of pairs; `groups`: of
+    a column's cells in these; `released` and `again`: sums by column and group."""
 
     facts: Facts
     design: Design
+    noise: Mapping[Places, SummedNoise]
     groups: Mapping[str, tuple[Group, ...]]
     released: Sums
     again: tuple[Sums, ...]
@@ -108,7 +111,7 @@ class Rerun:
         words = ANALYST("rerun.means", times=len(self.again), column=by)
         found = self._intervals(place, other, IN_GROUPS, level, words)
         alone = {group.first for group in self.groups[by] if not group.reasons and group.first == group.last}
-        spread = deviation(self.design.pairs[min(place, other), max(place, other)]) * math.sqrt(len(self.groups[column]))
+        spread = self.noise[min(place, other), max(place, other)].deviation * math.sqrt(len(self.groups[column]))
         held = self.released[place, other].held
         kept = {
             name: interval
@@ -194,7 +197,7 @@ def rerun(
 ) -> Rerun:
     """The method run on released rows, so many times; or `NoHonestAnswer`."""
     _check(times, seed)
-    design = find_design(facts, counts, pairs)
+    design, noise = find_design(facts, counts, pairs), find_noise(facts, pairs)
     entries = find_entries(facts, data, counts)
     groups = _find_groups(facts, pairs)
     secret = secrets.token_bytes(SECRET_BYTES) if seed is None else hashlib.sha256(str(seed).encode()).digest()
@@ -207,7 +210,7 @@ def rerun(
         _parts_of(counts[name], groups.get(name)) if facts.columns[name].grid is not None else None
         for name in design_names(facts)
     ]
-    return Rerun(facts, design, groups, dict(add_up(entries, design, parts)), tuple(again))
+    return Rerun(facts, design, noise, groups, dict(add_up(entries, design, parts)), tuple(again))
 
 
 def _check(times: object, seed: object) -> None:
@@ -231,9 +234,17 @@ def design_names(facts: Facts) -> tuple[str, ...]:
     return tuple(sorted(facts.synthetic))
 
 
+def find_noise(facts: Facts, pairs: Mapping[tuple[str, str], Pair]) -> dict[Places, SummedNoise]:
+    """The noise of the tables of pairs, as it stands beside their counts."""
+    places = {name: place for place, name in enumerate(design_names(facts))}
+    laws = {(places[one], places[other]): pair.law for (one, other), pair in pairs.items() if places[one] < places[other]}
+    return {both: SummedNoise(_law_of(law), law.terms) for both, law in sorted(laws.items())}
+
+
 def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple[str, str], Pair]) -> Design:
     """What was measured, and with how much noise: by the card, and by the laws that stand beside the counts. It is compared with
-    what this version of the package would measure under the card's claim; another version's is declined."""
+    what this version of the package would measure under the card's claim; another version's is declined. Where no pair is a sum,
+    pairs were counted one by one, as earlier versions always did."""
     names = design_names(facts)
     if not facts.counts_whole_table:
         raise NoHonestAnswer(ANALYST("decline.rerun_method", method=facts.method), remedy=ANALYST("advice.simulate"))
@@ -247,12 +258,17 @@ def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple
         usual = make_design(columns, facts.rows_in, budget)
     except ReleasePipelineError:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask")) from None
-    known = [(names[one], names[other]) in pairs for one, other in usual.pairs]
-    if not all(known) or len(pairs) != 2 * len(known):
+    noise = find_noise(facts, pairs)
+    if list(noise) != list(usual.pairs) or {_law_of(counts[name]) for name in names} != {usual.margins}:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
-    laws = {pair: _law_of(pairs[names[pair[0]], names[pair[1]]].law) for pair in usual.pairs}
-    design = replace(usual, pairs=laws)
-    if {_law_of(counts[name]) for name in names} != {design.margins} or design.loss > budget.amount:
+    if any(sums.terms > 1 for sums in noise.values()):
+        is_known = usual.in_blocks and len({sums.noise for sums in noise.values()}) == 1
+        is_known = is_known and all(sums.noise.loss <= budget.amount - usual.loss_of_columns for sums in noise.values())
+        design = usual
+    else:
+        design = replace(usual, pairs={pair: sums.noise for pair, sums in noise.items()}, in_blocks=False)
+        is_known = design.loss <= budget.amount
+    if not is_known:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
     return design
 

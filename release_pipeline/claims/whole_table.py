@@ -25,7 +25,7 @@ from release_pipeline.privacy.by_value.noise_laws import Noise
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.whole_table import Measured
 from release_pipeline.stages.entries import find_entries, spell_entries
-from release_pipeline.stages.strategies import CELLS, PAIRS, find_strategy
+from release_pipeline.stages.strategies import BLOCKS, CELLS, PAIRS, find_strategy
 from release_pipeline.stages.strategies.whole_table import read_measured
 
 RECORDS = 40  # with few of them one is a large part of every node
@@ -114,7 +114,7 @@ def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: st
         secret = derive_secret(purpose, "noise", side, draw)
         table = pair.other if side else pair.one
         made = strategy.measure(read_records(table), secret=secret, context=(), progress=say_nothing)
-        measured = read_measured(names, design, made[CELLS], made[PAIRS])
+        measured = read_measured(names, design, made[CELLS], made[PAIRS], made.get(BLOCKS))
         lists = dict(_list_all(names, measured, exact))
         for words, found in lists.items():
             figures["likelihood ratio of all counts"][draw] += found.log_ratio
@@ -137,15 +137,17 @@ def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: st
 
 
 def _list_all(names: list[str], measured: Measured, exact: list[dict[str, IntArray]]) -> Iterator[tuple[str, _List]]:
-    """The counts of every column, and of every pair."""
+    """The counts of every column, and of every pair, or of the columns that were counted together: pairs are sums of these."""
     groups: list[list[IntArray]] = []
     for place, name in enumerate(names):
         cell = [measured.cells[place].find(entries[name]) for entries in exact]
         groups.append([measured.groups[place][found] for found in cell])
         yield name, _compare(measured.design.margins, measured.margins[place], cell)
-    for (one, other), counts in measured.pairs.items():
-        both = [groups[one][side] * counts.shape[1] + groups[other][side] for side in range(2)]
-        yield f"{names[one]} with {names[other]}", _compare(measured.design.pairs[one, other], counts.ravel(), both)
+    together = [(block, own.counts, own.noise) for block, own in measured.blocks.items()]
+    one_by_one = [(pair, counts, measured.noise[pair].noise) for pair, counts in measured.pairs.items()]
+    for block, counts, noise in together or one_by_one:
+        both = [np.ravel_multi_index([groups[column][side] for column in block], counts.shape) for side in range(2)]
+        yield " with ".join(names[column] for column in block), _compare(noise, counts.ravel(), both)
 
 
 def _compare(noise: Noise, counts: IntArray, codes: list[IntArray]) -> _List:

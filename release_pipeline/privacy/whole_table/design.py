@@ -96,7 +96,8 @@ class TableBudget:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The three parts, for a table of so many records."""
+    """The three parts, for a table of so many records. `pairs`: the noise on each of these tables if they are counted one by one.
+    `in_blocks`: columns are counted together where that leaves less of it (`blocks`)."""
 
     columns: tuple[Column, ...]
     records: int
@@ -105,13 +106,18 @@ class Design:
     margins: Noise
     pairs: Mapping[Pair, Noise] = field(default_factory=dict[Pair, Noise])
     never: tuple[Impossible, ...] = ()
+    in_blocks: bool = False
 
     @property
     def loss(self) -> Fraction:
-        """What all of it loses: at most the budget."""
+        """What all of it loses: at most the budget. Blocks lose no more than the pairs that are in them would one by one."""
+        return self.loss_of_columns + sum((noise.loss for noise in self.pairs.values()), Fraction(0))
+
+    @property
+    def loss_of_columns(self) -> Fraction:
+        """What cuts and counts of columns lose: the rest of the budget is for the pairs."""
         levels = sum((self.budget.loss_of_cuts(e) * (depth + OUTER_LEVELS) for e, depth in self.cuts.values()), Fraction(0))
-        margins = self.margins.loss * len(self.columns)
-        return levels + margins + sum((noise.loss for noise in self.pairs.values()), Fraction(0))
+        return levels + self.margins.loss * len(self.columns)
 
     @property
     def pair_deviation(self) -> float:
@@ -120,11 +126,14 @@ class Design:
 
     @property
     def groups(self) -> int:
-        """Into how many groups a column with an order is put for the tables of pairs, at the most."""
+        """Into how many groups a column with an order is put for the tables of pairs that are counted one by one, at the most."""
+        return self.groups_at(self.pair_deviation)
+
+    def groups_at(self, noise: float) -> int:
+        """As many as there may be with noise of this standard deviation on a table of two columns."""
         if not self.pairs:
             return MOST_GROUPS
-        cells = self.records / (_CELL_ERROR * self.pair_deviation)
-        return min(max(math.floor(math.sqrt(cells)), LEAST_GROUPS), MOST_GROUPS)
+        return min(max(math.floor(math.sqrt(self.records / (_CELL_ERROR * noise))), LEAST_GROUPS), MOST_GROUPS)
 
 
 def make_design(
@@ -134,8 +143,8 @@ def make_design(
     weights: Mapping[Pair, int] | None = None,
     never: Sequence[Impossible] = (),
 ) -> Design:
-    """The design for these columns. `weights`: how much more than 1 a pair counts whose table matters. `never`: what cannot
-    occur."""
+    """The design for these columns. `weights`: how much more than 1 a pair counts whose table matters: there pairs are counted
+    one by one, each with its share. `never`: what cannot occur."""
     if not columns:
         raise InvalidArgument("there is no column to measure.", where="columns")
     columns = [_split(column, never, place) for place, column in enumerate(columns)]
@@ -145,10 +154,12 @@ def make_design(
     cuts: dict[int, tuple[Fraction, int]] = {}
     for place in wide:
         cuts[place] = _choose_depth(budget, budget.amount * CUTS / len(wide), records, margins, columns[place].width)
-    design = Design(tuple(columns), records, budget, cuts, margins, never=tuple(never))
+    design = Design(
+        tuple(columns), records, budget, cuts, margins, never=tuple(never), in_blocks=not budget.by_rho and not weights
+    )
     if not pairs:
         return design
-    left = budget.amount - design.loss
+    left = budget.amount - design.loss_of_columns
     weigh = {pair: (weights or {}).get(pair, 1) for pair in pairs}
     noise = {weight: budget.noise_of(left * weight / sum(weigh.values())) for weight in set(weigh.values())}
     return replace(design, pairs={pair: noise[weigh[pair]] for pair in pairs})

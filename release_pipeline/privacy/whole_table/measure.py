@@ -6,20 +6,26 @@ gives loses at most `Design.loss` of epsilon, or of rho.
 Proof. Cut points: `cuts`, column by column, each on a budget of its own. The cells of a column are a function of its cut
 points; a replaced record takes 1 from one of their counts and adds 1 to one: 2 in L1, sqrt(2) in L2, so that discrete
 Laplace noise of scale t loses 2/t of epsilon and discrete Gaussian noise of variance v loses 1/v of rho. So does the
-table of a pair, whose groups are a function of the noisy counts before. Streams of noise are apart: all adds up. What is declared
-to be impossible is the same for both tables: cells and groups are then a function of it too, and no count is left out for it.
+table of a pair, whose groups are a function of the noisy counts before; and that of a block of columns. Which blocks there are
+is such a function too, and so are their scales, with which all of them together lose no more than was left for the pairs. Streams
+of noise are apart: all adds up. What is declared to be impossible is the same for both tables: cells and groups are then a
+function of it too, and no count is left out for it. The counts of pairs in a block are sums of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.privacy.by_value.noise_laws import Noise
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import NoiseStream
+from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise, choose_blocks, find_homes, sum_block
 from release_pipeline.privacy.whole_table.cells import Cells, group_cells
 from release_pipeline.privacy.whole_table.cuts import CutLaw, measure_cuts
 from release_pipeline.privacy.whole_table.design import Column, Design, Pair, deviation
@@ -27,42 +33,137 @@ from release_pipeline.privacy.whole_table.places import Places
 
 Entries = Callable[[int], IntArray]  # of a column, by its place
 Stream = Callable[..., NoiseStream]  # of a purpose, by its name and the places of columns
+Progress = Callable[[str], None]
+PER_LINE = 10  # blocks that are counted for each line of progress
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """The noisy counts of columns together, an axis for each, and their noise."""
+
+    counts: IntArray
+    noise: Noise
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """All that is known of a table: noisy counts, and the public facts that they were made with. `groups`: that of each cell of a
-    column, in the tables of pairs."""
+    column, in the tables of pairs; `noise`: of the counts of these, and `blocks` what they are sums of, where they are."""
 
     design: Design
     cells: tuple[Cells, ...]
     margins: tuple[IntArray, ...]
     groups: tuple[IntArray, ...]
     pairs: Mapping[Pair, IntArray]
+    noise: Mapping[Pair, SummedNoise]
+    blocks: Mapping[Block, BlockCounts] = field(default_factory=dict[Block, BlockCounts])
+
+    def list_tables(self) -> Iterator[tuple[Block, IntArray, float]]:
+        """What was counted of several columns together, each with noise of its own: columns, counts, and their deviation."""
+        if self.blocks:
+            yield from ((block, own.counts, deviation(own.noise)) for block, own in self.blocks.items())
+        else:
+            yield from ((pair, counts, self.noise[pair].deviation) for pair, counts in self.pairs.items())
 
 
-def measure_table(entries: Entries, design: Design, stream: Stream, progress: Callable[[str], None] = lambda _: None) -> Measured:
+def measure_table(entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None) -> Measured:
     """The noisy counts of a table. `entries` is all that sees the data."""
     cells: list[Cells] = []
     margins: list[IntArray] = []
-    groups: list[IntArray] = []
-    grouped: list[npt.NDArray[np.uint16]] = []
+    found: list[npt.NDArray[Any]] = []
     for place in range(len(design.columns)):
         own = entries(place)
         cut, margin = measure_column(own, design, place, stream)
-        held = hold_records(design, cut, margin)
         cells.append(cut)
         margins.append(margin)
-        groups.append(group_cells(cut, held, design.groups, design.pair_deviation))
-        grouped.append(groups[-1][cut.find(own)].astype(np.uint16))
-    pairs: dict[Pair, IntArray] = {}
-    for (one, other), noise in design.pairs.items():
-        shape = int(groups[one].max()) + 1, int(groups[other].max()) + 1
-        counted = np.bincount(grouped[one] * np.int64(shape[1]) + grouped[other], minlength=shape[0] * shape[1]).astype(np.int64)
-        pairs[one, other] = (counted + noise.draw(len(counted), stream("pair", one, other))).reshape(shape)
-        if other == len(design.columns) - 1:
-            progress(f"counted {len(pairs):,} of {len(design.pairs):,} pairs of columns")
-    return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs)
+        found.append(cut.find(own).astype(np.min_scalar_type(cut.count)))
+    blocks, groups = _plan_blocks(design, cells, margins)
+    grouped = [own.astype(np.uint16)[cell] for own, cell in zip(groups, found, strict=True)]
+    del found
+    if not blocks:
+        pairs = dict(_count_pairs(grouped, groups, design, stream, progress))
+        noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
+        return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs, noise)
+    counted = dict(_count_blocks(grouped, groups, blocks, design, stream, progress))
+    homes = find_homes(blocks, list_sizes(groups)).items()
+    pairs = {pair: sum_block(counted[block].counts, block, pair) for pair, (block, _) in homes}
+    noise = {pair: SummedNoise(counted[block].noise, terms) for pair, (block, terms) in homes}
+    return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs, noise, counted)
+
+
+def _plan_blocks(design: Design, cells: Sequence[Cells], margins: Sequence[IntArray]) -> tuple[list[Block], list[IntArray]]:
+    """The blocks of columns that are counted together, none where pairs are; and the groups of every column. How many groups
+    there may be follows from how much noise pairs have, and this from the blocks: they are chosen for the groups of pairs that
+    are counted one by one, and then for the finer groups that this allows."""
+    held = [hold_records(design, cut, margin) for cut, margin in zip(cells, margins, strict=True)]
+    groups = _group_all(design, cells, held, design.pair_deviation)
+    if not design.in_blocks or not design.pairs:
+        return [], groups
+    sizes = list_sizes(groups)
+    blocks = choose_blocks(sizes)
+    if len(blocks) == len(design.pairs):
+        return [], groups
+    noise = _noise_of(blocks, design)
+    usual = float(np.median([SummedNoise(noise, terms).deviation for _, terms in find_homes(blocks, sizes).values()]))
+    groups = _group_all(design, cells, held, min(usual, design.pair_deviation))
+    return choose_blocks(list_sizes(groups)), groups
+
+
+def _group_all(design: Design, cells: Sequence[Cells], held: Sequence[FloatArray], spread: float) -> list[IntArray]:
+    groups = design.groups_at(spread)
+    return [group_cells(cut, own, groups, spread) for cut, own in zip(cells, held, strict=True)]
+
+
+def list_sizes(groups: Sequence[IntArray]) -> list[int]:
+    """How many groups every column has."""
+    return [int(own.max()) + 1 for own in groups]
+
+
+def _noise_of(blocks: Sequence[Block], design: Design) -> Noise:
+    """Of each block: all that is left for the pairs is shared evenly."""
+    return design.budget.noise_of((design.budget.amount - design.loss_of_columns) / len(blocks))
+
+
+def _count_blocks(
+    grouped: Sequence[npt.NDArray[np.uint16]],
+    groups: Sequence[IntArray],
+    blocks: Sequence[Block],
+    design: Design,
+    stream: Stream,
+    progress: Progress,
+) -> Iterator[tuple[Block, BlockCounts]]:
+    sizes, noise = list_sizes(groups), _noise_of(blocks, design)
+    for place, block in enumerate(blocks):
+        shape = tuple(sizes[column] for column in block)
+        exact = count_together([grouped[column] for column in block], shape)
+        yield block, BlockCounts(exact + noise.draw(exact.size, stream("block", *block)).reshape(shape), noise)
+        if not place % PER_LINE:
+            progress(f"counted {place + 1:,} of {len(blocks):,} tables of columns")
+
+
+def _count_pairs(
+    grouped: Sequence[npt.NDArray[np.uint16]],
+    groups: Sequence[IntArray],
+    design: Design,
+    stream: Stream,
+    progress: Progress,
+) -> Iterator[tuple[Pair, IntArray]]:
+    sizes = list_sizes(groups)
+    for place, ((one, other), noise) in enumerate(design.pairs.items()):
+        shape = sizes[one], sizes[other]
+        exact = count_together([grouped[one], grouped[other]], shape)
+        yield (one, other), exact + noise.draw(exact.size, stream("pair", one, other)).reshape(shape)
+        if other == len(sizes) - 1:
+            progress(f"counted {place + 1:,} of {len(design.pairs):,} pairs of columns")
+
+
+def count_together(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int]) -> IntArray:
+    """How many records are in each combination of groups."""
+    codes = grouped[0].astype(np.int64)
+    for own, size in zip(grouped[1:], shape[1:], strict=True):
+        codes *= size
+        codes += own
+    return np.bincount(codes, minlength=math.prod(shape)).astype(np.int64).reshape(shape)
 
 
 def measure_column(entries: IntArray, design: Design, place: int, stream: Stream) -> tuple[Cells, IntArray]:

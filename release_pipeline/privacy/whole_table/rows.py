@@ -86,7 +86,7 @@ def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[
     links: dict[tuple[int, int], Link] = {}
     for (one, other), noisy in measured.pairs.items():
         both = one in ordered and other in ordered
-        spread = deviation(measured.design.pairs[one, other])
+        spread = measured.noise[one, other].deviation
         barred = find_barred(never, one, other)
         links[one, other] = link_columns(noisy.astype(np.float64), held[one], held[other], spread, ordered=both, barred=barred)
     return Linked(held, links, ordered)
@@ -106,7 +106,7 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
         noisy.append(Noisy((place,), counts, 1 / (variance * np.bincount(groups))))
     for pair in pairs:
         counts = measured.pairs[pair].astype(np.float64)
-        noisy.append(Noisy(pair, counts, np.full(counts.shape, deviation(measured.design.pairs[pair]) ** -2)))
+        noisy.append(Noisy(pair, counts, np.full(counts.shape, measured.noise[pair].deviation ** -2)))
     model = Model(sizes, noisy, records, find_never(measured))
     model.fit()
     return model

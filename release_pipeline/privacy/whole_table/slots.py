@@ -28,6 +28,7 @@ def leave_empty(measured: Measured, empty: int) -> Measured:
         tuple(margin[:-1] for margin in measured.margins),
         tuple(groups[:-1] for groups in measured.groups),
         {pair: counts[:-1, :-1] for pair, counts in measured.pairs.items()},
+        measured.noise,
     )
 
 

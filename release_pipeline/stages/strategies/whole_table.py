@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,12 +15,14 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.families.whole_table import WholeTableFamily, declare_columns, pick_synthetic
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.options import WholeTableOptions
-from release_pipeline.privacy.by_value.noise_laws import name_noise
+from release_pipeline.privacy.by_value.noise_laws import name_noise, read_noise
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import column_error, variance_of
 from release_pipeline.privacy.whole_table import Cells, Design, Measured, Pair, expect_column, measure_table, synthesise
+from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
+from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
 from release_pipeline.stages.audit_synthetic import audit_synthetic
 from release_pipeline.stages.column_table import AnyTable, load_table
@@ -34,7 +37,7 @@ from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figure
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
-CELLS, PAIRS = "column_cells", "pair_cells"  # in the vault
+CELLS, PAIRS, BLOCKS = "column_cells", "pair_cells", "block_cells"  # in the vault
 ROUNDS = 9  # simulated counts of a column, for what is expected
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
@@ -42,7 +45,8 @@ _FAMILY = WholeTableFamily(WholeTableOptions)
 @dataclass(frozen=True, slots=True)
 class WholeTableStrategy:
     """dp-table. `cells` has a row for each cell of a column that was counted, `pairs` for each two groups of cells of a pair of
-    columns, and nothing else of the data. A row that is released is nobody's: its `RECORD` is its own number."""
+    columns, and nothing else of the data. Where several columns were counted together, `blocks` has what pairs are sums of. A row
+    that is released is nobody's: its `RECORD` is its own number."""
 
     policy: Policy
     suppression_reads: ClassVar[tuple[str, ...]] = ()
@@ -84,17 +88,20 @@ class WholeTableStrategy:
         return Grouped({}, {name: {"records": records} for name in self.policy.noise_columns})
 
     def measure(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> Mapping[str, pa.Table]:
-        """`cells` and `pairs`."""
+        """`cells` and `pairs`, and `blocks` where pairs are sums."""
         names = self._names
         measured = measure_table(
             lambda place: self._entries(names[place], read), self._design(read), _streams(secret, context), progress
         )
-        return {CELLS: _cells_table(names, measured), PAIRS: _pairs_table(names, measured)}
+        found = {CELLS: _cells_table(names, measured), PAIRS: _pairs_table(names, measured)}
+        return found | ({BLOCKS: _blocks_table(measured)} if measured.blocks else {})
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at."""
         names, design = self._names, self._design(read)
-        measured = read_measured(names, design, read(CELLS, None), read(PAIRS, None))
+        pairs = read(PAIRS, None)
+        blocks = read(BLOCKS, None) if are_sums(pairs) else None
+        measured = read_measured(names, design, read(CELLS, None), pairs, blocks)
         entries = synthesise(measured, make_random(secret, *context, "rows"), progress)
         columns: dict[str, Any] = {RECORD: pa.array(np.arange(design.records, dtype=np.int64))}
         for name, column in pick_synthetic(self.policy.columns).items():
@@ -190,7 +197,7 @@ def _pairs_table(names: list[str], measured: Measured) -> pa.Table:
                 "group_one": pa.array(one.astype(np.int64)),
                 "group_other": pa.array(other.astype(np.int64)),
                 "count": pa.array(counts.ravel()),
-                "noise": pa.repeat(name_noise(measured.design.pairs[pair]), counts.size),
+                "noise": pa.repeat(measured.noise[pair].name, counts.size),
             }
         )
 
@@ -200,8 +207,30 @@ def _pairs_table(names: list[str], measured: Measured) -> pa.Table:
     return pa.concat_tables(tables) if tables else pa.table(empty | numbers)
 
 
-def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.Table) -> Measured:
-    """What was measured, as `cells` and `pairs` have it."""
+def _blocks_table(measured: Measured) -> pa.Table:
+    """A row per combination of groups of columns that were counted together, with their noisy count."""
+
+    def rows(block: Block, own: BlockCounts) -> pa.Table:
+        return pa.table(
+            {
+                "columns": pa.repeat(",".join(map(str, block)), own.counts.size),
+                "count": pa.array(own.counts.ravel()),
+                "noise": pa.repeat(name_noise(own.noise), own.counts.size),
+            }
+        )
+
+    return pa.concat_tables([rows(block, own) for block, own in measured.blocks.items()])
+
+
+def are_sums(pairs: pa.Table) -> bool:
+    """Whether counts of pairs are sums of others."""
+    laws: list[str] = _compute.unique(pairs.column("noise")).to_pylist()
+    return any(SummedNoise.read(law).terms > 1 for law in laws)
+
+
+def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.Table, blocks: pa.Table | None = None) -> Measured:
+    """What was measured, as `cells` and `pairs` have it, and `blocks` where there are some. The noise of pairs is what stands
+    beside them: an earlier version counted each pair by itself."""
     found: list[Cells] = []
     margins: list[IntArray] = []
     groups: list[IntArray] = []
@@ -213,11 +242,31 @@ def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.T
         found.append(Cells(column, np.append(mine.column("first").to_numpy()[:own], last[-1] + 1)))
         margins.append(mine.column("count").to_numpy())
         groups.append(mine.column("group").to_numpy())
-    counts = pairs.column("count").to_numpy()
     tables: dict[Pair, IntArray] = {}
-    start = 0
+    noise: dict[Pair, SummedNoise] = {}
+    read, sizes = _Tables(pairs), list_sizes(groups)
     for pair in design.pairs:
-        shape = int(groups[pair[0]].max()) + 1, int(groups[pair[1]].max()) + 1
-        tables[pair] = counts[start : start + shape[0] * shape[1]].reshape(shape)
-        start += shape[0] * shape[1]
-    return Measured(design, tuple(found), tuple(margins), tuple(groups), tables)
+        tables[pair], law = read.take([sizes[column] for column in pair])
+        noise[pair] = SummedNoise.read(law)
+    counted = dict(_read_blocks(blocks, sizes)) if blocks is not None else {}
+    return Measured(design, tuple(found), tuple(margins), tuple(groups), tables, noise, counted)
+
+
+class _Tables:
+    """Tables of counts that lie one after the other."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.counts, self.noise, self.start = rows.column("count").to_numpy(), rows.column("noise"), 0
+
+    def take(self, shape: Sequence[int]) -> tuple[IntArray, str]:
+        """The next of them, and the law of its noise."""
+        begin, self.start = self.start, self.start + math.prod(shape)
+        return self.counts[begin : self.start].reshape(shape), self.noise[begin].as_py()
+
+
+def _read_blocks(blocks: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
+    read, names = _Tables(blocks), blocks.column("columns")
+    while read.start < blocks.num_rows:
+        block: Block = tuple(map(int, names[read.start].as_py().split(",")))
+        counts, law = read.take([sizes[column] for column in block])
+        yield block, BlockCounts(counts, read_noise(law))

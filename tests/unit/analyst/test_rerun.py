@@ -13,10 +13,21 @@ import pytest
 
 from benchmarks.coverage import TABLES, Known, Table, make_rows, make_up, measure_release, publish
 from release_pipeline.analyst import Interval, NoHonestAnswer, Release, Rerun
-from release_pipeline.analyst.rerun import IN_CELLS, IN_GROUPS, LEAST_TIMES, RAISED, Groups, find_design, find_entries, rerun
+from release_pipeline.analyst.rerun import (
+    IN_CELLS,
+    IN_GROUPS,
+    LEAST_TIMES,
+    RAISED,
+    Groups,
+    find_design,
+    find_entries,
+    find_noise,
+    rerun,
+)
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.whole_table import make_design
+from release_pipeline.privacy.whole_table.blocks import SummedNoise
 from tests.unit.analyst.cards import make_facts
 
 pytestmark = pytest.mark.slow  # each run takes about as long as a release
@@ -54,7 +65,9 @@ def test_the_design_is_rebuilt_from_what_is_public(name: str, definition: str, t
     measured = measure_release(table, definition, 0)
     rows = [known.entries for known in table.columns]
     release = publish(table, definition, measured, rows, tmp_path)
-    assert find_design(release.facts, release.counts, release.pairs) == measured.design
+    design = dataclasses.replace(measured.design, in_blocks=bool(measured.blocks))
+    assert find_design(release.facts, release.counts, release.pairs) == design
+    assert find_noise(release.facts, release.pairs) == measured.noise
     found = find_entries(release.facts, release.data, release.counts)
     assert all((one == other).all() for one, other in zip(found, rows, strict=True))
 
@@ -65,7 +78,9 @@ def test_pairs_that_weigh_more_are_read_from_the_counts(table: Table, tmp_path: 
     usual = measured.design
     design = make_design(usual.columns, usual.records, usual.budget, {(0, 2): 4})
     assert design.pairs != usual.pairs
-    release = publish(table, "dp", dataclasses.replace(measured, design=design), [k.entries for k in table.columns], tmp_path)
+    noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
+    weighed = dataclasses.replace(measured, design=design, noise=noise, blocks={})
+    release = publish(table, "dp", weighed, [k.entries for k in table.columns], tmp_path)
     assert find_design(release.facts, release.counts, release.pairs) == design
 
 

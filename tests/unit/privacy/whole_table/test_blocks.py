@@ -1,0 +1,170 @@
+"""Columns that are counted together: which they are, what they lose, and the tables of pairs that are sums of theirs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from release_pipeline.privacy.by_value.noise_laws import GaussianNoise, LaplaceNoise
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.noise import NoiseStream, noise_stream
+from release_pipeline.privacy.whole_table import Column, TableBudget, make_design, measure_table
+from release_pipeline.privacy.whole_table.blocks import MOST_COLUMNS, SummedNoise, choose_blocks, find_homes, sum_block
+from release_pipeline.privacy.whole_table.measure import count_together, list_sizes
+
+SECRET = b"b" * 32
+ROWS = 3000
+
+
+def stream(*purpose: Any) -> NoiseStream:
+    """A stream for each purpose."""
+    return noise_stream(SECRET, *purpose)
+
+
+def judge(blocks: list[tuple[int, ...]], sizes: list[int]) -> float:
+    """The geometric mean of the noise of pairs, in scales of a table that is alone, by its definition."""
+    noise: list[float] = []
+    for pair in combinations(range(len(sizes)), 2):
+        of_pair = [block for block in blocks if set(pair) <= set(block)]
+        noise.append(min(math.sqrt(math.prod(sizes[column] for column in block if column not in pair)) for block in of_pair))
+    return len(blocks) * math.exp(sum(map(math.log, noise)) / len(noise))
+
+
+@given(st.lists(st.integers(1, 20), min_size=2, max_size=12))
+def test_every_pair_is_in_a_block_and_none_has_more_noise_than_pairs(sizes: list[int]) -> None:
+    """Whatever the sizes are; and the same sizes give the same blocks."""
+    blocks = choose_blocks(sizes)
+    pairs = list(combinations(range(len(sizes)), 2))
+    assert {pair for block in blocks for pair in combinations(block, 2)} == set(pairs)
+    assert all(2 <= len(block) <= max(MOST_COLUMNS, 2) and list(block) == sorted(set(block)) for block in blocks)
+    assert judge(blocks, sizes) <= len(pairs) + 1e-9
+    assert blocks == choose_blocks(sizes)
+    homes = find_homes(blocks, sizes)
+    assert list(homes) == pairs
+    for pair, (block, terms) in homes.items():
+        assert set(pair) <= set(block)
+        assert terms == math.prod(sizes[column] for column in block if column not in pair)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "blocks", "columns"),
+    [
+        ([3] * 9, 12, {3}),  # Steiner's triples: no pair is in two of them
+        ([2] * 12, 6, {6}),
+        ([8] * 10, 45, {2}),  # sums of eight have more noise than a third of the tables saves
+        ([2] * 2, 1, {2}),
+        ([4] * 3, 1, {3}),
+        ([12] * 3, 3, {2}),
+    ],
+)
+def test_few_groups_are_counted_with_many_others(sizes: list[int], blocks: int, columns: set[int]) -> None:
+    found = choose_blocks(sizes)
+    assert (len(found), {len(block) for block in found}) == (blocks, columns)
+
+
+def test_a_table_of_wide_and_narrow_columns_has_a_fifth_less_noise() -> None:
+    """Adult's groups: a choice that looks at sizes."""
+    sizes = [3, 7, 11, 6, 7, 12, 6, 5, 2, 3, 2, 3, 4, 2]
+    assert judge(choose_blocks(sizes), sizes) < 0.8 * 91
+
+
+def test_the_table_of_a_pair_is_what_counting_it_gives() -> None:
+    """By brute force, for every pair of a block."""
+    random = np.random.default_rng(3)
+    grouped = [random.integers(0, size, 500).astype(np.uint16) for size in (3, 2, 4)]
+    counts = count_together(grouped, (3, 2, 4))
+    for place in product(range(3), range(2), range(4)):
+        assert counts[place] == sum(all(own[row] == part for own, part in zip(grouped, place, strict=True)) for row in range(500))
+    block = (1, 4, 6)
+    for one, other in combinations(range(3), 2):
+        summed = sum_block(counts, block, (block[one], block[other]))
+        assert (summed == count_together([grouped[one], grouped[other]], summed.shape)).all()
+
+
+@pytest.mark.parametrize("noise", [LaplaceNoise(7), GaussianNoise(Fraction(50, 3))])
+def test_noise_of_sums_is_named_and_has_the_variance_of_its_terms(noise: LaplaceNoise | GaussianNoise) -> None:
+    for terms in (1, 12):
+        sums = SummedNoise(noise, terms)
+        assert SummedNoise.read(sums.name) == sums
+        drawn = noise.draw(40_000 * terms, stream("sums", terms)).reshape(-1, terms).sum(axis=1)
+        assert float(drawn.std()) == pytest.approx(sums.deviation, rel=0.03)
+    assert SummedNoise(LaplaceNoise(7)).name == "Laplace 7"
+    assert SummedNoise(LaplaceNoise(7), 12).name == "Laplace 7 x 12"
+
+
+COLUMNS = [Column(1, nominal=True), Column(2, nominal=True), Column(200), Column(3), Column(1, nominal=True), Column(2)]
+
+
+def make_entries() -> list[IntArray]:
+    """Records of six columns that go together."""
+    random = np.random.default_rng(8)
+    score = random.normal(0, 1, ROWS)
+    width = [column.width for column in COLUMNS]
+    return [np.clip(np.rint((score + random.normal(0, 1, ROWS) + 2) / 4 * top), 0, top).astype(np.int64) for top in width]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(7, 3), Fraction(50)])
+def test_blocks_lose_no_more_than_pairs_would(epsilon: Fraction) -> None:
+    """Exactly: with all that is lost before, no more than the budget; a scale that is one less would be too small."""
+    measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(epsilon)), stream)
+    design = measured.design
+    assert design.in_blocks
+    assert 1 <= len(measured.blocks) < 15
+    lost = sum((own.noise.loss for own in measured.blocks.values()), design.loss_of_columns)
+    assert lost <= epsilon
+    [noise] = {own.noise for own in measured.blocks.values()}
+    assert isinstance(noise, LaplaceNoise)
+    assert noise.scale == 1 or design.loss_of_columns + len(measured.blocks) * Fraction(2, noise.scale - 1) > epsilon
+
+
+def test_pairs_are_sums_of_blocks_and_have_less_noise() -> None:
+    """Near to the exact counts by the law that they say; less far than pairs that are counted one by one."""
+    entries = make_entries()
+    off: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(20):
+        for weights in (None, {(0, 1): 2}):  # pairs that weigh more are counted one by one
+            design = make_design(COLUMNS, ROWS, TableBudget(Fraction(1)), weights)
+            measured = measure_table(entries.__getitem__, design, partial(stream, number))
+            assert bool(measured.blocks) == (weights is None)
+            for (one, other), counts in measured.pairs.items():
+                grouped = [measured.groups[place][measured.cells[place].find(entries[place])] for place in (one, other)]
+                exact = count_together([own.astype(np.uint16) for own in grouped], counts.shape)
+                standard = (counts - exact) / measured.noise[one, other].deviation
+                off[weights is None].append(float((standard**2).mean()))
+                if weights is None:
+                    block, terms = find_homes(list(measured.blocks), list_sizes(measured.groups))[one, other]
+                    assert (counts == sum_block(measured.blocks[block].counts, block, (one, other))).all()
+                    assert measured.noise[one, other] == SummedNoise(measured.blocks[block].noise, terms)
+                    assert measured.noise[one, other].deviation < 0.9 * design.pair_deviation
+    for found in off.values():
+        assert float(np.mean(found)) == pytest.approx(1.0, abs=0.12)
+
+
+def test_blocks_have_noise_of_their_own() -> None:
+    """Each its own stream: with one for two of them their difference would have none."""
+    purposes: Counter[tuple[Any, ...]] = Counter()
+
+    def note(*purpose: Any) -> NoiseStream:
+        purposes[purpose] += 1
+        return stream(*purpose)
+
+    measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(Fraction(1))), note)
+    assert {purpose[1:] for purpose in purposes if purpose[0] == "block"} == set(measured.blocks)
+    assert set(purposes.values()) == {1}
+
+
+def test_by_rho_and_with_weights_pairs_are_counted_one_by_one() -> None:
+    """There is hardly anything to be had by rho; and weights are of pairs."""
+    for budget, weights in ((TableBudget(Fraction(1, 50), by_rho=True), None), (TableBudget(Fraction(1)), {(0, 1): 3})):
+        measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, budget, weights), stream)
+        assert not measured.blocks
+        assert {pair: SummedNoise(law) for pair, law in measured.design.pairs.items()} == measured.noise
