@@ -101,11 +101,17 @@ def test_noise_of_sums_is_named_and_has_the_variance_of_its_terms(noise: Laplace
     assert SummedNoise(LaplaceNoise(7), 12).name == "Laplace 7 x 12"
 
 
-COLUMNS = [Column(1, nominal=True), Column(2, nominal=True), Column(200), Column(3), Column(1, nominal=True), Column(2)]
+COLUMNS = [
+    *(Column(values - 1, nominal=True) for values in (2, 3, 2, 12, 10)),
+    Column(200),
+    Column(3),
+    Column(2),
+    Column(30),
+]
 
 
 def make_entries() -> list[IntArray]:
-    """Records of six columns that go together."""
+    """Records whose columns go together."""
     random = np.random.default_rng(8)
     score = random.normal(0, 1, ROWS)
     width = [column.width for column in COLUMNS]
@@ -118,7 +124,7 @@ def test_blocks_lose_no_more_than_pairs_would(epsilon: Fraction) -> None:
     measured = measure_table(make_entries().__getitem__, make_design(COLUMNS, ROWS, TableBudget(epsilon)), stream)
     design = measured.design
     assert design.in_blocks
-    assert 1 <= len(measured.blocks) < 15
+    assert 3 <= len(measured.blocks) < 36
     lost = sum((own.noise.loss for own in measured.blocks.values()), design.loss_of_columns)
     assert lost <= epsilon
     [noise] = {own.noise for own in measured.blocks.values()}
@@ -127,7 +133,7 @@ def test_blocks_lose_no_more_than_pairs_would(epsilon: Fraction) -> None:
 
 
 def test_pairs_are_sums_of_blocks_and_have_less_noise() -> None:
-    """Near to the exact counts by the law that they say; less far than pairs that are counted one by one."""
+    """Near to the exact counts by the law that they say; on average less far than pairs that are counted one by one."""
     entries = make_entries()
     off: dict[bool, list[float]] = {True: [], False: []}
     for number in range(20):
@@ -135,6 +141,8 @@ def test_pairs_are_sums_of_blocks_and_have_less_noise() -> None:
             design = make_design(COLUMNS, ROWS, TableBudget(Fraction(1)), weights)
             measured = measure_table(entries.__getitem__, design, partial(stream, number))
             assert bool(measured.blocks) == (weights is None)
+            usual = float(np.mean([math.log(sums.deviation) for sums in measured.noise.values()]))
+            assert weights or usual < math.log(0.9 * design.pair_deviation)
             for (one, other), counts in measured.pairs.items():
                 grouped = [measured.groups[place][measured.cells[place].find(entries[place])] for place in (one, other)]
                 exact = count_together([own.astype(np.uint16) for own in grouped], counts.shape)
@@ -144,7 +152,6 @@ def test_pairs_are_sums_of_blocks_and_have_less_noise() -> None:
                     block, terms = find_homes(list(measured.blocks), list_sizes(measured.groups))[one, other]
                     assert (counts == sum_block(measured.blocks[block].counts, block, (one, other))).all()
                     assert measured.noise[one, other] == SummedNoise(measured.blocks[block].noise, terms)
-                    assert measured.noise[one, other].deviation < 0.9 * design.pair_deviation
     for found in off.values():
         assert float(np.mean(found)) == pytest.approx(1.0, abs=0.12)
 
