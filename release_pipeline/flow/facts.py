@@ -34,7 +34,7 @@ class PublicFacts:
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
     `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
     whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables;
-    `looks` how many looks at the data came before the charge."""
+    `looks` how many looks at the data came before the charge, `together` whether columns were counted together."""
 
     release: str
     claim: str
@@ -62,6 +62,7 @@ class PublicFacts:
     series_rho: Nano = None
     weights: Mapping[str, str] = field(default_factory=dict[str, str])
     looks: int = 0
+    together: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As evidence and Dagster have them."""
@@ -81,6 +82,7 @@ _ADDED = (
     "series_rho",
     "weights",
     "looks",
+    "together",
 )  # of some releases; left out where they say nothing
 
 

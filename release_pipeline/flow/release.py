@@ -53,8 +53,16 @@ from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
-from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE, render_cells, render_counts, render_pairs
+from release_pipeline.report.counts import (
+    COUNTS_FILE,
+    PAIRS_FILE,
+    render_blocks,
+    render_cells,
+    render_counts,
+    render_pairs,
+)
 from release_pipeline.report.tables import file_of, render_table
+from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.audit import SEEN
 from release_pipeline.stages.calibrate import calibrate_rows
 from release_pipeline.stages.checks import (
@@ -78,7 +86,7 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts, spell_out
-from release_pipeline.stages.strategies import CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, find_strategy
+from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, find_strategy
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.store import formats
@@ -396,7 +404,9 @@ class ReleaseFlow(ReleaseCheckpoints):
             facts = self.public_facts(records=validated.records, rows_out=table.num_rows, suppressed=suppressed)
             facts |= clusters.facts
             facts |= grid_facts(table, policy)
-            files = self._tables(workspace)
+            files, counts = self._tables(workspace), self._counts(workspace)
+            if BLOCKS_FILE in counts:
+                facts["together"] = True
 
             def spell_slices() -> Iterator[pa.Table]:
                 return (spell_out(one, policy) for one in workspace.slices("suppressed", table.column_names, rows=SLICE))
@@ -419,7 +429,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 evidence,
                 {
                     REPORT: render_report(policy, read_evidence(evidence, where=str(self.id))),
-                    **self._counts(workspace),
+                    **counts,
                     **files,
                 },
                 policy,
@@ -487,7 +497,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             return {COUNTS_FILE: render_counts(workspace.read(COUNTS).to_pylist(), self.policy.noise_columns)}
         columns = self.policy.noise_columns | self.policy.listed_columns
         cells = render_cells(workspace.read(CELLS).to_pylist(), columns)
-        return {COUNTS_FILE: cells, PAIRS_FILE: render_pairs(workspace.read(PAIRS).to_pylist())}
+        found = {COUNTS_FILE: cells, PAIRS_FILE: render_pairs(workspace.read(PAIRS).to_pylist())}
+        return found | ({BLOCKS_FILE: render_blocks(workspace.read(BLOCKS).to_pylist())} if BLOCKS in tables else {})
 
     def _tables(self, workspace: ReleaseWorkspace) -> dict[str, str]:
         """The tables that are published beside the rows."""

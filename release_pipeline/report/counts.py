@@ -1,5 +1,5 @@
 """data.counts.csv: the noisy counts that masked values were made of, under the same claim. Of synthetic rows there are those of
-pairs of columns too, in data.pairs.csv."""
+pairs of columns too, in data.pairs.csv, and in data.blocks.csv of several together, where pairs are sums of these."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
 from release_pipeline.policy.kinds.missing import cell_of_reason
 from release_pipeline.privacy.catalogue import Family
 from release_pipeline.report.lists import render_csv
+from release_pipeline.report.view import BLOCKS_FILE
 
 COUNTS_FILE = "data.counts.csv"
 PAIRS_FILE = "data.pairs.csv"
-_FILES: dict[Family, tuple[str, ...]] = {"by-value": (COUNTS_FILE,), "whole-table": (COUNTS_FILE, PAIRS_FILE)}
+_FILES: dict[Family, tuple[str, ...]] = {"by-value": (COUNTS_FILE,), "whole-table": (COUNTS_FILE, PAIRS_FILE, BLOCKS_FILE)}
 CELLS_HEADER = ("column", "first", "last", "group", "count", "noise")
 PAIRS_HEADER = ("one", "group_of_one", "other", "group_of_other", "count", "noise")
 HEADER = ("column", "stage", "first", "last", "count", "noise")
@@ -31,9 +32,9 @@ def render_counts(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Nois
     return render_csv([*("part" for _ in parts), *HEADER], map(spell, cells))
 
 
-def files_of(family: Family) -> tuple[str, ...]:
-    """The files with noisy counts that releases of a family of methods have."""
-    return _FILES.get(family, ())
+def files_of(family: Family, *, together: bool) -> tuple[str, ...]:
+    """The files with noisy counts that releases of a family of methods have; `together`: of columns counted together too."""
+    return tuple(file for file in _FILES.get(family, ()) if together or file != BLOCKS_FILE)
 
 
 def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, NoiseColumn | ListedColumn]) -> str:
@@ -51,6 +52,14 @@ def render_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
     """A row for each two groups of cells of every pair of columns."""
     names = ("one", "group_one", "other", "group_other", "count", "noise")
     return render_csv(PAIRS_HEADER, ([row[name] for name in names] for row in pairs))
+
+
+def render_blocks(blocks: Sequence[Mapping[str, Any]]) -> str:
+    """A row for each combination of groups of cells of columns that were counted together."""
+    ordinals = [name for name in blocks[0] if f"group_{name}" in blocks[0]]
+    header = [title for name in ordinals for title in (name, f"group_of_{name}")]
+    names = [name for ordinal in ordinals for name in (ordinal, f"group_{ordinal}")]
+    return render_csv([*header, "count", "noise"], ([row[name] for name in (*names, "count", "noise")] for row in blocks))
 
 
 def _name_entry(column: NoiseColumn | ListedColumn, entry: int) -> str:

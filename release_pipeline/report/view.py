@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from release_pipeline.policy.typed import Plain
 
+BLOCKS_FILE = "data.blocks.csv"  # noisy counts of several columns together
 SHORT = 10_000  # characters of any one text: no table of people fits
 
 
@@ -190,6 +191,11 @@ class PublicView:
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))
+
+    @property
+    def together(self) -> bool:
+        """Whether several columns were counted together."""
+        return BLOCKS_FILE in self.counts
 
 
 def check_public(value: Plain) -> None:

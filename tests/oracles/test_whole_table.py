@@ -14,8 +14,10 @@ import pytest
 
 from release_pipeline.privacy.noise import exp_digits
 from release_pipeline.privacy.whole_table import Cells, Column, TableBudget, design, make_design
+from release_pipeline.privacy.whole_table.blocks import Block, choose_blocks
 from release_pipeline.privacy.whole_table.cuts import BITS, CutLaw, Node, find_best, segments_between
 from release_pipeline.privacy.whole_table.impossible import Impossible
+from release_pipeline.privacy.whole_table.measure import count_together
 from release_pipeline.privacy.whole_table.places import Places
 
 Table = tuple[int, ...]
@@ -183,6 +185,45 @@ def test_a_whole_table_loses_at_most_what_its_design_says(
             worst = max(worst, loss + max(pairs) * float(made.pairs[0, 1].loss) / 2)
     of_counts = float(2 * made.margins.loss + made.pairs[0, 1].loss)
     assert of_counts + float(e) < worst <= of_counts + 2 * float(e)
+
+
+@pytest.mark.parametrize("values", [(2, 2, 2), (3, 2, 2, 2), (2, 2, 2, 2, 2, 2, 2)])
+def test_blocks_lose_at_most_what_is_left_for_pairs(values: tuple[int, ...]) -> None:
+    """Whatever groups noisy counts ask for, and so whatever blocks there are: of all records that may become another, the counts
+    of all blocks together lose no more than what is left; and some lose just what their scale says."""
+    columns = [Column(count - 1, nominal=True) for count in values]
+    made = make_design(columns, 2, TableBudget(Fraction(2)))
+    left = made.budget.amount - made.loss_of_columns
+    seen: set[tuple[Block, ...]] = set()
+    for groups in itertools.product(*map(partitions_of, values)):
+        sizes = [max(own) + 1 for own in groups]
+        blocks = choose_blocks(sizes)
+        seen.add(tuple(blocks))
+        noise = made.budget.noise_of(left / len(blocks))
+        records = list(itertools.product(*(dict.fromkeys(own) for own in groups)))  # as their groups
+        worst = max(
+            sum((of_block(one, other, block, sizes) * noise.loss / 2 for block in blocks), Fraction(0))
+            for one, other in itertools.product(records[: 1 if len(values) > 4 else None], records)
+        )
+        assert worst <= left
+        assert min(sizes) == 1 or worst == len(blocks) * noise.loss
+    assert {len(blocks) for blocks in seen} == ({1} if len(values) < 5 else {3})
+
+
+def of_block(one: Table, other: Table, block: Block, sizes: list[int]) -> int:
+    """What the counts of a block change by when one record becomes another."""
+    shape = [sizes[column] for column in block]
+    tables = [count_together([np.array([record[column]], dtype=np.uint16) for column in block], shape) for record in (one, other)]
+    return int(np.abs(tables[0] - tables[1]).sum())
+
+
+def partitions_of(values: int) -> list[Table]:
+    """All ways to put values together, as numbers of groups."""
+    return [
+        groups
+        for groups in itertools.product(range(values), repeat=values)
+        if list(dict.fromkeys(groups)) == list(range(max(groups) + 1))
+    ]
 
 
 def is_allowed(group: npt.NDArray[np.int64], cells: Cells) -> bool:

@@ -29,6 +29,7 @@ INSTEAD_OF_WEIGHT = (
 )
 _ALL = "all that a reader sees"
 _EVERYTHING = "everything that a reader of the release sees"
+_LESS_TOGETHER = "; on average less where several columns are counted together, which noisy counts of columns decide"
 _MILLIONTH = NANO // 1_000_000
 
 
@@ -309,5 +310,5 @@ def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]
         yield (
             "pairs",
             f"of at most {design.groups} groups by {design.groups}: noise {show_figure(noise.magnitude)} on average in each cell"
-            f"{less}",
+            f"{less}{_LESS_TOGETHER if design.in_blocks else ''}",
         )

@@ -28,7 +28,7 @@ class WholeTableTexts(FamilyTexts):
 
     def describe_noise_inside(self) -> str:
         """That of counts."""
-        return PUBLIC("noise.synthetic")
+        return PUBLIC("noise.synthetic_together") if self.view.together else PUBLIC("noise.synthetic")
 
     def describe_values(self) -> str:
         """Inside, on the grid: no noise was on them."""
@@ -92,6 +92,5 @@ class WholeTableTexts(FamilyTexts):
 
     def describe_accounting(self) -> Ready:
         """By the counts themselves."""
-        return join_lines(
-            markdown("note.noise.heading"), "", markdown("note.noise.synthetic"), "", markdown("note.noise.synthetic_uses")
-        )
+        noise = markdown("note.noise.synthetic_together") if self.view.together else markdown("note.noise.synthetic")
+        return join_lines(markdown("note.noise.heading"), "", noise, "", markdown("note.noise.synthetic_uses"))

@@ -38,6 +38,7 @@ from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figure
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 CELLS, PAIRS, BLOCKS = "column_cells", "pair_cells", "block_cells"  # in the vault
+ORDINALS = ("one", "other", "third", "fourth", "fifth", "sixth")  # of the columns of a block
 ROUNDS = 9  # simulated counts of a column, for what is expected
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
@@ -94,7 +95,7 @@ class WholeTableStrategy:
             lambda place: self._entries(names[place], read), self._design(read), _streams(secret, context), progress
         )
         found = {CELLS: _cells_table(names, measured), PAIRS: _pairs_table(names, measured)}
-        return found | ({BLOCKS: _blocks_table(measured)} if measured.blocks else {})
+        return found | ({BLOCKS: _blocks_table(names, measured)} if measured.blocks else {})
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at."""
@@ -207,17 +208,19 @@ def _pairs_table(names: list[str], measured: Measured) -> pa.Table:
     return pa.concat_tables(tables) if tables else pa.table(empty | numbers)
 
 
-def _blocks_table(measured: Measured) -> pa.Table:
-    """A row per combination of groups of columns that were counted together, with their noisy count."""
+def _blocks_table(names: list[str], measured: Measured) -> pa.Table:
+    """A row per combination of groups of columns that were counted together, with their noisy count. Of blocks with fewer columns
+    than others the last names and groups are empty."""
 
     def rows(block: Block, own: BlockCounts) -> pa.Table:
-        return pa.table(
-            {
-                "columns": pa.repeat(",".join(map(str, block)), own.counts.size),
-                "count": pa.array(own.counts.ravel()),
-                "noise": pa.repeat(name_noise(own.noise), own.counts.size),
-            }
-        )
+        size, found = own.counts.size, dict[str, Any]()
+        groups = dict(zip(ORDINALS, np.indices(own.counts.shape).reshape(len(block), -1), strict=False))
+        columns = dict(zip(ORDINALS, block, strict=False))
+        for ordinal in ORDINALS:
+            is_there = ordinal in columns
+            found[ordinal] = pa.repeat(names[columns[ordinal]], size) if is_there else pa.nulls(size, pa.string())
+            found[f"group_{ordinal}"] = pa.array(groups[ordinal]) if is_there else pa.nulls(size, pa.int64())
+        return pa.table(found | {"count": pa.array(own.counts.ravel()), "noise": pa.repeat(name_noise(own.noise), size)})
 
     return pa.concat_tables([rows(block, own) for block, own in measured.blocks.items()])
 
@@ -248,7 +251,7 @@ def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.T
     for pair in design.pairs:
         tables[pair], law = read.take([sizes[column] for column in pair])
         noise[pair] = SummedNoise.read(law)
-    counted = dict(_read_blocks(blocks, sizes)) if blocks is not None else {}
+    counted = dict(_read_blocks(names, blocks, sizes)) if blocks is not None else {}
     return Measured(design, tuple(found), tuple(margins), tuple(groups), tables, noise, counted)
 
 
@@ -264,9 +267,10 @@ class _Tables:
         return self.counts[begin : self.start].reshape(shape), self.noise[begin].as_py()
 
 
-def _read_blocks(blocks: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
-    read, names = _Tables(blocks), blocks.column("columns")
+def _read_blocks(names: list[str], blocks: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
+    read, columns = _Tables(blocks), blocks.select(ORDINALS)
     while read.start < blocks.num_rows:
-        block: Block = tuple(map(int, names[read.start].as_py().split(",")))
+        [row] = columns.slice(read.start, 1).to_pylist()
+        block: Block = tuple(names.index(name) for name in row.values() if name is not None)
         counts, law = read.take([sizes[column] for column in block])
         yield block, BlockCounts(counts, read_noise(law))
