@@ -94,6 +94,14 @@ def disk_full(where: str) -> OutOfSpace:
     return OutOfSpace("the disk is full, or this account may write no more to it.", where=where, remedy=f"Make room. {_KEPT}")
 
 
+def spill_full() -> OutOfSpace:
+    """That DuckDB, whose memory was full, had no room on the disk that it went on on."""
+    what = (
+        "the disk is full that a stage goes on on where its memory does not suffice: 'spill' in site.yaml, else beside the vault."
+    )
+    return OutOfSpace(what, remedy=f"Make room there, or name a folder on another disk as spill. {_KEPT}")
+
+
 def memory_full(where: str) -> OutOfSpace:
     """That this process could not get the memory that it asked for."""
     what = "this process has no memory left."

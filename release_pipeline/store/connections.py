@@ -30,12 +30,14 @@ from release_pipeline.errors import (
     StoreError,
     disk_full,
     memory_full,
+    spill_full,
 )
 from release_pipeline.store.folders import locked
 
 WAIT_SECONDS = 30.0
 _HEADERS = 3 * 4096  # bytes
-_NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large|max_temp_directory_size", re.IGNORECASE)
+_NO_SPACE = re.compile(r"no space left|disk quota exceeded|file too large", re.IGNORECASE)
+_NO_SPILL = re.compile(r"max_temp_directory_size|duckdb_temp_[^\n]*(no space left|quota exceeded|too large)", re.IGNORECASE)
 _BLOCK_BYTES = 16 << 10  # of a new file: DuckDB takes blocks of 256 KiB, and every column of every small table at least one
 _OWN = (UnicodeDecodeError, RecursionError)  # of Python; the second of what is nested beyond measure
 Config: TypeAlias = dict[str, str | bool | int | float | list[str]]
@@ -190,7 +192,9 @@ def _blank(caught: BaseException) -> None:
 
 
 def _read_out_of_space(caught: Exception, where: str) -> OutOfSpace | None:
-    """That disk or memory did not suffice, if that is what it says; where DuckDB had no room to spill to, the disk."""
+    """That disk or memory did not suffice, if that is what it says."""
+    if _NO_SPILL.search(str(caught)):
+        return spill_full()
     if _NO_SPACE.search(str(caught)):
         return disk_full(where)
     return memory_full(where) if isinstance(caught, duckdb.OutOfMemoryException | MemoryError) else None

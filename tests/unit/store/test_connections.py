@@ -40,7 +40,6 @@ def test_duckdb_without_memory_says_so(tmp_path: Path) -> None:
     [
         duckdb.IOException('Could not write file "a": No space left on device zyx'),
         duckdb.TransactionException("Failed to commit: Could not write file: File too large zyx"),
-        duckdb.OutOfMemoryException("failed to offload: max_temp_directory_size zyx"),
         pa.ArrowInvalid("Error writing bytes. Detail: [errno 28] No space left on device zyx"),
     ],
 )
@@ -49,6 +48,22 @@ def test_a_full_disk_is_told_as_one(error: Exception) -> None:
     with pytest.raises(OutOfSpace) as caught, private_errors("/site/vault/folk.duckdb"):
         raise error
     assert str(caught.value).startswith("/site/vault/folk.duckdb: the disk is full")
+    assert "zyx" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        duckdb.OutOfMemoryException("failed to offload data block of size 96.0 KiB\nset by the 'max_temp_directory_size' zyx"),
+        duckdb.IOException('Could not write file "/zyx/a.tmp/duckdb_temp_storage_S32K-0.tmp": No space left on device'),
+    ],
+)
+def test_a_full_disk_of_spills_is_told_apart(error: Exception) -> None:
+    """It is not where the vault or the source lies: to make room there would not help."""
+    with pytest.raises(OutOfSpace) as caught, private_errors("/site/vault/folk.duckdb"):
+        raise error
+    assert str(caught.value).startswith("the disk is full that a stage goes on on where its memory does not suffice: 'spill'")
+    assert "folk" not in str(caught.value)
     assert "zyx" not in str(caught.value)
 
 
