@@ -78,8 +78,7 @@ def measure_table(entries: Entries, design: Design, stream: Stream, progress: Pr
         margins.append(margin)
         found.append(cut.find(own).astype(np.min_scalar_type(cut.count)))
     blocks, groups = _plan_blocks(design, cells, margins)
-    grouped = [own.astype(np.uint16)[cell] for own, cell in zip(groups, found, strict=True)]
-    del found
+    grouped = [own.astype(np.uint16)[found.pop(0)] for own in groups]  # never both of all columns
     if not blocks:
         pairs = dict(_count_pairs(grouped, groups, design, stream, progress))
         noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
