@@ -8,8 +8,9 @@ proportion to; tables follow by passing messages up and down the tree of cliques
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -47,13 +48,22 @@ def choose_pairs(sizes: Sequence[int], strengths: Mapping[Pair, float], records:
     return chosen
 
 
+def choose_tables(sizes: Sequence[int], pairs: Sequence[Pair], counted: Iterable[Clique]) -> list[Clique]:
+    """What a model of these pairs is fitted to: the tables of three columns or more that fit into its cliques, and those of the
+    pairs that are in none of them, for theirs would be sums of the same counts."""
+    cliques = [set(clique) for clique in find_cliques(sizes, pairs)]
+    blocks = [columns for columns in counted if len(columns) > 2 and any(clique.issuperset(columns) for clique in cliques)]
+    within = {pair for block in blocks for pair in combinations(block, 2)}
+    return [*blocks, *(pair for pair in pairs if pair not in within)]
+
+
 class Model:
     """Potentials on the tables that were measured, and the tables of all cliques that follow."""
 
     def __init__(self, sizes: Sequence[int], measured: Sequence[Noisy], records: float, never: Sequence[Groups] = ()) -> None:
         self.sizes, self.measured, self.records = list(sizes), list(measured), records
-        pairs = [(noisy.columns[0], noisy.columns[1]) for noisy in measured if len(noisy.columns) > 1]
-        self.tree: CliqueTree = make_tree(sizes, pairs)
+        self.pairs = sorted({pair for noisy in measured for pair in combinations(noisy.columns, 2)})
+        self.tree: CliqueTree = make_tree(sizes, self.pairs)
         self._homes = [self.tree.home(noisy.columns, sizes) for noisy in measured]
         self._potentials = [np.zeros(noisy.counts.shape) for noisy in measured]
         self._barred = [self._bar(clique, never) for clique in self.tree.cliques]

@@ -21,7 +21,7 @@ from release_pipeline.privacy.whole_table.impossible import Groups, draw_possibl
 from release_pipeline.privacy.whole_table.links import Link, find_strength, link_columns, normal_laws
 from release_pipeline.privacy.whole_table.margins import combine_margins
 from release_pipeline.privacy.whole_table.measure import Measured, hold_records
-from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs
+from release_pipeline.privacy.whole_table.model import Model, Noisy, choose_pairs, choose_tables
 from release_pipeline.privacy.whole_table.pool import Linked, choose_records, make_pool, spread_over, weigh_pool
 from release_pipeline.privacy.whole_table.slots import add_empty, count_empty, leave_empty
 
@@ -93,7 +93,8 @@ def link_table(measured: Measured, cells: Sequence[FloatArray], never: Sequence[
 
 
 def fit_model(measured: Measured, linked: Linked) -> Model | None:
-    """The graphical model of the strongest pairs, by their noisy counts as they are; None where no pair is strong."""
+    """The graphical model of the strongest pairs, by their noisy counts as they are, and by those of columns that were counted
+    together; None where no pair is strong."""
     records = float(measured.design.records)
     sizes = [len(held) for held in linked.held]
     pairs = choose_pairs(sizes, {pair: link.strength for pair, link in linked.links.items()}, records)
@@ -104,9 +105,11 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
     for place, groups in enumerate(measured.groups):
         counts: FloatArray = np.bincount(groups, measured.margins[place].astype(np.float64)).astype(np.float64)
         noisy.append(Noisy((place,), counts, 1 / (variance * np.bincount(groups))))
-    for pair in pairs:
-        counts = measured.pairs[pair].astype(np.float64)
-        noisy.append(Noisy(pair, counts, np.full(counts.shape, measured.noise[pair].deviation ** -2)))
+    counted = {columns: (own, spread) for columns, own, spread in measured.list_tables()}
+    counted |= {pair: (measured.pairs[pair], measured.noise[pair].deviation) for pair in pairs}
+    for columns in choose_tables(sizes, pairs, counted):
+        own, spread = counted[columns]
+        noisy.append(Noisy(columns, own.astype(np.float64), np.full(own.shape, spread**-2)))
     model = Model(sizes, noisy, records, find_never(measured))
     model.fit()
     return model
@@ -115,8 +118,7 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
 def replace_tables(linked: Linked, model: Model, never: Sequence[Groups]) -> Linked:
     """The links, with the model's tables of the pairs that are in it."""
     links = dict(linked.links)
-    for pair in (noisy.columns for noisy in model.measured if len(noisy.columns) > 1):
-        one, other = pair
+    for one, other in model.pairs:
         table = model.table((one, other)) + _SURE
         if (barred := find_barred(never, one, other)) is not None:
             table[barred] = 0.0

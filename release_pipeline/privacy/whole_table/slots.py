@@ -19,8 +19,8 @@ def count_empty(measured: Measured) -> int:
 
 
 def leave_empty(measured: Measured, empty: int) -> Measured:
-    """What was measured of the slots that are not empty, as if there were no others. The tables of pairs have the empty ones in a
-    group of their own, the last."""
+    """What was measured of the slots that are not empty, as if there were no others. The tables of
+    several columns have the empty ones in a group of their own, the last."""
     columns = tuple(replace(column, labels=column.labels - 1, in_slots=False) for column in measured.design.columns)
     return Measured(
         replace(measured.design, columns=columns, records=measured.design.records - empty),
@@ -29,6 +29,7 @@ def leave_empty(measured: Measured, empty: int) -> Measured:
         tuple(groups[:-1] for groups in measured.groups),
         {pair: counts[:-1, :-1] for pair, counts in measured.pairs.items()},
         measured.noise,
+        {block: replace(own, counts=own.counts[(slice(-1),) * own.counts.ndim]) for block, own in measured.blocks.items()},
     )
 
 
