@@ -274,7 +274,7 @@ def _read_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Co
         last = last[: len(last) - len(without)]
         if grid is None:
             raise ValueError("no grid that cells could lie on")
-        laplace, gaussian, _ = read_law({row[5] for row in last})
+        laplace, gaussian = read_own_law({row[5] for row in last})
         first, final = read_ends(known, grid, [row[2:4] for row in last])
         count = np.array([int(row[4]) for row in last], dtype=np.int64)
         reasons = tuple(row[2].removeprefix(MISSING) for row in without)
@@ -295,6 +295,14 @@ def read_law(laws: set[str]) -> tuple[int | None, Fraction | None, int]:
             return None, variance, sums.terms
         case _:
             raise ValueError("no law of noise")
+
+
+def read_own_law(laws: set[str]) -> tuple[int | None, Fraction | None]:
+    """The same of counts that are no sums."""
+    laplace, gaussian, terms = read_law(laws)
+    if terms != 1:
+        raise ValueError("counts of single columns are no sums")
+    return laplace, gaussian
 
 
 def read_ends(known: ColumnFacts, grid: Grid, ends: Sequence[Sequence[str]]) -> tuple[IntArray, IntArray]:

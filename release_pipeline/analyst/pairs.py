@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from release_pipeline.analyst.counts import COUNTS, MISSING, Counts, read_ends, read_law, read_rows, refuse_counts
+from release_pipeline.analyst.counts import COUNTS, MISSING, Counts, read_ends, read_law, read_own_law, read_rows, refuse_counts
 from release_pipeline.analyst.facts import Facts, NoHonestAnswer
 from release_pipeline.analyst.means import Interval
 from release_pipeline.privacy.grid import Grid, IntArray
@@ -116,7 +116,7 @@ def _read_columns(rows: list[list[str]], facts: Facts) -> Iterator[tuple[str, Co
             first, last = read_ends(known, grid, [row[1:3] for row in valued])
         count, missing = (np.array([int(row[4]) for row in part], dtype=np.int64) for part in (valued, without))
         reasons = tuple(row[1].removeprefix(MISSING) for row in without)
-        laplace, gaussian, _ = read_law({row[5] for row in mine})
+        laplace, gaussian = read_own_law({row[5] for row in mine})
         yield name, Counts(grid, facts.rows_in, first, last, count, laplace, gaussian, reasons, missing)
 
 

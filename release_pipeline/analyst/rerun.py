@@ -40,8 +40,9 @@ from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import SECRET_BYTES, Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.whole_table import Column, Design, TableBudget, make_design, measure_table, synthesise
-from release_pipeline.privacy.whole_table.blocks import SummedNoise
+from release_pipeline.privacy.whole_table.blocks import SummedNoise, choose_blocks, find_homes
 from release_pipeline.privacy.whole_table.design import NARROW
+from release_pipeline.privacy.whole_table.design import Pair as Places
 from release_pipeline.sentences import ANALYST
 
 LEAST_TIMES, USUAL_TIMES, MOST_TIMES = 10, 20, 1000
@@ -51,7 +52,6 @@ LEAST_HELD = 3.0  # standard deviations of the noise on its count, in the pair's
 Arrays = Mapping[str, npt.NDArray[Any]]
 Progress = Callable[[str], None]
 Parts: TypeAlias = tuple[IntArray, IntArray]
-Places: TypeAlias = tuple[int, int]  # of two columns in the design
 
 
 @dataclass(frozen=True)
@@ -261,16 +261,20 @@ def find_design(facts: Facts, counts: Mapping[str, Counts], pairs: Mapping[tuple
     noise = find_noise(facts, pairs)
     if list(noise) != list(usual.pairs) or {_law_of(counts[name]) for name in names} != {usual.margins}:
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
-    if any(sums.terms > 1 for sums in noise.values()):
-        is_known = usual.in_blocks and len({sums.noise for sums in noise.values()}) == 1
-        is_known = is_known and all(sums.noise.loss <= budget.amount - usual.loss_of_columns for sums in noise.values())
-        design = usual
-    else:
-        design = replace(usual, pairs={pair: sums.noise for pair, sums in noise.items()}, in_blocks=False)
-        is_known = design.loss <= budget.amount
-    if not is_known:
+    one_by_one = replace(usual, pairs={pair: sums.noise for pair, sums in noise.items()}, in_blocks=False)
+    if all(sums.terms == 1 for sums in noise.values()) and one_by_one.loss <= budget.amount:
+        return one_by_one
+    if noise != _expect_noise(usual, _find_groups(facts, pairs), names):
         raise NoHonestAnswer(ANALYST("decline.rerun_version"), remedy=ANALYST("advice.ask"))
-    return design
+    return usual
+
+
+def _expect_noise(design: Design, groups: Mapping[str, Sequence[Group]], names: Sequence[str]) -> Mapping[Places, SummedNoise]:
+    """The noise of pairs where these groups are counted together as this version would."""
+    sizes = [len(groups[name]) for name in names]
+    blocks = choose_blocks(sizes, design.noise_of_each) if design.in_blocks else []
+    noise = design.noise_of_each(len(blocks)) if blocks else design.margins
+    return {pair: SummedNoise(noise, terms) for pair, (_, terms) in find_homes(blocks, sizes).items()}
 
 
 def _declare(facts: Facts, known: ColumnFacts, counts: Counts) -> Column:

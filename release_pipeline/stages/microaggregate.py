@@ -21,6 +21,7 @@ from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 from release_pipeline.stages.ranges import predict
 
 DRAWS, ROUNDS = 200_000, 200  # simulated draws per column for the expected error, in 3 rounds of them to 200
+LEAST_COUNTED, MOST_COUNTED = 9, 25  # rounds of them of methods that count: each takes a fit, or rows
 
 
 def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float64]]) -> dict[str, Clamping]:
@@ -70,6 +71,12 @@ def microaggregate_together(
     units = quantise_columns([numbers(name) for name in columns], grids)
     found = compute_vectors(units, grids=grids, spec=spec, secret=secret, context=context, progress=progress)
     return dict(zip(columns, found, strict=True))
+
+
+def count_rounds(values: int) -> int:
+    """In how many rounds a method that counts is simulated for what is expected of so many values. Where records are few one
+    round in a thousand is far off: of few rounds it would decide the mean, and with it a gate."""
+    return int(np.clip(DRAWS // values, LEAST_COUNTED, MOST_COUNTED))
 
 
 @dataclass(frozen=True, slots=True)

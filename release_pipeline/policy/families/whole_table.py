@@ -139,7 +139,7 @@ class WholeTableFamily(Family[WholeTableOptions]):
         policy = plan.policy
         names = list(declare_columns(policy.columns))
         pairs = len(names) * (len(names) - 1) // 2
-        yield "counted", f"every column ({len(names)}), and every pair of columns ({pairs:,}): nothing is chosen by the data"
+        yield "counted", f"every column ({len(names)}), and every pair of columns ({pairs:,}): none is chosen by the data"
         if policy.protect.impossible:
             rules = "; ".join(map(describe_rule, policy.protect.impossible))
             yield "impossible", f"{rules}: no row has it, a record that has stops the release, and nothing is charged for it"
@@ -306,9 +306,10 @@ def _describe_design(policy: Policy, design: Design) -> Iterator[tuple[str, str]
             for (one, other), known in design.pairs.items()
             if known != noise
         )
+        most = "about" if design.in_blocks else "at most"
         less = f"; where more is asked for {name_some(named)}" if named else ""
         yield (
             "pairs",
-            f"of at most {design.groups} groups by {design.groups}: noise {show_figure(noise.magnitude)} on average in each cell"
+            f"of {most} {design.groups} groups by {design.groups}: noise {show_figure(noise.magnitude)} on average in each cell"
             f"{less}{_LESS_TOGETHER if design.in_blocks else ''}",
         )

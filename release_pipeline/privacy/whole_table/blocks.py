@@ -12,7 +12,7 @@ record is looked at. Any choice of blocks would have the same claim.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -27,7 +27,7 @@ Block = tuple[int, ...]  # columns, ascending
 
 MOST_COLUMNS = 6  # of a block
 _LIMITS = tuple(2**bits for bits in range(4, 11))  # combinations of groups that a block may have
-_WORTH = 0.95  # of the noise of pairs that are counted one by one: where no choice has less, they are
+_WORTH = 0.85  # of the noise of pairs that are counted one by one: pairs of a block share noise, which costs something, too
 _TIMES = " x "
 
 
@@ -51,18 +51,21 @@ class SummedNoise:
     @classmethod
     def read(cls, name: str) -> SummedNoise:
         """As it was named."""
-        law, _, terms = name.partition(_TIMES)
+        law, times, terms = name.partition(_TIMES)
+        if times and not 1 < int(terms) <= max(_LIMITS):
+            raise ValueError("no noise of a sum")
         return cls(read_noise(law), int(terms or 1))
 
 
-def choose_blocks(sizes: Sequence[int]) -> list[Block]:
-    """Blocks that have all pairs of columns of so many groups, the best of some ways to choose them; the pairs themselves where
-    none has clearly less noise."""
-    best: list[Block] = list(combinations(range(len(sizes)), 2))
-    least = math.log(_WORTH) + _judge(best, sizes)
+def choose_blocks(sizes: Sequence[int], noise_of: Callable[[int], Noise]) -> list[Block]:
+    """Blocks that have all pairs of columns of so many groups, the best of some ways to choose them; none where pairs that are
+    counted one by one have about as little noise. `noise_of`: that of each of so many tables which share what is left."""
+    best: list[Block] = []
+    least = _WORTH * deviation(noise_of(math.comb(len(sizes), 2)))
     for most, limit in product(range(3, MOST_COLUMNS + 1), _LIMITS):
         blocks = list(_cover(sizes, most, limit))
-        if (found := _judge(blocks, sizes)) < least:
+        terms = [terms for _, terms in find_homes(blocks, sizes).values()]
+        if max(terms) > 1 and (found := deviation(noise_of(len(blocks))) * _mean_root(terms)) < least:
             best, least = blocks, found
     return best
 
@@ -111,7 +114,6 @@ def _cover(sizes: Sequence[int], most: int, limit: int) -> Iterator[Block]:
         yield tuple(sorted(block))
 
 
-def _judge(blocks: Sequence[Block], sizes: Sequence[int]) -> float:
-    """The mean logarithm of the noise of pairs: those of few groups count as much as those of many."""
-    terms = [terms for _, terms in find_homes(blocks, sizes).values()]
-    return math.log(len(blocks)) + sum(map(math.log, terms)) / (2 * len(terms))
+def _mean_root(terms: Sequence[int]) -> float:
+    """The geometric mean of the square roots: pairs of few groups count as much as those of many."""
+    return math.exp(sum(map(math.log, terms)) / (2 * len(terms)))

@@ -110,8 +110,19 @@ class Design:
 
     @property
     def loss(self) -> Fraction:
-        """What all of it loses: at most the budget. Blocks lose no more than the pairs that are in them would one by one."""
-        return self.loss_of_columns + sum((noise.loss for noise in self.pairs.values()), Fraction(0))
+        """What all of it loses at the most: never more than the budget, which blocks may use to the end, since scales are whole
+        numbers."""
+        one_by_one = self.loss_of_columns + sum((noise.loss for noise in self.pairs.values()), Fraction(0))
+        return self.budget.amount if self.in_blocks and self.pairs else one_by_one
+
+    @property
+    def left(self) -> Fraction:
+        """What is left for the tables of several columns."""
+        return self.budget.amount - self.loss_of_columns
+
+    def noise_of_each(self, tables: int) -> Noise:
+        """The noise of each of so many tables that share what is left."""
+        return self.budget.noise_of(self.left / tables)
 
     @property
     def loss_of_columns(self) -> Fraction:
@@ -159,7 +170,7 @@ def make_design(
     )
     if not pairs:
         return design
-    left = budget.amount - design.loss_of_columns
+    left = design.left
     weigh = {pair: (weights or {}).get(pair, 1) for pair in pairs}
     noise = {weight: budget.noise_of(left * weight / sum(weigh.values())) for weight in set(weigh.values())}
     return replace(design, pairs={pair: noise[weigh[pair]] for pair in pairs})

@@ -84,28 +84,34 @@ def measure_table(entries: Entries, design: Design, stream: Stream, progress: Pr
         noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
         return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs, noise)
     counted = dict(_count_blocks(grouped, groups, blocks, design, stream, progress))
-    homes = find_homes(blocks, list_sizes(groups)).items()
-    pairs = {pair: sum_block(counted[block].counts, block, pair) for pair, (block, _) in homes}
-    noise = {pair: SummedNoise(counted[block].noise, terms) for pair, (block, terms) in homes}
+    pairs, noise = sum_pairs(counted, list_sizes(groups))
     return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs, noise, counted)
+
+
+def sum_pairs(blocks: Mapping[Block, BlockCounts], sizes: Sequence[int]) -> tuple[dict[Pair, IntArray], dict[Pair, SummedNoise]]:
+    """The tables of all pairs, each of the block whose sums have the fewest counts, and their noise."""
+    homes = find_homes(list(blocks), sizes).items()
+    pairs = {pair: sum_block(blocks[block].counts, block, pair) for pair, (block, _) in homes}
+    return pairs, {pair: SummedNoise(blocks[block].noise, terms) for pair, (block, terms) in homes}
 
 
 def _plan_blocks(design: Design, cells: Sequence[Cells], margins: Sequence[IntArray]) -> tuple[list[Block], list[IntArray]]:
     """The blocks of columns that are counted together, none where pairs are; and the groups of every column. How many groups
     there may be follows from how much noise pairs have, and this from the blocks: they are chosen for the groups of pairs that
-    are counted one by one, and then for the finer groups that this allows."""
+    are counted one by one, and once more for the finer groups that this allows, where these still have some."""
     held = [hold_records(design, cut, margin) for cut, margin in zip(cells, margins, strict=True)]
     groups = _group_all(design, cells, held, design.pair_deviation)
-    if not design.in_blocks or not design.pairs:
+    if not design.in_blocks or len(design.columns) < 3:
         return [], groups
     sizes = list_sizes(groups)
-    blocks = choose_blocks(sizes)
-    if len(blocks) == len(design.pairs):
+    blocks = choose_blocks(sizes, design.noise_of_each)
+    if not blocks:
         return [], groups
-    noise = _noise_of(blocks, design)
+    noise = design.noise_of_each(len(blocks))
     usual = float(np.median([SummedNoise(noise, terms).deviation for _, terms in find_homes(blocks, sizes).values()]))
-    groups = _group_all(design, cells, held, min(usual, design.pair_deviation))
-    return choose_blocks(list_sizes(groups)), groups
+    finer = _group_all(design, cells, held, min(usual, design.pair_deviation))
+    others = choose_blocks(list_sizes(finer), design.noise_of_each)
+    return (others, finer) if others else (blocks, groups)
 
 
 def _group_all(design: Design, cells: Sequence[Cells], held: Sequence[FloatArray], spread: float) -> list[IntArray]:
@@ -118,11 +124,6 @@ def list_sizes(groups: Sequence[IntArray]) -> list[int]:
     return [int(own.max()) + 1 for own in groups]
 
 
-def _noise_of(blocks: Sequence[Block], design: Design) -> Noise:
-    """Of each block: all that is left for the pairs is shared evenly."""
-    return design.budget.noise_of((design.budget.amount - design.loss_of_columns) / len(blocks))
-
-
 def _count_blocks(
     grouped: Sequence[npt.NDArray[np.uint16]],
     groups: Sequence[IntArray],
@@ -131,13 +132,13 @@ def _count_blocks(
     stream: Stream,
     progress: Progress,
 ) -> Iterator[tuple[Block, BlockCounts]]:
-    sizes, noise = list_sizes(groups), _noise_of(blocks, design)
-    for place, block in enumerate(blocks):
+    sizes, noise = list_sizes(groups), design.noise_of_each(len(blocks))
+    for number, block in enumerate(blocks, 1):
         shape = tuple(sizes[column] for column in block)
         exact = count_together([grouped[column] for column in block], shape)
         yield block, BlockCounts(exact + noise.draw(exact.size, stream("block", *block)).reshape(shape), noise)
-        if not place % PER_LINE:
-            progress(f"counted {place + 1:,} of {len(blocks):,} tables of columns")
+        if not number % PER_LINE or number == len(blocks):
+            progress(f"counted {number:,} of {len(blocks):,} tables of columns")
 
 
 def _count_pairs(

@@ -13,14 +13,13 @@ from release_pipeline.stages.strategies.columns import ColumnStrategy
 from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy, Series
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD, Figures, Grouped, Strategy, Suppressed
 from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrategy
-from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, ORDINALS, PAIRS, WholeTableStrategy
+from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, WholeTableStrategy
 
 __all__ = [
     "BLOCKS",
     "CELLS",
     "CLASS",
     "COUNTS",
-    "ORDINALS",
     "PAIRS",
     "RECORD",
     "Figures",

@@ -19,7 +19,7 @@ from release_pipeline.privacy.clusters import count_ordered, cut_ranks
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, noise_stream
 from release_pipeline.privacy.records import ARRAYS
-from release_pipeline.stages.microaggregate import summarise_errors, summarise_values
+from release_pipeline.stages.microaggregate import count_rounds, summarise_errors, summarise_values
 from release_pipeline.stages.served import Served, expect_served, is_limited, read_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.centroids import CentroidStrategy
@@ -29,8 +29,6 @@ from release_pipeline.stages.strategies.strategy import Contexts, Figures, Group
 _compute: Any = pyarrow.compute  # its functions are made at run time
 
 COUNTS = "counts"
-DRAWS, LEAST, MOST = 200_000, 9, 25  # simulated values of a column for what is expected, and in how many releases: in few records
-# one release in a thousand is far off, and of few simulated ones it would decide the mean
 _FAMILY = ByValueFamily(ByValueOptions)
 
 
@@ -62,8 +60,8 @@ class ByValueStrategy(CentroidStrategy):
         size = cut_ranks(len(units), declared.k)[1]
         stream = noise_stream(secret, name, "simulated counts")
         count = partial(count_ordered, units)
-        rounds = int(np.clip(DRAWS // len(size), LEAST, MOST))
-        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in range(rounds)]
+        rounds = range(count_rounds(len(size)))
+        simulated = [declared.release(declared.measure(count, len(units), stream), len(units)) for _ in rounds]
         ascending = declared.coded.restore(units.astype(np.float64))
         del units, count
         points = list_points(self.policy.noise_columns[name])

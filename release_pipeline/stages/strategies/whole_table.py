@@ -30,7 +30,7 @@ from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.measures.columns import compare_values
 from release_pipeline.stages.measures.groups import Groups
-from release_pipeline.stages.microaggregate import summarise_found
+from release_pipeline.stages.microaggregate import count_rounds, summarise_found
 from release_pipeline.stages.served import Served, expect_served
 from release_pipeline.stages.shape import list_points, summarise_shapes
 from release_pipeline.stages.strategies.strategy import RECORD, Contexts, Figures, Grouped, Keep, Progress, Read, Suppressed
@@ -39,7 +39,6 @@ _compute: Any = pyarrow.compute  # its functions are made at run time
 
 CELLS, PAIRS, BLOCKS = "column_cells", "pair_cells", "block_cells"  # in the vault
 ORDINALS = ("one", "other", "third", "fourth", "fifth", "sixth")  # of the columns of a block
-ROUNDS = 9  # simulated counts of a column, for what is expected
 _FAMILY = WholeTableFamily(WholeTableOptions)
 
 
@@ -64,7 +63,7 @@ class WholeTableStrategy:
                 continue
             progress(f"expecting the error of {name}")
             entries = self._entries(name, read)
-            streams = [_streams(secret, [name, "simulated counts", number]) for number in range(ROUNDS)]
+            streams = [_streams(secret, [name, "simulated counts", number]) for number in range(count_rounds(len(entries)))]
             random = make_random(secret, name, "simulated rows")
             grid, size = column.coded_grid, np.ones(len(entries), dtype=np.int64)
             simulated = [

@@ -30,6 +30,16 @@ def stream(*purpose: Any) -> NoiseStream:
     return noise_stream(SECRET, *purpose)
 
 
+def share(tables: int) -> LaplaceNoise:
+    """The noise of so many tables of which each may lose its part of a small budget."""
+    return LaplaceNoise(1000 * tables)
+
+
+def choose(sizes: list[int]) -> list[tuple[int, ...]]:
+    """The blocks, or the pairs that are counted one by one."""
+    return choose_blocks(sizes, share) or list(combinations(range(len(sizes)), 2))
+
+
 def judge(blocks: list[tuple[int, ...]], sizes: list[int]) -> float:
     """The geometric mean of the noise of pairs, in scales of a table that is alone, by its definition."""
     noise: list[float] = []
@@ -42,12 +52,12 @@ def judge(blocks: list[tuple[int, ...]], sizes: list[int]) -> float:
 @given(st.lists(st.integers(1, 20), min_size=2, max_size=12))
 def test_every_pair_is_in_a_block_and_none_has_more_noise_than_pairs(sizes: list[int]) -> None:
     """Whatever the sizes are; and the same sizes give the same blocks."""
-    blocks = choose_blocks(sizes)
+    blocks = choose(sizes)
     pairs = list(combinations(range(len(sizes)), 2))
     assert {pair for block in blocks for pair in combinations(block, 2)} == set(pairs)
     assert all(2 <= len(block) <= max(MOST_COLUMNS, 2) and list(block) == sorted(set(block)) for block in blocks)
-    assert judge(blocks, sizes) <= len(pairs) + 1e-9
-    assert blocks == choose_blocks(sizes)
+    assert judge(blocks, sizes) <= (len(pairs) if max(map(len, blocks)) == 2 else 0.85 * len(pairs)) + 1e-9
+    assert blocks == choose(sizes)
     homes = find_homes(blocks, sizes)
     assert list(homes) == pairs
     for pair, (block, terms) in homes.items():
@@ -67,14 +77,29 @@ def test_every_pair_is_in_a_block_and_none_has_more_noise_than_pairs(sizes: list
     ],
 )
 def test_few_groups_are_counted_with_many_others(sizes: list[int], blocks: int, columns: set[int]) -> None:
-    found = choose_blocks(sizes)
+    found = choose(sizes)
     assert (len(found), {len(block) for block in found}) == (blocks, columns)
 
 
 def test_a_table_of_wide_and_narrow_columns_has_a_fifth_less_noise() -> None:
     """Adult's groups: a choice that looks at sizes."""
     sizes = [3, 7, 11, 6, 7, 12, 6, 5, 2, 3, 2, 3, 4, 2]
-    assert judge(choose_blocks(sizes), sizes) < 0.8 * 91
+    assert judge(choose(sizes), sizes) < 0.8 * 91
+
+
+@pytest.mark.parametrize(("columns", "values", "epsilon"), [(5, 2, 15), (5, 2, 30), (6, 4, 6), (4, 3, 10), (4, 4, 12)])
+def test_whole_scales_are_looked_at(columns: int, values: int, epsilon: int) -> None:
+    """A scale is 1 at the least: what fewer tables save of it, sums of many counts can cost several times over."""
+    design = make_design([Column(values - 1, nominal=True)] * columns, ROWS, TableBudget(Fraction(epsilon)))
+    blocks = choose_blocks([values] * columns, design.noise_of_each)
+    for block, terms in find_homes(blocks, [values] * columns).values():
+        assert len(block) > 1
+        assert SummedNoise(design.noise_of_each(len(blocks)), terms).deviation < design.pair_deviation
+
+
+def test_columns_of_one_group_are_counted_by_pairs() -> None:
+    """No pair would be a sum of others then."""
+    assert choose_blocks([1] * 6, share) == []
 
 
 def test_the_table_of_a_pair_is_what_counting_it_gives() -> None:
@@ -92,6 +117,9 @@ def test_the_table_of_a_pair_is_what_counting_it_gives() -> None:
 
 @pytest.mark.parametrize("noise", [LaplaceNoise(7), GaussianNoise(Fraction(50, 3))])
 def test_noise_of_sums_is_named_and_has_the_variance_of_its_terms(noise: LaplaceNoise | GaussianNoise) -> None:
+    for wrong in ("x 0", "x -3", "x 1", "x 99999999", "x"):
+        with pytest.raises(ValueError, match=r"no noise of a sum|invalid literal|unpack"):
+            SummedNoise.read(f"Laplace 7 {wrong}")
     for terms in (1, 12):
         sums = SummedNoise(noise, terms)
         assert SummedNoise.read(sums.name) == sums
@@ -126,7 +154,7 @@ def test_blocks_lose_no_more_than_pairs_would(epsilon: Fraction) -> None:
     assert design.in_blocks
     assert 3 <= len(measured.blocks) < 36
     lost = sum((own.noise.loss for own in measured.blocks.values()), design.loss_of_columns)
-    assert lost <= epsilon
+    assert lost <= design.loss == epsilon
     [noise] = {own.noise for own in measured.blocks.values()}
     assert isinstance(noise, LaplaceNoise)
     assert noise.scale == 1 or design.loss_of_columns + len(measured.blocks) * Fraction(2, noise.scale - 1) > epsilon
