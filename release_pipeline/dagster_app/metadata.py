@@ -53,6 +53,7 @@ ALLOWED: dict[str, tuple[type, ...]] = {
     "series_rho": (float,),
     "share_suppressed": (float,),
     "table_bound": (str,),
+    "together": (int,),
     "values": (str,),
     "weights": (dict,),
 }

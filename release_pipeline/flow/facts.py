@@ -34,7 +34,8 @@ class PublicFacts:
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
     `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
     whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables;
-    `looks` how many looks at the data came before the charge, `together` whether columns were counted together."""
+    `looks` how many looks at the data came before the charge, `together` how many tables of columns
+    that were counted together there are."""
 
     release: str
     claim: str
@@ -62,7 +63,7 @@ class PublicFacts:
     series_rho: Nano = None
     weights: Mapping[str, str] = field(default_factory=dict[str, str])
     looks: int = 0
-    together: bool = False
+    together: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As evidence and Dagster have them."""

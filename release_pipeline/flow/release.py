@@ -86,7 +86,7 @@ from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
 from release_pipeline.stages.package import grid_facts, spell_out
-from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, find_strategy
+from release_pipeline.stages.strategies import BLOCKS, CELLS, COUNTS, PAIRS, RECORD, Series, Strategy, count_blocks, find_strategy
 from release_pipeline.stages.tables import TABLES, measure_tables
 from release_pipeline.stages.validate import Judge, Verdict, judge_counts, judge_expectations
 from release_pipeline.store import formats
@@ -406,7 +406,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             facts |= grid_facts(table, policy)
             files, counts = self._tables(workspace), self._counts(workspace)
             if BLOCKS_FILE in counts:
-                facts["together"] = True
+                facts["together"] = count_blocks(workspace.read(BLOCKS))
 
             def spell_slices() -> Iterator[pa.Table]:
                 return (spell_out(one, policy) for one in workspace.slices("suppressed", table.column_names, rows=SLICE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from release_pipeline.privacy.whole_table.measure import count_together, list_si
 from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
 from release_pipeline.report.view import BLOCKS_FILE
 from release_pipeline.stages.entries import find_entries
-from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, are_sums, read_measured
+from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, are_sums, count_blocks, read_measured
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import Row, TinySite
@@ -100,6 +101,8 @@ def test_what_is_stored_and_published_are_the_counts_of_the_records(package: tup
     policy, tables = tiny.site.policy("people"), tiny.tables()
     assert list(declare_columns(policy.columns)) == NAMES
     assert 1 < len(measured.blocks) < 21
+    assert count_blocks(tables[BLOCKS]) == len(measured.blocks)
+    assert json.loads((tiny.folder() / "evidence.json").read_text())["facts"]["together"] == len(measured.blocks)
     assert design.loss_of_columns + sum(own.noise.loss for own in measured.blocks.values()) <= 6
     entries = {name: find_entries(policy.columns[name], tables["records"].column(name)) for name in NAMES}  # type: ignore[arg-type]
     grouped = [

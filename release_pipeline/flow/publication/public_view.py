@@ -117,7 +117,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         cells_blanked=facts.cells_blanked,
         suppression=wording.describe_suppression(policy),
         not_protected=(*not_covered_words(policy), *_tell_gap(find_gap_before(events, status.id))),
-        how_to_use=tuple(wording.list_uses(policy, together=facts.together)),
+        how_to_use=tuple(wording.list_uses(policy, together=facts.together > 0)),
         columns=tuple(_list_columns(policy, plan, facts)),
         formats=tuple(policy.publish.formats),
         policy_hash=status.policy_hash,
@@ -131,7 +131,7 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
         values=INSIDE if policy.clamps else ANYWHERE,
         grid="on" if _lies_on_grid(policy, facts) else "off",
         analysis=tuple(explain_kit(_facts_of(policy, facts))),
-        counts=files_of(policy.method.family, together=facts.together),
+        counts=files_of(policy.method.family, together=facts.together > 0),
         tables=tuple(
             view_table(tabulation, records=policy.records_per_person, by_rho=policy.protect.by_rho)
             for tabulation in policy.tabulations.values()

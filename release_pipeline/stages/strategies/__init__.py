@@ -13,7 +13,7 @@ from release_pipeline.stages.strategies.columns import ColumnStrategy
 from release_pipeline.stages.strategies.parts import PartitionedClassStrategy, PartitionedStrategy, Series
 from release_pipeline.stages.strategies.strategy import CLASS, RECORD, Figures, Grouped, Strategy, Suppressed
 from release_pipeline.stages.strategies.vectors import MdavStrategy, VectorStrategy
-from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, WholeTableStrategy
+from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, WholeTableStrategy, count_blocks
 
 __all__ = [
     "BLOCKS",
@@ -27,6 +27,7 @@ __all__ = [
     "Series",
     "Strategy",
     "Suppressed",
+    "count_blocks",
     "find_strategy",
 ]
 

@@ -224,6 +224,11 @@ def _blocks_table(names: list[str], measured: Measured) -> pa.Table:
     return pa.concat_tables([rows(block, own) for block, own in measured.blocks.items()])
 
 
+def count_blocks(blocks: pa.Table) -> int:
+    """How many tables of columns that were counted together there are."""
+    return blocks.select(ORDINALS).group_by(list(ORDINALS)).aggregate([]).num_rows
+
+
 def are_sums(pairs: pa.Table) -> bool:
     """Whether counts of pairs are sums of others."""
     laws: list[str] = _compute.unique(pairs.column("noise")).to_pylist()
