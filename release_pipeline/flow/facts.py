@@ -34,8 +34,7 @@ class PublicFacts:
     under zcdp they hold at `delta`, and `rho` and `series_rho` are what adds up, nano-rho;
     `levels` those that labels are released on, `part` which of random parts it is, `classes` what a class of parts is, `values`
     whether they were seen to lie on their grid; `weights` how far calibrated ones are from each of their tables;
-    `looks` how many looks at the data came before the charge, `together` how many tables of columns
-    that were counted together there are."""
+    `looks` how many looks at the data came before the charge, `together` how many tables of several columns were counted."""
 
     release: str
     claim: str
