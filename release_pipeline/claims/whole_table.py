@@ -114,7 +114,7 @@ def _show(policy: Policy, pair: WholePair, side: int, *, draws: int, purpose: st
         secret = derive_secret(purpose, "noise", side, draw)
         table = pair.other if side else pair.one
         made = strategy.measure(read_records(table), secret=secret, context=(), progress=say_nothing)
-        measured = read_measured(names, design, made[CELLS], made[PAIRS], made.get(BLOCKS))
+        measured = read_measured(names, design, made[CELLS], made.get(BLOCKS, made[PAIRS]))
         lists = dict(_list_all(names, measured, exact))
         for words, found in lists.items():
             figures["likelihood ratio of all counts"][draw] += found.log_ratio
@@ -143,11 +143,9 @@ def _list_all(names: list[str], measured: Measured, exact: list[dict[str, IntArr
         cell = [measured.cells[place].find(entries[name]) for entries in exact]
         groups.append([measured.groups[place][found] for found in cell])
         yield name, _compare(measured.design.margins, measured.margins[place], cell)
-    together = [(block, own.counts, own.noise) for block, own in measured.blocks.items()]
-    one_by_one = [(pair, counts, measured.noise[pair].noise) for pair, counts in measured.pairs.items()]
-    for block, counts, noise in together or one_by_one:
-        both = [np.ravel_multi_index([groups[column][side] for column in block], counts.shape) for side in range(2)]
-        yield " with ".join(names[column] for column in block), _compare(noise, counts.ravel(), both)
+    for columns, own in measured.tables.items():
+        both = [np.ravel_multi_index([groups[column][side] for column in columns], own.counts.shape) for side in range(2)]
+        yield " with ".join(names[column] for column in columns), _compare(own.noise, own.counts.ravel(), both)
 
 
 def _compare(noise: Noise, counts: IntArray, codes: list[IntArray]) -> _List:

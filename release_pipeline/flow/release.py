@@ -56,10 +56,9 @@ from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.report.counts import (
     COUNTS_FILE,
     PAIRS_FILE,
-    render_blocks,
     render_cells,
     render_counts,
-    render_pairs,
+    render_tables,
 )
 from release_pipeline.report.tables import file_of, render_table
 from release_pipeline.report.view import BLOCKS_FILE
@@ -497,8 +496,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             return {COUNTS_FILE: render_counts(workspace.read(COUNTS).to_pylist(), self.policy.noise_columns)}
         columns = self.policy.noise_columns | self.policy.listed_columns
         cells = render_cells(workspace.read(CELLS).to_pylist(), columns)
-        found = {COUNTS_FILE: cells, PAIRS_FILE: render_pairs(workspace.read(PAIRS).to_pylist())}
-        return found | ({BLOCKS_FILE: render_blocks(workspace.read(BLOCKS).to_pylist())} if BLOCKS in tables else {})
+        counted = {file: workspace.read(name) for name, file in ((PAIRS, PAIRS_FILE), (BLOCKS, BLOCKS_FILE)) if name in tables}
+        return {COUNTS_FILE: cells} | {file: render_tables(own.column_names, own.to_pylist()) for file, own in counted.items()}
 
     def _tables(self, workspace: ReleaseWorkspace) -> dict[str, str]:
         """The tables that are published beside the rows."""

@@ -3,7 +3,7 @@ pairs of columns too, in data.pairs.csv, and in data.blocks.csv of several toget
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
@@ -16,7 +16,6 @@ COUNTS_FILE = "data.counts.csv"
 PAIRS_FILE = "data.pairs.csv"
 _FILES: dict[Family, tuple[str, ...]] = {"by-value": (COUNTS_FILE,), "whole-table": (COUNTS_FILE, PAIRS_FILE, BLOCKS_FILE)}
 CELLS_HEADER = ("column", "first", "last", "group", "count", "noise")
-PAIRS_HEADER = ("one", "group_of_one", "other", "group_of_other", "count", "noise")
 HEADER = ("column", "stage", "first", "last", "count", "noise")
 
 
@@ -48,18 +47,12 @@ def render_cells(cells: Sequence[Mapping[str, Any]], columns: Mapping[str, Noise
     return render_csv(CELLS_HEADER, map(spell, cells))
 
 
-def render_pairs(pairs: Sequence[Mapping[str, Any]]) -> str:
-    """A row for each two groups of cells of every pair of columns."""
-    names = ("one", "group_one", "other", "group_other", "count", "noise")
-    return render_csv(PAIRS_HEADER, ([row[name] for name in names] for row in pairs))
-
-
-def render_blocks(blocks: Sequence[Mapping[str, Any]]) -> str:
-    """A row for each combination of groups of cells of columns that were counted together."""
-    ordinals = [name for name in blocks[0] if f"group_{name}" in blocks[0]]
-    header = [title for name in ordinals for title in (name, f"group_of_{name}")]
-    names = [name for ordinal in ordinals for name in (ordinal, f"group_{ordinal}")]
-    return render_csv([*header, "count", "noise"], ([row[name] for name in (*names, "count", "noise")] for row in blocks))
+def render_tables(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A row for each combination of groups of cells of columns together: every pair of columns, or blocks of them. `names`: what
+    rows have."""
+    columns = [column for name in names if f"group_{name}" in names for column in (name, f"group_{name}")]
+    header = [f"group_of_{column.removeprefix('group_')}" if column.startswith("group_") else column for column in columns]
+    return render_csv([*header, "count", "noise"], ([row[column] for column in (*columns, "count", "noise")] for row in rows))
 
 
 def _name_entry(column: NoiseColumn | ListedColumn, entry: int) -> str:

@@ -35,7 +35,7 @@ from release_pipeline.report.counts import COUNTS_FILE, PAIRS_FILE
 from release_pipeline.report.public import CARD_SCHEMA
 from release_pipeline.stages.entries import find_entries, spell_entries
 from release_pipeline.stages.strategies import RECORD
-from release_pipeline.stages.strategies.whole_table import CELLS, PAIRS, read_measured
+from release_pipeline.stages.strategies.whole_table import BLOCKS, CELLS, PAIRS, read_measured
 from tests.integration.people import RELEASE, copy_site
 from tests.integration.publishing import failures_of, make_trusted_site, publish_release, read_zip
 from tests.integration.sites import Row, TinySite, make_site
@@ -120,7 +120,7 @@ def test_rows_follow_from_the_published_counts(made: TinySite) -> None:
     design = family.declare(policy, ROWS)
     assert design.loss <= 10
     names = ["income", "rent", "sex", "town"]
-    measured = read_measured(names, design, tables[CELLS], tables[PAIRS])
+    measured = read_measured(names, design, tables[CELLS], tables.get(BLOCKS, tables[PAIRS]))
     counts, pairs = pd.read_csv(made.folder() / COUNTS_FILE), pd.read_csv(made.folder() / PAIRS_FILE)
     entries = {name: find_entries(policy.columns[name], tables["records"].column(name)) for name in names}  # type: ignore[arg-type]
     for place, name in enumerate(names):

@@ -176,7 +176,7 @@ def describe_hierarchy(policy: Policy, name: str, column: GeneraliseColumn, leve
 
 def list_uses(policy: Policy, *, together: bool = False) -> Iterator[str]:
     """What an analyst must know to draw right conclusions, from the policy, and from whether columns were counted together."""
-    yield from _use_together(policy) if together else _USES[policy.method.family](policy)
+    yield from _use_whole_table(policy, together=True) if together else _USES[policy.method.family](policy)
     if policy.recomputed_columns:
         yield PUBLIC("use.recomputed", names=name_some(policy.recomputed_columns))
     for name, column in policy.calibrated_columns.items():
@@ -223,14 +223,10 @@ def _use_by_value(policy: Policy) -> Iterator[str]:
     yield PUBLIC("use.by_value_links")
 
 
-def _use_together(policy: Policy) -> Iterator[str]:
-    yield from _use_whole_table(policy, PUBLIC("use.synthetic_together"))
-
-
-def _use_whole_table(policy: Policy, pairs: str = "") -> Iterator[str]:
+def _use_whole_table(policy: Policy, *, together: bool = False) -> Iterator[str]:
     yield PUBLIC("use.synthetic_rows")
     yield PUBLIC("use.synthetic_counts")
-    yield pairs or PUBLIC("use.synthetic_pairs")
+    yield PUBLIC("use.synthetic_together") if together else PUBLIC("use.synthetic_pairs")
     yield PUBLIC("use.synthetic_rare")
     for rule in policy.protect.impossible:
         yield PUBLIC("use.synthetic_never", rule=describe_rule(rule))

@@ -16,11 +16,12 @@ from release_pipeline.privacy.whole_table.measure import Measured
 def combine_margins(measured: Measured) -> list[FloatArray]:
     """The counts of the cells of every column."""
     sums: list[list[tuple[FloatArray, float]]] = [[] for _ in measured.cells]
-    for columns, counts, spread in measured.list_tables():
+    for columns, own in measured.tables.items():
+        counts = own.counts
         even = counts - (counts.sum() - measured.design.records) / counts.size
         for axis, place in enumerate(columns):
             others = tuple(other for other in range(counts.ndim) if other != axis)
-            sums[place].append((even.sum(axis=others), spread**2 * (counts.size // counts.shape[axis])))
+            sums[place].append((even.sum(axis=others), own.deviation**2 * (counts.size // counts.shape[axis])))
     own = deviation(measured.design.margins) ** 2
     return [
         _combine(margin, groups, own, said) for margin, groups, said in zip(measured.margins, measured.groups, sums, strict=True)

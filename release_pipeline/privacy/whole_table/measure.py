@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from release_pipeline.privacy.whole_table.places import Places
 Entries = Callable[[int], IntArray]  # of a column, by its place
 Stream = Callable[..., NoiseStream]  # of a purpose, by its name and the places of columns
 Progress = Callable[[str], None]
-PER_LINE = 10  # blocks that are counted for each line of progress
+LINES = 20  # of progress while tables are counted, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +45,41 @@ class BlockCounts:
     counts: IntArray
     noise: Noise
 
+    @property
+    def deviation(self) -> float:
+        """Of the noise of each count."""
+        return deviation(self.noise)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Measured:
     """All that is known of a table: noisy counts, and the public facts that they were made with. `groups`: that of each cell of a
-    column, in the tables of pairs; `noise`: of the counts of these, and `blocks` what they are sums of, where they are."""
+    column, in the tables of several columns; `tables`: these, each with noise of its own."""
 
     design: Design
     cells: tuple[Cells, ...]
     margins: tuple[IntArray, ...]
     groups: tuple[IntArray, ...]
-    pairs: Mapping[Pair, IntArray]
-    noise: Mapping[Pair, SummedNoise]
-    blocks: Mapping[Block, BlockCounts] = field(default_factory=dict[Block, BlockCounts])
+    tables: Mapping[Block, BlockCounts]
 
-    def list_tables(self) -> Iterator[tuple[Block, IntArray, float]]:
-        """What was counted of several columns together, each with noise of its own: columns, counts, and their deviation."""
-        if self.blocks:
-            yield from ((block, own.counts, deviation(own.noise)) for block, own in self.blocks.items())
-        else:
-            yield from ((pair, counts, self.noise[pair].deviation) for pair, counts in self.pairs.items())
+    @cached_property
+    def pairs(self) -> Mapping[Pair, IntArray]:
+        """The table of each pair: its own, or a sum of the one in which it is with the fewest others."""
+        return {pair: sum_block(self.tables[home].counts, home, pair) for pair, (home, _) in self._homes.items()}
+
+    @cached_property
+    def noise(self) -> Mapping[Pair, SummedNoise]:
+        """That of the counts of each pair."""
+        return {pair: SummedNoise(self.tables[home].noise, terms) for pair, (home, terms) in self._homes.items()}
+
+    @property
+    def blocks(self) -> Mapping[Block, BlockCounts]:
+        """The tables that were counted, where some are of more columns than two: pairs are sums of these."""
+        return self.tables if any(len(columns) > 2 for columns in self.tables) else {}
+
+    @cached_property
+    def _homes(self) -> Mapping[Pair, tuple[Block, int]]:
+        return find_homes(list(self.tables), list_sizes(self.groups))
 
 
 def measure_table(entries: Entries, design: Design, stream: Stream, progress: Progress = lambda _: None) -> Measured:
@@ -79,20 +95,10 @@ def measure_table(entries: Entries, design: Design, stream: Stream, progress: Pr
         found.append(cut.find(own).astype(np.min_scalar_type(cut.count)))
     blocks, groups = _plan_blocks(design, cells, margins)
     grouped = [own.astype(np.uint16)[found.pop(0)] for own in groups]  # never both of all columns
-    if not blocks:
-        pairs = dict(_count_pairs(grouped, groups, design, stream, progress))
-        noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
-        return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs, noise)
-    counted = dict(_count_blocks(grouped, groups, blocks, design, stream, progress))
-    pairs, noise = sum_pairs(counted, list_sizes(groups))
-    return Measured(design, tuple(cells), tuple(margins), tuple(groups), pairs, noise, counted)
-
-
-def sum_pairs(blocks: Mapping[Block, BlockCounts], sizes: Sequence[int]) -> tuple[dict[Pair, IntArray], dict[Pair, SummedNoise]]:
-    """The tables of all pairs, each of the block whose sums have the fewest counts, and their noise."""
-    homes = find_homes(list(blocks), sizes).items()
-    pairs = {pair: sum_block(blocks[block].counts, block, pair) for pair, (block, _) in homes}
-    return pairs, {pair: SummedNoise(blocks[block].noise, terms) for pair, (block, terms) in homes}
+    purpose = "block" if blocks else "pair"
+    laws = dict.fromkeys(blocks, design.noise_of_each(len(blocks))) if blocks else design.pairs
+    tables = dict(_count_tables(grouped, list_sizes(groups), laws, partial(stream, purpose), progress))
+    return Measured(design, tuple(cells), tuple(margins), tuple(groups), tables)
 
 
 def _plan_blocks(design: Design, cells: Sequence[Cells], margins: Sequence[IntArray]) -> tuple[list[Block], list[IntArray]]:
@@ -124,37 +130,19 @@ def list_sizes(groups: Sequence[IntArray]) -> list[int]:
     return [int(own.max()) + 1 for own in groups]
 
 
-def _count_blocks(
+def _count_tables(
     grouped: Sequence[npt.NDArray[np.uint16]],
-    groups: Sequence[IntArray],
-    blocks: Sequence[Block],
-    design: Design,
+    sizes: Sequence[int],
+    laws: Mapping[Block, Noise],
     stream: Stream,
     progress: Progress,
 ) -> Iterator[tuple[Block, BlockCounts]]:
-    sizes, noise = list_sizes(groups), design.noise_of_each(len(blocks))
-    for number, block in enumerate(blocks, 1):
-        shape = tuple(sizes[column] for column in block)
-        exact = count_together([grouped[column] for column in block], shape)
-        yield block, BlockCounts(exact + noise.draw(exact.size, stream("block", *block)).reshape(shape), noise)
-        if not number % PER_LINE or number == len(blocks):
-            progress(f"counted {number:,} of {len(blocks):,} tables of columns")
-
-
-def _count_pairs(
-    grouped: Sequence[npt.NDArray[np.uint16]],
-    groups: Sequence[IntArray],
-    design: Design,
-    stream: Stream,
-    progress: Progress,
-) -> Iterator[tuple[Pair, IntArray]]:
-    sizes = list_sizes(groups)
-    for place, ((one, other), noise) in enumerate(design.pairs.items()):
-        shape = sizes[one], sizes[other]
-        exact = count_together([grouped[one], grouped[other]], shape)
-        yield (one, other), exact + noise.draw(exact.size, stream("pair", one, other)).reshape(shape)
-        if other == len(sizes) - 1:
-            progress(f"counted {place + 1:,} of {len(design.pairs):,} pairs of columns")
+    every = math.ceil(len(laws) / LINES)
+    for number, (columns, noise) in enumerate(laws.items(), 1):
+        exact = count_together([grouped[column] for column in columns], [sizes[column] for column in columns])
+        yield columns, BlockCounts(exact + noise.draw(exact.size, stream(*columns)).reshape(exact.shape), noise)
+        if not number % every or number == len(laws):
+            progress(f"counted {number:,} of {len(laws):,} tables of columns")
 
 
 def count_together(grouped: Sequence[npt.NDArray[np.uint16]], shape: Sequence[int]) -> IntArray:

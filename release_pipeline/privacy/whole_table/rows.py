@@ -105,7 +105,7 @@ def fit_model(measured: Measured, linked: Linked) -> Model | None:
     for place, groups in enumerate(measured.groups):
         counts: FloatArray = np.bincount(groups, measured.margins[place].astype(np.float64)).astype(np.float64)
         noisy.append(Noisy((place,), counts, 1 / (variance * np.bincount(groups))))
-    counted = {columns: (own, spread) for columns, own, spread in measured.list_tables()}
+    counted = {columns: (own.counts, own.deviation) for columns, own in measured.tables.items()}
     counted |= {pair: (measured.pairs[pair], measured.noise[pair].deviation) for pair in pairs}
     for columns in choose_tables(sizes, pairs, counted):
         own, spread = counted[columns]

@@ -3,16 +3,13 @@ that rows are made as it says. All here is made of noisy counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.unclaimed import Random
-from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
-from release_pipeline.privacy.whole_table.design import Pair
-from release_pipeline.privacy.whole_table.measure import BlockCounts, Measured, list_sizes, sum_pairs
+from release_pipeline.privacy.whole_table.measure import Measured
 
 
 def count_empty(measured: Measured) -> int:
@@ -23,24 +20,15 @@ def count_empty(measured: Measured) -> int:
 
 def leave_empty(measured: Measured, empty: int) -> Measured:
     """What was measured of the slots that are not empty, as if there were no others. The tables of several columns have the empty
-    ones in a group of their own, the last."""
+    ones in a group of their own, the last: who is in another one has a value in all columns of a table."""
     columns = tuple(replace(column, labels=column.labels - 1, in_slots=False) for column in measured.design.columns)
     return Measured(
         replace(measured.design, columns=columns, records=measured.design.records - empty),
         tuple(replace(cells, column=column) for cells, column in zip(measured.cells, columns, strict=True)),
         tuple(margin[:-1] for margin in measured.margins),
         tuple(groups[:-1] for groups in measured.groups),
-        *_leave_out(measured),
+        {columns: replace(own, counts=own.counts[(slice(-1),) * len(columns)]) for columns, own in measured.tables.items()},
     )
-
-
-def _leave_out(measured: Measured) -> tuple[Mapping[Pair, IntArray], Mapping[Pair, SummedNoise], Mapping[Block, BlockCounts]]:
-    """The tables without the group of empty slots: who is in another one has a value in all columns of a block, so that pairs are
-    sums of fewer counts."""
-    if not measured.blocks:
-        return {pair: counts[:-1, :-1] for pair, counts in measured.pairs.items()}, measured.noise, {}
-    blocks = {block: replace(own, counts=own.counts[(slice(-1),) * len(block)]) for block, own in measured.blocks.items()}
-    return *sum_pairs(blocks, [size - 1 for size in list_sizes(measured.groups)]), blocks
 
 
 def add_empty(measured: Measured, filled: list[IntArray], empty: int, random: Random) -> list[IntArray]:

@@ -20,7 +20,7 @@ from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.privacy.unclaimed import make_random
 from release_pipeline.privacy.utility import column_error, variance_of
-from release_pipeline.privacy.whole_table import Cells, Design, Measured, Pair, expect_column, measure_table, synthesise
+from release_pipeline.privacy.whole_table import Cells, Design, Measured, expect_column, measure_table, synthesise
 from release_pipeline.privacy.whole_table.blocks import Block, SummedNoise
 from release_pipeline.privacy.whole_table.measure import BlockCounts, list_sizes
 from release_pipeline.stages.audit import Streams
@@ -93,15 +93,16 @@ class WholeTableStrategy:
         measured = measure_table(
             lambda place: self._entries(names[place], read), self._design(read), _streams(secret, context), progress
         )
-        found = {CELLS: _cells_table(names, measured), PAIRS: _pairs_table(names, measured)}
-        return found | ({BLOCKS: _blocks_table(names, measured)} if measured.blocks else {})
+        pairs = {pair: (counts, measured.noise[pair].name) for pair, counts in measured.pairs.items()}
+        blocks = {block: (own.counts, name_noise(own.noise)) for block, own in measured.blocks.items()}
+        found = {CELLS: _cells_table(names, measured), PAIRS: _counts_table(names, pairs, ORDINALS[:2])}
+        return found | ({BLOCKS: _counts_table(names, blocks, ORDINALS)} if blocks else {})
 
     def mask(self, read: Read, *, secret: bytes, context: Contexts, progress: Progress) -> pa.Table:
         """Rows that are made of the noisy counts: no noise is drawn here, and no record is looked at."""
         names, design = self._names, self._design(read)
         pairs = read(PAIRS, None)
-        blocks = read(BLOCKS, None) if are_sums(pairs) else None
-        measured = read_measured(names, design, read(CELLS, None), pairs, blocks)
+        measured = read_measured(names, design, read(CELLS, None), read(BLOCKS, None) if are_sums(pairs) else pairs)
         entries = synthesise(measured, make_random(secret, *context, "rows"), progress)
         columns: dict[str, Any] = {RECORD: pa.array(np.arange(design.records, dtype=np.int64))}
         for name, column in pick_synthetic(self.policy.columns).items():
@@ -185,43 +186,23 @@ def _cells_table(names: list[str], measured: Measured) -> pa.Table:
     return pa.concat_tables([rows(place, name) for place, name in enumerate(names)])
 
 
-def _pairs_table(names: list[str], measured: Measured) -> pa.Table:
-    """A row per two groups of a pair of columns, with their noisy count."""
+def _counts_table(names: list[str], tables: Mapping[Block, tuple[IntArray, str]], ordinals: Sequence[str]) -> pa.Table:
+    """A row per combination of groups of columns together, with their noisy count and the law of its noise. Where there are
+    fewer columns than in others the last names and groups are empty."""
+    groups = [f"group_{ordinal}" for ordinal in ordinals]
+    types = [pa.string()] * len(ordinals) + [pa.int64()] * len(groups) + [pa.int64(), pa.string()]
+    schema = pa.schema(zip((*ordinals, *groups, "count", "noise"), types, strict=True))
 
-    def rows(pair: Pair, counts: IntArray) -> pa.Table:
-        one, other = np.indices(counts.shape).reshape(2, -1)
-        return pa.table(
-            {
-                "one": pa.repeat(names[pair[0]], counts.size),
-                "other": pa.repeat(names[pair[1]], counts.size),
-                "group_one": pa.array(one.astype(np.int64)),
-                "group_other": pa.array(other.astype(np.int64)),
-                "count": pa.array(counts.ravel()),
-                "noise": pa.repeat(measured.noise[pair].name, counts.size),
-            }
-        )
+    def rows(columns: Block, counts: IntArray, law: str) -> pa.Table:
+        found: dict[str, Any] = {"count": pa.array(counts.ravel()), "noise": pa.repeat(law, counts.size)}
+        found |= {ordinal: pa.repeat(names[column], counts.size) for ordinal, column in zip(ordinals, columns, strict=False)}
+        found |= {
+            group: pa.array(own) for group, own in zip(groups, np.indices(counts.shape).reshape(counts.ndim, -1), strict=False)
+        }
+        return pa.table([found.get(field.name, pa.nulls(counts.size, field.type)) for field in schema], schema=schema)
 
-    empty = {name: pa.array([], pa.string()) for name in ("one", "other", "noise")}
-    numbers = {name: pa.array([], pa.int64()) for name in ("group_one", "group_other", "count")}
-    tables = [rows(pair, counts) for pair, counts in measured.pairs.items()]
-    return pa.concat_tables(tables) if tables else pa.table(empty | numbers)
-
-
-def _blocks_table(names: list[str], measured: Measured) -> pa.Table:
-    """A row per combination of groups of columns that were counted together, with their noisy count. Of blocks with fewer columns
-    than others the last names and groups are empty."""
-
-    def rows(block: Block, own: BlockCounts) -> pa.Table:
-        size, found = own.counts.size, dict[str, Any]()
-        groups = dict(zip(ORDINALS, np.indices(own.counts.shape).reshape(len(block), -1), strict=False))
-        columns = dict(zip(ORDINALS, block, strict=False))
-        for ordinal in ORDINALS:
-            is_there = ordinal in columns
-            found[ordinal] = pa.repeat(names[columns[ordinal]], size) if is_there else pa.nulls(size, pa.string())
-            found[f"group_{ordinal}"] = pa.array(groups[ordinal]) if is_there else pa.nulls(size, pa.int64())
-        return pa.table(found | {"count": pa.array(own.counts.ravel()), "noise": pa.repeat(name_noise(own.noise), size)})
-
-    return pa.concat_tables([rows(block, own) for block, own in measured.blocks.items()])
+    made = [rows(columns, counts, law) for columns, (counts, law) in tables.items()]
+    return pa.concat_tables(made) if made else schema.empty_table()
 
 
 def count_blocks(blocks: pa.Table) -> int:
@@ -235,9 +216,9 @@ def are_sums(pairs: pa.Table) -> bool:
     return any(SummedNoise.read(law).terms > 1 for law in laws)
 
 
-def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.Table, blocks: pa.Table | None = None) -> Measured:
-    """What was measured, as `cells` and `pairs` have it, and `blocks` where there are some. The noise of pairs is what stands
-    beside them: an earlier version counted each pair by itself."""
+def read_measured(names: list[str], design: Design, cells: pa.Table, counted: pa.Table) -> Measured:
+    """What was measured, as `cells` has it, and `blocks`, or `pairs` where these are no sums. The noise is what stands beside the
+    counts: an earlier version counted each pair by itself."""
     found: list[Cells] = []
     margins: list[IntArray] = []
     groups: list[IntArray] = []
@@ -249,32 +230,19 @@ def read_measured(names: list[str], design: Design, cells: pa.Table, pairs: pa.T
         found.append(Cells(column, np.append(mine.column("first").to_numpy()[:own], last[-1] + 1)))
         margins.append(mine.column("count").to_numpy())
         groups.append(mine.column("group").to_numpy())
-    tables: dict[Pair, IntArray] = {}
-    noise: dict[Pair, SummedNoise] = {}
-    read, sizes = _Tables(pairs), list_sizes(groups)
-    for pair in design.pairs:
-        tables[pair], law = read.take([sizes[column] for column in pair])
-        noise[pair] = SummedNoise.read(law)
-    counted = dict(_read_blocks(names, blocks, sizes)) if blocks is not None else {}
-    return Measured(design, tuple(found), tuple(margins), tuple(groups), tables, noise, counted)
+    tables = dict(_read_tables(names, counted, list_sizes(groups)))
+    return Measured(design, tuple(found), tuple(margins), tuple(groups), tables)
 
 
-class _Tables:
-    """Tables of counts that lie one after the other."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        self.counts, self.noise, self.start = rows.column("count").to_numpy(), rows.column("noise"), 0
-
-    def take(self, shape: Sequence[int]) -> tuple[IntArray, str]:
-        """The next of them, and the law of its noise."""
-        begin, self.start = self.start, self.start + math.prod(shape)
-        return self.counts[begin : self.start].reshape(shape), self.noise[begin].as_py()
-
-
-def _read_blocks(names: list[str], blocks: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
-    read, columns = _Tables(blocks), blocks.select(ORDINALS)
-    while read.start < blocks.num_rows:
-        [row] = columns.slice(read.start, 1).to_pylist()
+def _read_tables(names: list[str], counted: pa.Table, sizes: Sequence[int]) -> Iterator[tuple[Block, BlockCounts]]:
+    """The tables of columns together, which lie one after the other."""
+    counts, noise = counted.column("count").to_numpy(), counted.column("noise")
+    columns = counted.select([ordinal for ordinal in ORDINALS if ordinal in counted.column_names])
+    start = 0
+    while start < counted.num_rows:
+        [row] = columns.slice(start, 1).to_pylist()
         block: Block = tuple(names.index(name) for name in row.values() if name is not None)
-        counts, law = read.take([sizes[column] for column in block])
-        yield block, BlockCounts(counts, read_noise(law))
+        shape = [sizes[column] for column in block]
+        end = start + math.prod(shape)
+        yield block, BlockCounts(counts[start:end].reshape(shape), read_noise(noise[start].as_py()))
+        start = end

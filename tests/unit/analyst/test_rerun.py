@@ -27,7 +27,7 @@ from release_pipeline.analyst.rerun import (
 from release_pipeline.errors import InvalidArgument, InvalidType
 from release_pipeline.privacy import Epsilon
 from release_pipeline.privacy.whole_table import make_design
-from release_pipeline.privacy.whole_table.blocks import SummedNoise
+from release_pipeline.privacy.whole_table.measure import BlockCounts
 from tests.unit.analyst.cards import make_facts
 
 pytestmark = pytest.mark.slow  # each run takes about as long as a release
@@ -78,8 +78,8 @@ def test_pairs_that_weigh_more_are_read_from_the_counts(table: Table, tmp_path: 
     usual = measured.design
     design = make_design(usual.columns, usual.records, usual.budget, {(0, 2): 4})
     assert design.pairs != usual.pairs
-    noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
-    weighed = dataclasses.replace(measured, design=design, noise=noise, blocks={})
+    tables = {pair: BlockCounts(measured.pairs[pair], law) for pair, law in design.pairs.items()}
+    weighed = dataclasses.replace(measured, design=design, tables=tables)
     release = publish(table, "dp", weighed, [k.entries for k in table.columns], tmp_path)
     assert find_design(release.facts, release.counts, release.pairs) == design
 

@@ -11,9 +11,9 @@ import pytest
 from release_pipeline.privacy.by_value.noise_laws import GaussianNoise
 from release_pipeline.privacy.grid import FloatArray
 from release_pipeline.privacy.whole_table import Cells, Column, Measured, TableBudget, make_design
-from release_pipeline.privacy.whole_table.blocks import SummedNoise
 from release_pipeline.privacy.whole_table.links import link_columns
 from release_pipeline.privacy.whole_table.margins import combine_margins
+from release_pipeline.privacy.whole_table.measure import BlockCounts
 
 RECORDS, DEVIATION = 30_000.0, 300.0
 ROWS: FloatArray = RECORDS * np.array([0.4, 0.3, 0.2, 0.07, 0.03])
@@ -74,8 +74,8 @@ def test_what_pairs_say_of_a_column_counts_by_how_sure_it_is() -> None:
     groups = np.array([0, 0, 1, 1, 2, 2])
     margins = tuple(random.integers(50, 300, 6) for _ in range(3))
     pairs = {pair: random.integers(0, 200, (3, 3)) for pair in combinations(range(3), 2)}
-    noise = {pair: SummedNoise(law) for pair, law in design.pairs.items()}
-    measured = Measured(design, (Cells.narrow(columns[0]),) * 3, margins, (groups,) * 3, pairs, noise)
+    tables = {pair: BlockCounts(counts, design.pairs[pair]) for pair, counts in pairs.items()}
+    measured = Measured(design, (Cells.narrow(columns[0]),) * 3, margins, (groups,) * 3, tables)
     combined = combine_margins(measured)
     own, laws = design.margins, design.pairs
     assert isinstance(own, GaussianNoise)
