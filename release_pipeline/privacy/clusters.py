@@ -3,18 +3,18 @@ clusters of methods.md section 1; `curve` has orders of whole records."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, pieces
 from release_pipeline.privacy.grid import IntArray
 from release_pipeline.privacy.noise import NoiseStream, PositionMixer, WordArray
 
-_CHUNK = 1 << 16
 _u64 = np.uint64
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -29,6 +29,7 @@ class OrderClusters:
     order: npt.NDArray[np.intp]
     start: npt.NDArray[np.intp]
     size: IntArray
+    arrays: Arrays = field(default=IN_MEMORY, kw_only=True)
 
     @property
     def count(self) -> int:
@@ -47,13 +48,11 @@ class OrderClusters:
 
     def spread(self, per_cluster: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """One entry per cluster, given to each of its records."""
-        out = np.empty(len(self.order), dtype=per_cluster.dtype)
-        for first in range(0, self.count, _CHUNK):
-            part = slice(first, first + _CHUNK)
-            start = int(self.start[first])
-            ranks = slice(start, start + int(self.size[part].sum()))
-            out[self.order[ranks]] = np.repeat(per_cluster[part], self.size[part])
-        return out
+        return self.arrays.put(self._repeat(per_cluster), self.order, per_cluster.dtype)
+
+    def _repeat(self, per_cluster: npt.NDArray[Scalar]) -> Iterator[npt.NDArray[Scalar]]:
+        """One entry per cluster, as often as it has ranks, in their order."""
+        return (np.repeat(per_cluster[part], self.size[part]) for part in pieces(self.count))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +89,7 @@ def count_ordered(ordered: IntArray, edges: IntArray) -> IntArray:
     return np.diff(np.searchsorted(ordered, edges))
 
 
-def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None) -> RankClusters:
+def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = None, arrays: Arrays = IN_MEMORY) -> RankClusters:
     """The rank clusters of integer `values`: every cluster has k records, the last one n - k (floor(n/k) - 1).
 
     Equal values are ordered by a keyed permutation of their positions drawn from `ties`, or by position if there is none.
@@ -103,24 +102,28 @@ def rank_clusters(values: npt.ArrayLike, k: int, *, ties: NoiseStream | None = N
         raise InvalidType("rank clusters are made of one dimension of integers: put the values on their grid first.")
     if q.dtype.kind == "u" and len(q) and int(q.max()) >= 2**63:
         raise InvalidArgument("a value is beyond 64-bit integers.")
-    start, size = cut_ranks(len(q), k)
-    order, words = sort_records([q], ties)
-    return RankClusters(order, start, size, words.view(np.int64))
+    start, size = cut_ranks(len(q), k, arrays)
+    order, words = sort_records([q], ties, arrays)
+    return RankClusters(order, start, size, words.view(np.int64), arrays=arrays)
 
 
-def cut_ranks(n: int, k: int) -> tuple[npt.NDArray[np.intp], IntArray]:
+def cut_ranks(n: int, k: int, arrays: Arrays = IN_MEMORY) -> tuple[npt.NDArray[np.intp], IntArray]:
     """The first rank and the size of each cluster of n records: all of k, and the last one with the rest."""
     if k < 1:
         raise InvalidArgument("k is below 1.")
     if n < k:
         raise InvalidArgument(f"{n:,} records cannot fill one cluster of {k:,}.", remedy="Lower k or publish more records.")
-    start = np.arange(n // k, dtype=np.intp) * k
-    size = np.full(n // k, k, dtype=np.int64)
+    start, size = arrays.empty(n // k, np.intp), arrays.empty(n // k, np.int64)
+    for part in pieces(n // k):
+        start[part] = np.arange(part.start, part.stop, dtype=np.intp) * k
+    size[:] = k
     size[-1] = n - int(start[-1])
     return start, size
 
 
-def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) -> tuple[npt.NDArray[np.intp], WordArray]:
+def sort_records(
+    columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None, arrays: Arrays = IN_MEMORY
+) -> tuple[npt.NDArray[np.intp], WordArray]:
     """The records in ascending order of the first column, equal ones of the next, and so on, and the first column so sorted.
 
     Records that are equal in all columns are ordered by a keyed permutation of their positions drawn from `ties`, or by position.
@@ -137,17 +140,16 @@ def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) 
     base = _u64(lowest % 2**64)
     mixer = None if ties is None else PositionMixer(place_bits, ties)
 
-    packed = np.arange(n, dtype=np.uint64)
-    if mixer is not None:
-        mixer.mix(packed)
-    for start in range(0, n, _CHUNK):
-        part = slice(start, start + _CHUNK)
+    packed = arrays.empty(n, np.uint64)
+    for part in pieces(n):
+        packed[part] = np.arange(part.start, part.stop, dtype=np.uint64)
+        if mixer is not None:
+            mixer.mix(packed[part])
         packed[part] |= ((first[part].astype(np.uint64) - base) >> left_out) << _u64(place_bits)
-    packed.sort()
+    packed = arrays.sort(packed)
 
-    ordered = np.empty(n, dtype=np.uint64)
-    for start in range(0, n, _CHUNK):
-        part = slice(start, start + _CHUNK)
+    ordered = arrays.empty(n, np.uint64)
+    for part in pieces(n):
         np.right_shift(packed[part], _u64(place_bits), out=ordered[part])
         packed[part] &= _u64((1 << place_bits) - 1)
     _settle_runs(columns if left_out else columns[1:], packed, ordered, mixer)
@@ -155,7 +157,7 @@ def sort_records(columns: Sequence[npt.NDArray[Any]], ties: NoiseStream | None) 
         mixer.unmix(packed)
     order = packed.view(np.int64).astype(np.intp, copy=False)
     if left_out:
-        return order, first[order].astype(np.uint64)
+        return order, make(arrays, np.copy, arrays.take(first, order), dtype=np.uint64)
     ordered += base
     return order, ordered
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, make, pieces
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 Number: TypeAlias = "Decimal | Fraction | str | int | float"
 
 MAX_WIDTH = 2**52  # grid units: every one of them, and its neighbour, is a float64
-_CHUNK = 1 << 16
 _FLOAT_SLACK = Fraction(8, 2**53)  # a domain given in floats may miss the grid by this much, relatively
 
 
@@ -97,7 +97,7 @@ class Grid:
             raise InvalidArgument("an atom is named twice.", where="atoms", remedy="Name each once.")
         return tuple(sorted(found))
 
-    def quantise(self, values: npt.NDArray[Any]) -> IntArray:
+    def quantise(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
         """q = round((clamp(x) - lo) / step) in 0..width for each value, on its own.
 
         A fixed function of each value alone, whatever its rounding in the last bit: that is all the claims need.
@@ -105,9 +105,9 @@ class Grid:
         """
         lo, hi = float(self.lo), float(self.hi)
         numerator, denominator = float(self.step.numerator), float(self.step.denominator)
-        out = np.empty(len(values), dtype=np.int64)
-        for start in range(0, len(values), _CHUNK):
-            part = values[start : start + _CHUNK].astype(np.float64)
+        out = arrays.empty(len(values), np.int64)
+        for piece in pieces(len(values)):
+            part = values[piece].astype(np.float64)
             np.clip(part, lo, hi, out=part)
             part -= lo
             if denominator != 1.0:
@@ -115,16 +115,12 @@ class Grid:
             if numerator != 1.0:
                 part /= numerator
             np.rint(part, out=part)
-            out[start : start + _CHUNK] = part
+            out[piece] = part
         return np.clip(out, 0, self.width, out=out)
 
-    def snap(self, values: npt.NDArray[Any]) -> FloatArray:
+    def snap(self, values: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> FloatArray:
         """The values as a method sees them: moved into the domain and onto the grid, in their own units."""
-        out = np.empty(len(values))
-        for start in range(0, len(values), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            out[part] = self.restore(self.quantise(values[part]).astype(np.float64))
-        return out
+        return make(arrays, lambda part: self.restore(self.quantise(part).astype(np.float64)), values)
 
     def restore(self, units: FloatArray) -> FloatArray:
         """The values at `units` grid steps above lo; whole units give the float nearest to the exact decimal."""
@@ -149,7 +145,7 @@ def as_numbers(values: object, *, name: str = "values") -> npt.NDArray[Any]:
     if array.dtype.kind not in "iuf" or array.dtype == np.longdouble:
         raise InvalidType(f"{name} must be integers or float64, not {array.dtype.name}.")
     if array.dtype.kind == "f":
-        bad = sum(int(np.count_nonzero(~np.isfinite(array[start : start + _CHUNK]))) for start in range(0, len(array), _CHUNK))
+        bad = sum(int(np.count_nonzero(~np.isfinite(array[part]))) for part in pieces(len(array)))
         if bad:
             raise InvalidArgument(
                 f"{name} holds {bad:,} missing or infinite numbers.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument, InvalidType
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
 from release_pipeline.privacy.grid import IntArray, as_numbers
 
-_CHUNK = 1 << 16
 
-
-def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
+def group_by(columns: Iterable[npt.ArrayLike], arrays: Arrays = IN_MEMORY) -> IntArray:
     """The group of each record, from 0: two records share one if all their columns (integer codes) are equal. Columns are looked
     at one after the other, so that they need not be there together.
 
@@ -26,13 +25,14 @@ def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
     for column in columns:
         code = _as_signed(column)
         if key is None:
-            key = np.zeros(len(code), dtype=np.int64)
+            key = arrays.empty(len(code), np.int64)
+            key[:] = 0
         if len(code) != len(key):
             raise InvalidArgument("the columns do not have equally many records.", where="columns")
         if not len(key):
             continue
         digits = _Digits.of(code, most=len(key))
-        for part in _slices(len(key)):
+        for part in pieces(len(key)):
             key[part] *= digits.width
             key[part] += digits.take(code[part])
         span *= digits.width
@@ -42,7 +42,7 @@ def group_by(columns: Iterable[npt.ArrayLike]) -> IntArray:
     if key is None:
         raise InvalidArgument("there is no column to group by.", where="columns")
     number = np.cumsum(np.bincount(key, minlength=span) > 0) - 1
-    for part in _slices(len(key)):
+    for part in pieces(len(key)):
         key[part] = number[key[part]]
     return key
 
@@ -75,13 +75,9 @@ class _Digits:
 def _renumber(key: IntArray) -> int:
     """Make keys as small as they can be, in their order; how many different ones there are."""
     digits = _Digits.of(key, most=len(key))
-    for part in _slices(len(key)):
+    for part in pieces(len(key)):
         key[part] = digits.take(key[part])
     return digits.width
-
-
-def _slices(count: int) -> Iterator[slice]:
-    return (slice(start, start + _CHUNK) for start in range(0, count, _CHUNK))
 
 
 def _as_signed(column: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -261,7 +261,7 @@ def compute_statistics(
     check_sizes(method=method, k=k, grid=grid, epsilon=claim.epsilon, scope=scope, records=len(numbers), definition=definition)
     if len(numbers) == 0:
         raise InvalidArgument("there are no records to mask.", where="values")
-    q = grid.quantise(numbers)
+    q = grid.quantise(numbers, records.arrays)
     if spec.sums is None or k is None:
         return _statistics_per_record(q, grid, claim, rule_of(promised), consistency, atoms)
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, distinct, make, pieces
 from release_pipeline.privacy.grid import FloatArray, IntArray, as_matrix, as_numbers
 from release_pipeline.privacy.groups import as_integers
 from release_pipeline.privacy.neighbours import Neighbours
@@ -87,7 +88,7 @@ def record_linkage(
     for j in range(y.shape[1]):
         points[:, j] = (y[tried, j] - least[j]) / deviation[j]
     if groups is not None:
-        group = _number(_as_groups(groups, n))
+        group = number_entries(_as_groups(groups, n))
         size = max(float(known.max(initial=0)), float(np.abs(points).max(initial=0)))
         apart = group * np.ceil(4 * size * np.sqrt(y.shape[1]) + 1)  # so far apart that no other group is ever nearer
         known, points = np.column_stack([known, apart]), np.column_stack([points, apart[mine]])
@@ -115,20 +116,24 @@ def _scale(x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return known, least, deviations
 
 
-def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike) -> int:
+def distinct_diversity(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays = IN_MEMORY) -> int:
     """l: the fewest different values that a group has (0 if there is no record). A blank is a value like any other.
 
     >>> distinct_diversity([1, 1, 2, 2], [7, 8, 7, 7])
     1
     """
-    group, value = _as_pairs(groups, values)
+    group, value = _as_pairs(groups, values, arrays)
     if not len(group):
         return 0
-    pairs = np.unique(group * (int(value.max()) + 1) + value)
-    return int(np.bincount(pairs // (int(value.max()) + 1)).min())
+    m = int(value.max()) + 1
+    pairs, _ = distinct(arrays, arrays.sort(_pair(group, value, m)))
+    counts = np.zeros(int(pairs[-1]) // m + 1, dtype=np.int64)
+    for part in pieces(len(pairs)):
+        np.add.at(counts, pairs[part] // m, 1)
+    return int(counts.min())
 
 
-def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool) -> float:
+def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool, arrays: Arrays = IN_MEMORY) -> float:
     """t: the largest distance between the values of one group and those of all records (LLV07).
 
     `ordered` is for numbers, which have their order's earth mover's distance, sum over the m different values, in order, of the
@@ -142,18 +147,17 @@ def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool) ->
     >>> closeness([0, 0, 1, 1], [1, 2, 3, 4], ordered=True), closeness([0, 0, 1, 1], [1, 1, 1, 2], ordered=False)
     (0.3333333333333333, 0.25)
     """
-    group, value = _as_pairs(groups, values)
+    group, value = _as_pairs(groups, values, arrays)
     n, m = len(group), int(value.max(initial=-1)) + 1
     if m < 2:
         return 0.0
     size, cumulated = np.bincount(group), np.cumsum(np.bincount(value))
     overall, P = np.diff(cumulated, prepend=0) / n, cumulated / n
     before = np.concatenate([np.zeros(1), np.cumsum(P)])
-    group *= m
-    group += value  # group and value in one number
-    del value
-    pairs, count = _count_in_place(group)
-    del group
+    numbers = _pair(group, value, m)
+    del group, value
+    pairs, count = distinct(arrays, arrays.sort(numbers))
+    del numbers
     largest = 0.0
     for part in _whole_groups(pairs, m):
         at, of, counted = pairs[part] % m, pairs[part] // m, count[part]
@@ -175,11 +179,11 @@ def closeness(groups: npt.ArrayLike, values: npt.ArrayLike, *, ordered: bool) ->
     return largest
 
 
-def _count_in_place(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """The different ones, ascending, and how many there are of each; sorts them where they are."""
-    numbers.sort()
-    starts = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])) if len(numbers) else np.empty(0, dtype=np.intp)
-    return numbers[starts], np.diff(starts, append=len(numbers))
+def _pair(group: IntArray, value: IntArray, m: int) -> IntArray:
+    """Group and value, which is one of m, in one number: in the place of the group's."""
+    group *= m
+    group += value
+    return group
 
 
 def _whole_groups(pairs: IntArray, m: int) -> Iterator[slice]:
@@ -192,20 +196,18 @@ def _whole_groups(pairs: IntArray, m: int) -> Iterator[slice]:
         start = beyond
 
 
-def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+def _as_pairs(groups: npt.ArrayLike, values: npt.ArrayLike, arrays: Arrays) -> tuple[IntArray, IntArray]:
     """Groups and values of the same records, both numbered from 0 in their order."""
-    group, value = _number(_as_groups(groups)), _number(as_numbers(values))
+    group, value = number_entries(_as_groups(groups), arrays), number_entries(as_numbers(values), arrays)
     if len(group) != len(value):
         raise InvalidArgument("there is not one value for each record of the groups.", where="values")
     return group, value
 
 
-def _number(column: npt.NDArray[Any]) -> IntArray:
-    """The place of each entry among the different ones."""
-    different, number = np.unique(column), np.empty(len(column), dtype=np.int64)
-    for start in range(0, len(column), _CHUNK):
-        number[start : start + _CHUNK] = np.searchsorted(different, column[start : start + _CHUNK])
-    return number
+def number_entries(column: npt.NDArray[Any], arrays: Arrays = IN_MEMORY) -> IntArray:
+    """The place of each number among the different ones, ascending."""
+    different, _ = distinct(arrays, arrays.sort(make(arrays, np.positive, column, dtype=column.dtype)))
+    return make(arrays, lambda part: np.searchsorted(different, part), column, dtype=np.int64)
 
 
 def _as_groups(groups: npt.ArrayLike, n: int | None = None) -> IntArray:

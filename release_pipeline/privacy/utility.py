@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.privacy.arrays import add_up, pieces
 from release_pipeline.privacy.grid import FloatArray, Grid, IntArray
 from release_pipeline.privacy.samples import weighted_mean, weighted_quantiles
 
@@ -21,6 +23,7 @@ TENTHS = (0.1, 0.9)
 BEYOND = 10  # records that lie beyond a quantile at least: one with fewer would tell of single persons
 CURVE_POINTS = 120
 _CHUNK = 1 << 20  # records that are looked at together
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +55,27 @@ def measure_clamping(numbers: FloatArray, grid: Grid) -> Clamping:
     Clamping(share=0.25, variance=0.125)
     """
     low, high, reach = float(grid.lo), float(grid.hi), float(grid.step) / 2
-    there = numbers[~np.isnan(numbers)]
-    outside = (there < low - reach) | (there > high + reach)
-    if not outside.any():
+
+    def lie_outside(part: FloatArray) -> Flags:
+        return (part < low - reach) | (part > high + reach)  # NaN never does
+
+    outside = sum(int(np.count_nonzero(lie_outside(numbers[part]))) for part in pieces(len(numbers)))
+    if not outside:
         return Clamping(0.0, 0.0)
-    unit = float(np.max(np.abs(there)))  # squares of the largest numbers would not be finite
-    moved = np.where(outside, there / unit - np.clip(there, low, high) / unit, 0.0)
-    variance = variance_of(there / unit)
-    share = int(np.count_nonzero(outside)) / len(numbers)
-    return Clamping(share, float(np.mean(moved * moved)) / variance if variance > 0 else 0.0)
+    there = int(sum(np.count_nonzero(~np.isnan(numbers[part])) for part in pieces(len(numbers))))
+    least, most = float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers))
+    unit = max(abs(least), abs(most))  # squares of the largest numbers would not be finite
+    mean = add_up(lambda part: np.nan_to_num(part / unit), numbers) / there
+
+    def square_off(part: FloatArray) -> FloatArray:
+        return np.nan_to_num(np.square(part / unit - mean))
+
+    def square_moved(part: FloatArray) -> FloatArray:
+        return np.where(lie_outside(part), np.square(part / unit - np.clip(part, low, high) / unit), 0.0)
+
+    variance = add_up(square_off, numbers) / there if most > least else 0.0
+    share = outside / len(numbers)
+    return Clamping(share, add_up(square_moved, numbers) / there / variance if variance > 0 else 0.0)
 
 
 def column_error(original: FloatArray, released: FloatArray, *, variance: float | None = None) -> float:
@@ -72,13 +87,20 @@ def column_error(original: FloatArray, released: FloatArray, *, variance: float 
     variance = variance_of(original) if variance is None else variance
     if variance <= 0:
         return 0.0
-    apart = original - released
-    return float(np.mean(np.square(apart, out=apart))) / variance
+    return add_up(lambda x, y: np.square(x - y), original, released) / len(original) / variance
 
 
 def variance_of(column: FloatArray) -> float:
     """The variance of the records themselves; exactly 0 where all are equal, however their mean was rounded."""
-    return float(np.var(column)) if np.ptp(column) > 0 else 0.0
+    if not np.ptp(column) > 0:
+        return 0.0
+    mean = mean_of(column)
+    return add_up(lambda part: np.square(part - mean), column) / len(column)
+
+
+def mean_of(column: FloatArray) -> float:
+    """The mean, the same wherever the column lies."""
+    return add_up(np.positive, column) / len(column)
 
 
 def sse_paper(original: Sequence[FloatArray], released: Sequence[FloatArray]) -> float:
@@ -93,20 +115,35 @@ def _sse_of_column(x: FloatArray, y: FloatArray) -> float:
     variance = variance_of(x)
     if variance <= 0:
         return 0.0
-    apart = x - y
-    apart /= variance
-    return float(np.mean(np.square(apart, out=apart)))
+    return add_up(lambda one, other: np.square((one - other) / variance), x, y) / len(x)
 
 
-def describe_spread(column: FloatArray) -> Spread:
-    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles."""
-    found = np.quantile(column, (*QUANTILES, *TENTHS)).tolist()
-    beyond = [round(min(q, 1 - q), 6) * len(column) for q in (*QUANTILES, *TENTHS)]  # 1 - 0.9 is a bit less than 0.1
+def describe_spread(ascending: FloatArray) -> Spread:
+    """Mean, standard deviation (of the records themselves, not of a larger population) and quantiles of a column in ascending
+    order."""
+    shares = (*QUANTILES, *TENTHS)
+    found = quantiles_of_sorted(ascending, shares)
+    beyond = [round(min(q, 1 - q), 6) * len(ascending) for q in shares]  # 1 - 0.9 is a bit less than 0.1
     told = tuple(value if more >= BEYOND else None for value, more in zip(found, beyond, strict=True))
     quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
-    if _is_nearly_constant(column):
+    if _is_nearly_constant(ascending):
         return Spread(None, None, quantiles, deciles)
-    return Spread(float(np.mean(column)), float(np.std(column)), quantiles, deciles)
+    return Spread(mean_of(ascending), math.sqrt(variance_of(ascending)), quantiles, deciles)
+
+
+def quantiles_of_sorted(ascending: FloatArray, shares: Sequence[float]) -> list[float]:
+    """The quantiles of a column in ascending order, between two values by how far from each.
+
+    >>> quantiles_of_sorted(np.array([0.0, 10.0, 20.0]), [0.25, 1.0])
+    [5.0, 20.0]
+    """
+    found: list[float] = []
+    for share in shares:
+        rank = share * (len(ascending) - 1)
+        low = min(int(rank), len(ascending) - 1)
+        pair = ascending[low : low + 2]
+        found.append(float(np.quantile(pair, rank - low)) if len(pair) > 1 else float(pair[0]))
+    return found
 
 
 def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
@@ -122,7 +159,7 @@ def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
     few = np.minimum(up_to, from_on) < BEYOND
     told = tuple(None if hidden else value for value, hidden in zip(found, few.tolist(), strict=True))
     quantiles, deciles = told[: len(QUANTILES)], told[len(QUANTILES) :]
-    if _is_nearly_constant(column):
+    if _is_nearly_constant(ascending):
         return Spread(None, None, quantiles, deciles)
     with np.errstate(over="ignore", invalid="ignore"):  # squares that no float holds give no deviation
         mean = weighted_mean(column, weights)
@@ -130,12 +167,13 @@ def describe_weighted_spread(column: FloatArray, weights: FloatArray) -> Spread:
     return Spread(mean, deviation, quantiles, deciles)
 
 
-def _is_nearly_constant(column: FloatArray) -> bool:
+def _is_nearly_constant(ascending: FloatArray) -> bool:
     """Whether fewer than ten records differ from the most common value: of more records than that it is the middle one."""
-    if len(column) <= 2 * BEYOND:
-        return len(column) - int(np.unique(column, return_counts=True)[1].max()) < BEYOND
-    middle = np.partition(column, len(column) // 2)[len(column) // 2]
-    return len(column) - int(np.count_nonzero(column == middle)) < BEYOND
+    if len(ascending) <= 2 * BEYOND:
+        return len(ascending) - int(np.unique(ascending, return_counts=True)[1].max()) < BEYOND
+    middle = float(ascending[len(ascending) // 2])
+    first, beyond = (int(np.searchsorted(ascending, middle, side=side)) for side in ("left", "right"))
+    return len(ascending) - (beyond - first) < BEYOND
 
 
 def ks_distance(first: FloatArray, second: FloatArray) -> float:
@@ -177,9 +215,8 @@ def ks_of_steps(first: Steps, second: Steps) -> float:
 
 
 def compare_distributions(first: FloatArray, second: FloatArray) -> tuple[float, float]:
-    """`ks_distance` and `wasserstein_distance`, each column being sorted once."""
-    one, other = np.sort(first), np.sort(second)
-    return _ks_of_sorted(one, other), _wasserstein_of_sorted(one, other)
+    """`ks_distance` and `wasserstein_distance` of two columns in ascending order."""
+    return _ks_of_sorted(first, second), _wasserstein_of_sorted(first, second)
 
 
 def _ks_of_sorted(first: FloatArray, second: FloatArray) -> float:
@@ -197,7 +234,10 @@ def _ks_of_sorted(first: FloatArray, second: FloatArray) -> float:
 
 def _count_steps(ascending: FloatArray) -> int:
     """How many different values a column in ascending order has, less one."""
-    return int(np.count_nonzero(ascending[1:] != ascending[:-1]))
+    steps = (
+        np.count_nonzero(ascending[part.start + 1 : part.stop + 1] != ascending[part]) for part in pieces(len(ascending) - 1)
+    )
+    return int(sum(steps))
 
 
 def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -> float:
@@ -209,24 +249,40 @@ def ks_of_clusters(ascending: FloatArray, values: FloatArray, sizes: IntArray) -
     >>> ks_of_clusters(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 3.0]), np.array([1, 3]))
     0.5
     """
-    order = np.argsort(values, kind="stable")
-    places, n = values[order], len(ascending)
-    below = np.concatenate([[0.0], np.cumsum(sizes[order]) / np.sum(sizes)])
-    at_most = np.searchsorted(ascending, places, side="right") / n
-    before = np.append(np.searchsorted(ascending, places, side="left") / n, 1.0)
-    last = np.append(places[1:] != places[:-1], True)  # equal values are one step
-    first = np.concatenate([[True], last[:-1]])
-    gaps = np.concatenate(
-        [np.abs(at_most - below[1:])[last], np.abs(before[:-1] - below[:-1])[first], [abs(before[-1] - below[-1])]]
-    )
-    return float(np.max(gaps))
+    if not _ascends(values):
+        order = np.argsort(values, kind="stable")
+        values, sizes = values[order], sizes[order]
+    n, total, below, largest = len(ascending), int(np.sum(sizes)), 0, 0.0
+    for part in pieces(len(values), _CHUNK):
+        places, own = values[part], sizes[part]
+        up_to = below + np.cumsum(own)
+        differs = places[1:] != places[:-1]  # equal values are one step
+        is_last = np.append(differs, part.stop == len(values) or values[part.stop] != places[-1])
+        is_first = np.append(part.start == 0 or values[part.start - 1] != places[0], differs)
+        at_most = np.searchsorted(ascending, places[is_last], side="right") / n
+        before = np.searchsorted(ascending, places[is_first], side="left") / n
+        largest = max(
+            largest,
+            float(np.max(np.abs(at_most - up_to[is_last] / total), initial=0.0)),
+            float(np.max(np.abs(before - (up_to - own)[is_first] / total), initial=0.0)),
+        )
+        below = int(up_to[-1])
+    return largest
 
 
-def share_at(column: FloatArray, points: FloatArray) -> FloatArray:
-    """The share of records that are each of the points, exactly."""
-    ordered = np.sort(column)
-    counts = np.searchsorted(ordered, points, side="right") - np.searchsorted(ordered, points, side="left")
-    return counts / len(column)
+def _ascends(values: FloatArray) -> bool:
+    return all(bool((values[part.start + 1 : part.stop + 1] >= values[part]).all()) for part in pieces(len(values) - 1))
+
+
+def share_at(column: FloatArray, points: FloatArray, sizes: IntArray | None = None) -> FloatArray:
+    """The share of records that are each of the points, exactly; of entries that stand for one record each, or for `sizes`."""
+    ascending, place = np.unique(points, return_inverse=True)
+    counts = np.zeros(len(ascending) + 1, dtype=np.int64)
+    for part in pieces(len(column)):
+        found = np.searchsorted(ascending, column[part])
+        is_there = column[part] == np.append(ascending, np.nan)[found]
+        np.add.at(counts, found[is_there], 1 if sizes is None else sizes[part][is_there])
+    return (counts / (len(column) if sizes is None else int(np.sum(sizes))))[place]
 
 
 def wasserstein_distance(first: FloatArray, second: FloatArray) -> float:
@@ -257,12 +313,13 @@ def _wasserstein_of_sorted(first: FloatArray, second: FloatArray) -> float:
     return math.fsum(sums) / n / m
 
 
-def choose_places(released: FloatArray) -> FloatArray:
+def choose_places(ascending: FloatArray) -> FloatArray:
     """Where to draw a distribution function: at most 120 places, ascending, that depend on the released column alone, so that no
-    place is somebody's confidential value: released values, and even steps between the least and the greatest."""
-    values = np.quantile(released, np.linspace(0, 1, 2 * CURVE_POINTS // 3), method="nearest")
-    steps = np.linspace(float(np.min(released)), float(np.max(released)), CURVE_POINTS // 3)
-    return np.unique(np.concatenate([values, steps]))
+    place is somebody's confidential value: released values, and even steps between the least and the greatest. `ascending`: the
+    released column, sorted."""
+    ranks = np.linspace(0, 1, 2 * CURVE_POINTS // 3) * (len(ascending) - 1)
+    steps = np.linspace(float(ascending[0]), float(ascending[-1]), CURVE_POINTS // 3)
+    return np.unique(np.concatenate([ascending[np.rint(ranks).astype(np.intp)], steps]))
 
 
 def share_at_most(column: FloatArray, places: FloatArray) -> FloatArray:
@@ -288,15 +345,19 @@ def _count_at_most(column: FloatArray, places: FloatArray) -> IntArray:
 def covariance_matrix(columns: Sequence[FloatArray]) -> FloatArray:
     """Covariances of the records themselves, column by column: no matrix of all records is made."""
     m = len(columns)
-    means = [float(np.mean(column)) for column in columns]
+    means = [mean_of(column) for column in columns]
     found = np.zeros((m, m))
     varied = [a for a in range(m) if np.ptp(columns[a]) > 0]
     with np.errstate(over="ignore", invalid="ignore"):  # numbers whose squares no float holds have no covariance
         for a in varied:
-            centred = columns[a] - means[a]
+            one = columns[a]
             for b in varied[: varied.index(a) + 1]:
-                found[a, b] = found[b, a] = float(np.dot(centred, columns[b] - means[b])) / len(centred)
+                found[a, b] = found[b, a] = _covary(one, columns[b], means[a], means[b])
     return found
+
+
+def _covary(one: FloatArray, other: FloatArray, mean: float, mean_of_other: float) -> float:
+    return add_up(lambda x, y: (x - mean) * (y - mean_of_other), one, other) / len(one)
 
 
 def correlation_matrix(covariances: FloatArray) -> FloatArray:

@@ -63,7 +63,7 @@ def audit_table(
     progress("attacking the released table")
     figures |= _attack(attacked, streams)
     if groups is not None:
-        risk = journalist_risk(released, compared.everybody, policy.released_quasi)
+        risk = journalist_risk(released, compared.everybody, policy.released_quasi, compared.arrays)
         figures["groups"] = {**groups.to_json(), "journalist": risk}
     progress("training models")
     return round_figures({**figures, **train_models(compared, streams)})

@@ -1,12 +1,34 @@
-"""A table whose columns are made, or read, when they are asked for: no more than one need lie in memory."""
+"""A table whose columns are made, or read, when they are asked for: no more than one need lie in memory, and of one that comes in
+parts no more than a part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute
+
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+
+_compute: Any = pyarrow.compute  # its functions are made at run time
+PART = 1 << 20  # rows of a part
+MISSING = -1  # the number of a cell that is missing, or blank
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Parts:
+    """A column that comes part by part: `make` begins anew at every call."""
+
+    type: Any
+    make: Callable[[], Iterator[Any]]
+
+    def load(self) -> pa.ChunkedArray:
+        """All of it, in memory."""
+        return pa.chunked_array(list(self.make()), type=self.type)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -20,7 +42,14 @@ class ColumnTable:
     def column(self, name: str) -> pa.ChunkedArray:
         """One column, made now."""
         made = self.make(name)
+        if isinstance(made, Parts):
+            return made.load()
         return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+
+    def parts(self, name: str) -> Iterator[Any]:
+        """The same, part by part."""
+        made = self.make(name)
+        return made.make() if isinstance(made, Parts) else iter(made.chunks if isinstance(made, pa.ChunkedArray) else [made])
 
     def select(self, names: Sequence[str]) -> pa.Table:
         """Some columns, in memory."""
@@ -33,3 +62,47 @@ AnyTable: TypeAlias = pa.Table | ColumnTable
 def load_table(table: AnyTable) -> pa.Table:
     """The whole table, in memory."""
     return table.select(table.column_names) if isinstance(table, ColumnTable) else table
+
+
+def cut_table(table: AnyTable, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Some columns of a table in parts, of one whose columns all come in the same parts; of any other in one."""
+    if isinstance(table, ColumnTable):
+        parts = zip(*(table.parts(name) for name in names), strict=True)
+        yield from (pa.table(dict(zip(names, columns, strict=True))) for columns in parts)
+    else:
+        yield table.select(names)
+
+
+def cut_column(column: pa.ChunkedArray) -> Iterator[tuple[slice, Any]]:
+    """A column in parts, each with the rows that it has."""
+    start = 0
+    for chunk in column.chunks:
+        for part in pieces(len(chunk), PART):
+            rows = slice(start + part.start, start + part.stop)
+            yield rows, chunk.slice(part.start, part.stop - part.start)
+        start += len(chunk)
+
+
+def number_cells(column: pa.ChunkedArray, arrays: Arrays = IN_MEMORY) -> tuple[Any, npt.NDArray[np.int32]]:
+    """The different entries of a column, as they came first, and the place of each cell's among them: `MISSING` of a blank."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    known = column.unique().drop_null()
+    numbers = arrays.empty(len(column), np.int32)
+    for rows, part in cut_column(column):
+        numbers[rows] = _compute.index_in(part, value_set=known).fill_null(MISSING).to_numpy()
+    return known, numbers
+
+
+def take_cells(column: pa.ChunkedArray, places: npt.NDArray[np.intp], arrays: Arrays) -> Any:
+    """The cells at these places: part by part where arrays lie on disk, for which entries are taken by their numbers."""
+    if arrays is IN_MEMORY:
+        return column.take(pa.array(places))
+    known, numbers = number_cells(column, arrays)
+    taken = arrays.take(numbers, places)
+
+    def make() -> Iterator[Any]:
+        for part in pieces(len(taken), PART):
+            yield known.take(pa.array(taken[part], mask=taken[part] == MISSING))
+
+    return Parts(column.type, make)

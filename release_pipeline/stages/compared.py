@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.stages.column_table import AnyTable
 from release_pipeline.stages.measures.sample import read_weights
 
@@ -32,6 +33,7 @@ class Compared:
     own: Places
     everybody: AnyTable
     is_nobodys: bool = False
+    arrays: Arrays = IN_MEMORY
 
     @property
     def originals(self) -> int:
@@ -44,7 +46,7 @@ class Compared:
 
     def seen(self, name: str) -> Numbers:
         """A noise column of all records as the method saw it: in its domain and on its grid."""
-        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy())
+        return self.policy.noise_columns[name].coded_grid.snap(self.original(name).to_numpy(), self.arrays)
 
     def weights(self, name: str) -> Numbers:
         """The weights of all records as the method saw them: a masked one in its domain, where none is negative."""
@@ -75,4 +77,5 @@ class Compared:
             return pa.table({name: kept[name] for name in names})
 
         few = {name: self.released.column(name).take(pa.array(rows)) for name in self.policy.released_columns}
-        return replace(self, read=read, released=pa.table(few), own=np.arange(len(rows), dtype=np.intp))
+        own = np.arange(len(rows), dtype=np.intp)
+        return replace(self, read=read, released=pa.table(few), own=own, arrays=IN_MEMORY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,12 @@ from release_pipeline.policy.hierarchies import Intervals
 from release_pipeline.policy.kinds import DropColumn, pick
 from release_pipeline.policy.model import Policy
 from release_pipeline.policy.options import ColumnOptions
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, pieces, repeat
 from release_pipeline.privacy.grid import FloatArray, IntArray
 from release_pipeline.privacy.methods import Statistics, compute_statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
-from release_pipeline.privacy.utility import Clamping, measure_clamping
+from release_pipeline.privacy.records import ARRAYS, Records
+from release_pipeline.privacy.utility import Clamping, mean_of, measure_clamping, variance_of
 from release_pipeline.privacy.vectors import compute_vectors, quantise_columns
 from release_pipeline.stages.ranges import predict
 
@@ -36,7 +39,13 @@ def take_clamping(policy: Policy, numbers: Callable[[str], npt.NDArray[np.float6
 
 
 def microaggregate(
-    policy: Policy, name: str, numbers: npt.NDArray[np.float64], *, secret: bytes, context: Sequence[Context]
+    policy: Policy,
+    name: str,
+    numbers: npt.NDArray[np.float64],
+    *,
+    secret: bytes,
+    context: Sequence[Context],
+    records: Records = ARRAYS,
 ) -> Statistics:
     """The exact statistics of one noise column under the policy's method, and the noise scales."""
     column, protect = policy.noise_columns[name], policy.protect
@@ -53,6 +62,7 @@ def microaggregate(
         consistency=policy.consistency,
         secret=secret,
         context=(*context, name),
+        records=records,
     )
 
 
@@ -100,6 +110,7 @@ def expect_error(
     secret: bytes,
     context: Sequence[Context],
     clamp: bool = True,
+    arrays: Arrays = IN_MEMORY,
 ) -> ExpectedError:
     """The mean squared error over the column's variance that this method has on these data, consistency and clamping of noisy
     values included; `clamp` as the policy has it.
@@ -116,42 +127,54 @@ def expect_error(
     """
     rounds = int(np.clip(DRAWS // len(exact.size), 3, ROUNDS)) if exact.scale.any() else 1
     simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
-    return summarise_errors(simulated, exact.grid.snap(numbers), exact.cluster, exact.size)
+    return summarise_errors(simulated, exact.grid.snap(numbers, arrays), exact.cluster, exact.size)
 
 
 def summarise_errors(
-    simulated: Iterable[FloatArray], numbers: FloatArray, cluster: npt.NDArray[np.intp], size: IntArray
+    simulated: Iterable[FloatArray],
+    numbers: FloatArray,
+    cluster: npt.NDArray[np.intp],
+    size: IntArray,
+    arrays: Arrays = IN_MEMORY,
 ) -> ExpectedError:
     """The mean squared errors of simulated releases over the variance of these numbers, and the range of one more of them.
     `simulated`: a value for each cluster, release by release."""
-    centre = float(np.mean(numbers))
-    centred = numbers - centre
-    sums = np.bincount(cluster, weights=centred, minlength=len(size))
-    squares = float(np.sum(np.square(centred, out=centred)))
-    del centred
+    centre, sums = mean_of(numbers), arrays.empty(len(size), np.float64)
+    sums[:] = 0
+    for part in pieces(len(numbers)):
+        np.add.at(sums, cluster[part], numbers[part] - centre)
+    squares = add_up(lambda part: np.square(part - centre), numbers)
     if squares == 0:
         return ExpectedError(0.0, None, None)
     errors: list[float] = []
     for values in simulated:
-        released = values - centre
-        errors.append(squares - 2 * float(np.sum(released * sums)) + float(np.sum(released * released * size)))
+        across = add_up(lambda part, own: (part - centre) * own, values, sums)
+        errors.append(squares - 2 * across + add_up(lambda part, own: np.square(part - centre) * own, values, size))
     found = np.array(errors) / squares
     return ExpectedError(float(np.mean(found)), *predict_range(found))
 
 
-def summarise_values(simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float) -> ExpectedError:
+def summarise_values(
+    simulated: Iterable[FloatArray], ascending: FloatArray, size: IntArray, high: float, arrays: Arrays = IN_MEMORY
+) -> ExpectedError:
     """The same of a column where records may have no value, which points above `high` stand for: of those that have one both
     before and after, over the variance of the values before. `ascending`: all records in the order of the clusters."""
-    values = ascending[ascending <= high]
-    spread = float(np.var(values)) if len(values) else 0.0
+    values = ascending[: int(np.searchsorted(ascending, high, side="right"))]
+    spread = variance_of(values) if len(values) else 0.0
     if spread == 0:
         return ExpectedError(0.0, None, None)
-    errors: list[float] = []
+    cluster, errors = repeat(arrays, size)[: len(values)], list[float]()
     for of_clusters in simulated:
-        released = np.repeat(of_clusters, size)
-        both = (ascending <= high) & (released <= high)
-        errors.append(float(np.mean((ascending[both] - released[both]) ** 2)) / spread if both.any() else 1.0)
+        apart = add_up(partial(_square_apart, of_clusters, high), values, cluster)
+        both = sum(int(np.count_nonzero(of_clusters[cluster[part]] <= high)) for part in pieces(len(cluster)))
+        errors.append(apart / both / spread if both else 1.0)
     return summarise_found(errors)
+
+
+def _square_apart(of_clusters: FloatArray, high: float, numbers: FloatArray, cluster: npt.NDArray[np.intp]) -> FloatArray:
+    """How far numbers are from the values of their clusters, squared; 0 of a cluster that has none, but a point above `high`."""
+    released = of_clusters[cluster]
+    return np.where(released <= high, np.square(numbers - released), 0.0)
 
 
 def summarise_found(errors: Sequence[float]) -> ExpectedError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,10 +18,10 @@ from release_pipeline.policy.kinds.labels import LabelledColumn
 from release_pipeline.policy.kinds.missing import SUPPRESSED, CodedColumn, reason_column
 from release_pipeline.policy.published import labels_of
 from release_pipeline.privacy.dates import DATE, Clock
-from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, cut_table, load_table
 from release_pipeline.stages.recompute import recompute
 from release_pipeline.stages.shape import lie_on_grid
-from release_pipeline.stages.suppress import encode, group_sizes
+from release_pipeline.stages.suppress import encode
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
 ON_GRID = "on the grid"
@@ -146,26 +147,49 @@ def check_released(table: AnyTable, policy: Policy, *, rows: int, on_grid: bool 
     if table.num_rows != rows:
         yield f"The data have {table.num_rows:,} records, and {rows:,} were recorded."
     for name, column in policy.noise_columns.items():
-        yield from _check_numbers(table, name, column, policy, on_grid=on_grid)
+        parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
+        yield from _once(_check_numbers(part, name, column, policy, on_grid=on_grid) for part in parts)
     for name, column in policy.listed_columns.items():
-        known = {str(value) for value in _entries(column)} | {None}
-        if column.reasons:
-            yield from _check_reasons(table, name, (*column.reasons, SUPPRESSED))
-        if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
-            yield f"Column {name} has values that are not declared."
+        parts = cut_table(table, [name, reason_column(name)] if column.reasons else [name])
+        yield from _once(_check_listed(part, name, column) for part in parts)
     for name, column in policy.generalised_columns.items():
-        labels = table.column(name).unique().to_pylist()
+        labels = {label for part in cut_table(table, [name]) for label in part.column(name).unique().to_pylist()}
         if not all(label is not None and column.may_release(label) for label in labels):
             yield f"Column {name} has labels that its hierarchy does not have."
     quasi, below = policy.released_quasi, policy.groups_below
     quasi = [name for name in table.column_names if name in {*quasi, *map(reason_column, quasi)}]
-    if below and quasi and (group_sizes(encode(table.column(name) for name in quasi)) < below).any():
+    if below and quasi and _find_smallest(table, quasi) < below:
         yield f"There are groups of released quasi-identifiers below {below}."
     if policy.protect.different_values is not None:
         yield from _find_uniform(table, policy, policy.protect.different_values)
 
 
-def _check_numbers(table: AnyTable, name: str, column: NoiseColumn, policy: Policy, *, on_grid: bool) -> Iterator[str]:
+def _once(found: Iterator[Iterator[str]]) -> Iterator[str]:
+    """What was found of any part, each once."""
+    yield from dict.fromkeys(words for of_part in found for words in of_part)
+
+
+def _find_smallest(table: AnyTable, quasi: Sequence[str]) -> int:
+    """How many records the smallest group has; of no records as many as anybody may ask for."""
+    groups: pa.Table | None = None
+    for part in cut_table(table, quasi):
+        counted = part.group_by(quasi, use_threads=False).aggregate([([], "count_all")])
+        both = counted if groups is None else pa.concat_tables([groups, counted])
+        added = both.group_by(quasi, use_threads=False).aggregate([("count_all", "sum")])
+        groups = added.rename_columns([*quasi, "count_all"])
+    return sys.maxsize if groups is None or not groups.num_rows else int(groups.column("count_all").to_numpy().min())
+
+
+def _check_listed(table: pa.Table, name: str, column: ListedColumn) -> Iterator[str]:
+    """Of a column whose entries are listed."""
+    if column.reasons:
+        yield from _check_reasons(table, name, (*column.reasons, SUPPRESSED))
+    known = {str(value) for value in _entries(column)} | {None}
+    if not {None if value is None else str(value) for value in table.column(name).unique().to_pylist()} <= known:
+        yield f"Column {name} has values that are not declared."
+
+
+def _check_numbers(table: pa.Table, name: str, column: NoiseColumn, policy: Policy, *, on_grid: bool) -> Iterator[str]:
     """Of a masked column."""
     published = table.column(name)
     if column.clock is not None and published.type != type_of_moments(column.clock):
@@ -193,7 +217,7 @@ def _check_recomputed(table: pa.Table, policy: Policy) -> Iterator[str]:
             yield f"Column {name} is not what the columns make that it is made of."
 
 
-def _check_reasons(table: AnyTable, name: str, known: Sequence[str]) -> Iterator[str]:
+def _check_reasons(table: pa.Table, name: str, known: Sequence[str]) -> Iterator[str]:
     """Every cell has a value or a declared reason for none."""
     reasons = table.column(reason_column(name))
     if not set(reasons.unique().to_pylist()) <= {*known, None}:

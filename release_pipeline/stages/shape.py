@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
 from release_pipeline.privacy.grid import Grid, IntArray
 from release_pipeline.privacy.methods import Statistics, simulate_noise
 from release_pipeline.privacy.noise import Context
@@ -36,15 +37,20 @@ class ExpectedShape:
 
 
 def expect_shape(
-    exact: Statistics, numbers: Numbers, *, secret: bytes, context: Sequence[Context], clamp: bool = True
+    exact: Statistics,
+    numbers: Numbers,
+    *,
+    secret: bytes,
+    context: Sequence[Context],
+    clamp: bool = True,
+    arrays: Arrays = IN_MEMORY,
 ) -> ExpectedShape:
     """What this method leaves of the distribution of these data on their declared grid, consistency and clamping included.
 
     Like the expected error it is of simulated noise from streams of its own, and does not look at the noise that is released.
     Released values are one for each cluster: no column is made.
     """
-    ascending = exact.grid.snap(numbers)
-    ascending.sort()
+    ascending = arrays.sort(exact.grid.snap(numbers, arrays))
     rounds = int(np.clip(DRAWS // len(exact.size), LEAST, MOST)) if exact.scale.any() else 1
     simulated = simulate_noise(exact, rounds, clamp=clamp, secret=secret, context=context)
     return summarise_shapes(simulated, ascending, exact.size, _points(exact.grid, exact.atoms))
@@ -57,7 +63,7 @@ def summarise_shapes(simulated: Iterable[Numbers], ascending: Numbers, size: Int
     distances, shares = list[float](), list[Numbers]()
     for released in simulated:
         distances.append(ks_of_clusters(ascending, released, size))
-        shares.append(np.array([float(np.sum(size[released == point])) for point in atoms]) / len(ascending))
+        shares.append(share_at(released, atoms, size))
     differences = [float(np.max(np.abs(share - original))) for share in shares] if len(atoms) else []
     return ExpectedShape(
         atom_share=float(np.mean(differences)) if differences else None,
@@ -67,12 +73,16 @@ def summarise_shapes(simulated: Iterable[Numbers], ascending: Numbers, size: Int
 
 
 def measure_atoms(
-    column: NoiseColumn, original: Numbers, released: Numbers, weights: tuple[Numbers, Numbers] | None = None
+    column: NoiseColumn,
+    original: Numbers,
+    released: Numbers,
+    weights: tuple[Numbers, Numbers] | None = None,
+    arrays: Arrays = IN_MEMORY,
 ) -> dict[str, list[float | None]]:
     """The share of records at each atom, as it was on the declared grid and as it is released; of the original none that tells
     of fewer than ten records. With weights (before and after) the shares of what the records stand for, too."""
     grid, points = column.coded_grid, list_points(column)
-    snapped = grid.snap(original)
+    snapped = grid.snap(original, arrays)
     before = share_at(snapped, points)
     counts = np.rint(before * len(original))
     few = (counts > 0) & (counts < len(original)) & (np.minimum(counts, len(original) - counts) < BEYOND)
@@ -100,7 +110,7 @@ def list_points(column: NoiseColumn) -> Numbers:
 
 def lie_on_grid(grid: Grid, values: Numbers) -> bool:
     """Whether every value is a point of the grid inside the domain."""
-    return bool(np.array_equal(values, grid.snap(values)))
+    return all(np.array_equal(values[part], grid.snap(values[part])) for part in pieces(len(values)))
 
 
 def _points(grid: Grid, atoms: Sequence[int]) -> Numbers:

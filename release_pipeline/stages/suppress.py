@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,70 +11,111 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from release_pipeline.privacy.records import ARRAYS
-from release_pipeline.stages.column_table import AnyTable, ColumnTable
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
+from release_pipeline.privacy.grid import IntArray
+from release_pipeline.privacy.groups import group_by
+from release_pipeline.stages.column_table import MISSING, AnyTable, ColumnTable, Parts, cut_column, number_cells
 
 _compute: Any = pyarrow.compute  # its functions are made at run time
-MISSING = -1  # the code of an entry that is missing, or blank
 Codes = npt.NDArray[np.integer[Any]]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """Which cells of the quasi-identifiers are blank (`blank`, one column each) and which records are dropped."""
+    """Which cells of the quasi-identifiers are blank (`blank`, one column each) and which rows are dropped, each of them standing
+    for one record, or for so many as are like it (`counts`)."""
 
     blank: Flags
     dropped: Flags
+    counts: IntArray
 
     @property
     def records(self) -> int:
         """How many records lost a cell or were dropped."""
-        return int(np.count_nonzero(self.blank.any(axis=1) | self.dropped))
+        return int(self.counts[self.blank.any(axis=1) | self.dropped].sum())
 
     @property
     def share(self) -> float:
         """The same as a share of all records."""
-        return self.records / len(self.dropped)
+        return self.records / int(self.counts.sum())
 
 
-def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0) -> Suppression:
+def suppress_small_groups(codes: Codes, below: int, *, fixed: int = 0, counts: IntArray | None = None) -> Suppression:
     """Suppress so that every group of equal quasi-identifiers that is left has at least `below` records.
 
-    `codes`: one row per record, one column per quasi-identifier, in the order of the policy. Of the records in small groups those
-    go first that form large enough groups when one single cell is blank (trying the columns in order), then all of them
-    together with every cell blank if they are enough; who is left is dropped. A blank counts as a value of its own. The first
-    `fixed` columns are never blank.
+    `codes`: one row per record, or with `counts` per so many that are alike; one column per quasi-identifier, in the order of the
+    policy. Of the records in small groups those go first that form large enough groups when one single cell is blank
+    (trying the columns in order), then all of them together with every cell blank if they are enough; who is left is dropped. A
+    blank counts as a value of its own. The first `fixed` columns are never blank.
     """
     records, columns = len(codes), codes.shape[1]
+    counts = np.ones(records, dtype=np.int64) if counts is None else counts
     blank = np.zeros((records, columns), dtype=np.bool_)
     if columns == 0:
-        return Suppression(blank, np.zeros(records, dtype=np.bool_))
-    open_records = np.flatnonzero(group_sizes(codes) < below)
+        return Suppression(blank, np.zeros(records, dtype=np.bool_), counts)
+    open_records = np.flatnonzero(group_sizes(codes, counts) < below)
     for column in range(fixed, columns):
         rest = np.delete(codes[open_records], column, axis=1)
-        settled = open_records[group_sizes(rest) >= below]
+        settled = open_records[group_sizes(rest, counts[open_records]) >= below]
         blank[settled, column] = True
         open_records = np.setdiff1d(open_records, settled, assume_unique=True)
-    enough = group_sizes(codes[open_records, :fixed]) >= below
+    enough = group_sizes(codes[open_records, :fixed], counts[open_records]) >= below
     blank[open_records[enough], fixed:] = True
     open_records = open_records[~enough]
     dropped = np.zeros(records, dtype=np.bool_)
     dropped[open_records] = True
-    return Suppression(blank, dropped)
+    return Suppression(blank, dropped, counts)
 
 
-def group_sizes(codes: Codes) -> npt.NDArray[np.int64]:
-    """For each row, how many rows equal it; all of them where there is no column."""
-    if not codes.shape[1]:
-        return np.full(len(codes), len(codes))
-    return ARRAYS.count_equal(codes.T)
+def group_sizes(codes: Codes, counts: IntArray | None = None) -> IntArray:
+    """For each row, how many records have its codes, of rows that stand for one each or for `counts`; all of them where there is
+    no column."""
+    counts = np.ones(len(codes), dtype=np.int64) if counts is None else counts
+    if not len(codes) or not codes.shape[1]:
+        return np.full(len(codes), int(counts.sum()))
+    group = group_by(codes.T)
+    sizes = np.zeros(int(group.max()) + 1, dtype=np.int64)
+    np.add.at(sizes, group, counts)
+    return sizes[group]
 
 
 def encode(columns: Iterable[Any]) -> Codes:
     """Whole-number codes of Arrow columns, equal entries getting equal codes and missing ones `MISSING`; one column each."""
-    encoded = [column.combine_chunks().dictionary_encode().indices.fill_null(MISSING).to_numpy() for column in columns]
+    encoded = [number_cells(column)[1] for column in columns]
     return np.stack(encoded).T if encoded else np.zeros((0, 0), dtype=np.int32)  # a column's codes lie together
+
+
+@dataclass(frozen=True, slots=True)
+class Combinations:
+    """The different rows of some columns (`codes`, places among the `entries` of each column), how many records have each, and
+    the row of every record."""
+
+    entries: tuple[Any, ...]
+    codes: Codes
+    counts: IntArray
+    of_record: IntArray
+
+    def spell(self) -> list[Any]:
+        """The columns of these rows, as they were."""
+        return [
+            entries.take(pa.array(codes, mask=codes == MISSING))
+            for entries, codes in zip(self.entries, self.codes.T, strict=True)
+        ]
+
+
+def list_combinations(columns: Iterable[Any], arrays: Arrays = IN_MEMORY) -> Combinations:
+    """Those of Arrow columns, of which there is at least one; equal entries have equal codes, and missing ones `MISSING`."""
+    told = [number_cells(column, arrays) for column in columns]
+    entries, numbered = tuple(entries for entries, _ in told), [codes for _, codes in told]
+    of_record = group_by(numbered, arrays)
+    most = int(of_record.max(initial=-1)) + 1
+    counts, found = np.zeros(most, dtype=np.int64), np.empty((most, len(numbered)), dtype=np.int32)
+    for part in pieces(len(of_record)):
+        np.add.at(counts, of_record[part], 1)
+        for place, codes in enumerate(numbered):
+            found[of_record[part], place] = codes[part]
+    return Combinations(entries, found, counts, of_record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +131,42 @@ class SuppressedTable:
     anonymity: int | None
 
 
-def suppress_table(table: AnyTable, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = ()) -> SuppressedTable:
+def suppress_table(
+    table: AnyTable, quasi: Sequence[str], *, below: int, fixed: Sequence[str] = (), arrays: Arrays = IN_MEMORY
+) -> SuppressedTable:
     """`table` without small groups of its columns `fixed` and `quasi`, of which the latter may lose cells; as it is where `below`
     is 0. What is left of a column is made when it is asked for."""
     quasi = [*fixed, *quasi]
-    codes = encode(table.column(name) for name in quasi)
+    if not quasi:
+        return SuppressedTable(table, 0, 0, 0, 0.0, None)
+    rows = list_combinations((table.column(name) for name in quasi), arrays)
     if not below:
-        return SuppressedTable(table, 0, 0, 0, 0.0, find_smallest(codes, table.num_rows))
-    done = suppress_small_groups(codes, below, fixed=len(fixed))
-    codes[done.blank] = MISSING
-    kept = pa.array(~done.dropped)
-    rows = len(codes) - int(done.dropped.sum())
+        return SuppressedTable(table, 0, 0, 0, 0.0, find_smallest(rows.codes, rows.counts))
+    done = suppress_small_groups(rows.codes, below, fixed=len(fixed), counts=rows.counts)
+    codes = np.where(done.blank, MISSING, rows.codes)
+    dropped, left = int(rows.counts[done.dropped].sum()), ~done.dropped
 
     def make(name: str) -> Any:
+        place = quasi.index(name) if name in quasi else None
+        loses_cells = place is not None and bool(done.blank[:, place].any())
         column = table.column(name)
-        if name in quasi and (blank := done.blank[:, quasi.index(name)]).any():
-            column = _compute.if_else(pa.array(blank), pa.scalar(None, column.type), column)
-        return column if rows == len(codes) else column.filter(kept)
+        return Parts(column.type, lambda: cut(column, place if loses_cells else None)) if loses_cells or dropped else column
 
-    left = ColumnTable(tuple(table.column_names), rows, make)
-    anonymity = find_smallest(codes if rows == len(codes) else codes[~done.dropped], rows)
-    return SuppressedTable(left, int(done.blank.sum()), len(codes) - rows, done.records, done.share, anonymity)
+    def cut(column: pa.ChunkedArray, place: int | None) -> Iterator[Any]:
+        for own, cells in cut_column(column):
+            row = rows.of_record[own]
+            told = (
+                cells if place is None else _compute.if_else(pa.array(done.blank[row, place]), pa.scalar(None, cells.type), cells)
+            )
+            yield told.filter(pa.array(left[row])) if dropped else told
+
+    kept = ColumnTable(tuple(table.column_names), table.num_rows - dropped, make)
+    blanked = int((done.blank * rows.counts[:, np.newaxis]).sum())
+    anonymity = find_smallest(codes[left], rows.counts[left])
+    return SuppressedTable(kept, blanked, dropped, done.records, done.share, anonymity)
 
 
-def find_smallest(codes: Codes, rows: int) -> int | None:
-    """How many records the smallest group has; none without records, or columns that make groups."""
-    return int(group_sizes(codes).min()) if rows and codes.shape[1] else None
+def find_smallest(codes: Codes, counts: IntArray | None = None) -> int | None:
+    """How many records the smallest group has, of rows that stand for one each or for `counts`; none without records, or columns
+    that make groups."""
+    return int(group_sizes(codes, counts).min()) if len(codes) and codes.shape[1] else None

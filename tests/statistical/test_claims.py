@@ -18,7 +18,7 @@ from release_pipeline.privacy import methods, vectors
 from release_pipeline.privacy.catalogue import METHODS
 from release_pipeline.privacy.clusters import RankClusters
 from release_pipeline.privacy.noise import NoiseStream, discrete_laplace
-from release_pipeline.privacy.records import InMemory
+from release_pipeline.privacy.records import ArrayRecords
 from release_pipeline.privacy.scales import TRIMMED
 from release_pipeline.stages.strategies import centroids
 from tests.statistical.auditing import SUITE, audit, audit_closely, draw_scaled
@@ -109,7 +109,7 @@ def test_ties_taken_as_one_value_are_seen(monkeypatch: PATCH) -> None:
 @pytest.mark.parametrize("name", ["dp-um", "idp-cbls"])
 def test_rows_that_are_not_shuffled_are_seen(name: str, monkeypatch: PATCH) -> None:
     """In the order of the source a row says in which cluster its record is."""
-    monkeypatch.setattr(InMemory, "shuffle", lambda self, count, stream: np.arange(count))
+    monkeypatch.setattr(ArrayRecords, "shuffle", lambda self, count, stream: np.arange(count))
     assert not audit(name, covers="list").holds
 
 

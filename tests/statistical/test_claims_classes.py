@@ -54,8 +54,8 @@ def test_skipped_rules_of_suppression_are_seen(monkeypatch: PATCH) -> None:
         patch.setattr(classes, "find_exposed", lambda original, *_: np.zeros(len(original), dtype=np.bool_))
         assert not audit("k-epsilon, confidence", covers="intervals").holds
     with monkeypatch.context() as patch:
-        nothing: Any = lambda codes, below, *, fixed=0: suppress.Suppression(  # noqa: E731
-            np.zeros(codes.shape, dtype=np.bool_), np.zeros(len(codes), dtype=np.bool_)
+        nothing: Any = lambda codes, below, *, fixed=0, counts: suppress.Suppression(  # noqa: E731
+            np.zeros(codes.shape, dtype=np.bool_), np.zeros(len(codes), dtype=np.bool_), counts
         )
         patch.setattr(suppress, "suppress_small_groups", nothing)
         assert not audit("idp-cbls, small groups", covers="groups").holds

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
 from release_pipeline.privacy.by_value.fit import Masses
 from release_pipeline.privacy.clusters import cut_ranks
 from release_pipeline.privacy.grid import FloatArray, IntArray
@@ -47,14 +48,12 @@ class OfRanks(Protocol):
         ...
 
 
-def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...]) -> IntArray:
+def release_values(quantiles: OfRanks, records: int, k: int, atoms: tuple[int, ...], arrays: Arrays = IN_MEMORY) -> IntArray:
     """The grid unit of each group of k ranks, ascending: their mean, moved to the grid. Of a group across the edge of an atom the
     majority decides: it is given the atom, or the mean of those that are not at one."""
-    start, size = cut_ranks(records, k)
-    released = np.empty(len(start), dtype=np.int64)
-    step = max(_AT_ONCE // k, 1)
-    for first in range(0, len(start), step):
-        part = slice(first, min(first + step, len(start)))
+    start, size = cut_ranks(records, k, arrays)
+    released = arrays.empty(len(start), np.int64)
+    for part in pieces(len(start), max(_AT_ONCE // k, 1)):
         begin, end = int(start[part.start]), int(start[part.stop - 1] + size[part.stop - 1])
         units = np.rint(quantiles.of_ranks(records, begin, end))
         released[part] = units if k == 1 else _average(units, start[part] - begin, size[part], atoms)

@@ -7,6 +7,7 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, pieces
 from release_pipeline.privacy.noise.streams import NoiseStream, WordArray
 
 _WORDS = 3  # of a lane
@@ -16,11 +17,12 @@ _SLICE = 1 << 20  # words looked at together
 _u64 = np.uint64
 
 
-def shuffled_positions(count: int, stream: NoiseStream) -> npt.NDArray[np.intp]:
+def shuffled_positions(count: int, stream: NoiseStream, arrays: Arrays = IN_MEMORY) -> npt.NDArray[np.intp]:
     """A keyed random order of 0..count-1: positions sorted by one 64-bit word each (equal words: once in 10^5 tables of 10^7)."""
-    words = np.empty(count, dtype=np.uint64)
-    stream.words(0, _WORDS * stream.take_lanes(-(-count // _WORDS)), words)
-    return np.argsort(words, kind="stable")
+    words, first_lane = arrays.empty(count, np.uint64), stream.take_lanes(-(-count // _WORDS))
+    for part in pieces(count, _SLICE):
+        stream.words(0, _WORDS * first_lane + part.start, words[part])
+    return arrays.argsort(words)
 
 
 def shuffled_first(count: int, few: int, stream: NoiseStream) -> npt.NDArray[np.intp]:

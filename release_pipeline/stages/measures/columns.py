@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, make, pieces
+from release_pipeline.privacy.arrays import pick as choose
 from release_pipeline.privacy.utility import (
     choose_places,
     column_error,
@@ -21,14 +23,13 @@ from release_pipeline.privacy.utility import (
     covariance_matrix,
     describe_spread,
     describe_weighted_spread,
-    ks_distance,
     rank_correlation_matrix,
     share_at_most,
     share_of_many,
     sse_paper,
     variance_of,
 )
-from release_pipeline.stages.compared import Compared, Numbers
+from release_pipeline.stages.compared import Compared, Numbers, Places
 from release_pipeline.stages.measures.sample import read_weights
 from release_pipeline.stages.shape import measure_atoms
 
@@ -75,52 +76,56 @@ def measure_columns(compared: Compared) -> dict[str, Any]:
 
 
 def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbers] | None) -> dict[str, Any]:
-    column = compared.policy.noise_columns[name]
+    column, arrays = compared.policy.noise_columns[name], compared.arrays
     everybody: Numbers = compared.original(name).to_numpy()
     released: Numbers = compared.released.column(name).to_numpy()
     found: dict[str, Any] = {}
     if column.atoms or column.reasons:
-        found["atoms"] = measure_atoms(column, everybody, released, weights)
+        found["atoms"] = measure_atoms(column, everybody, released, weights, arrays)
     weighted = _weigh_spread(column, everybody, released, weights)
-    before, after = _values(column, everybody), _values(column, released)
-    found["ks"], moved = compare_distributions(before, after)
+    if column.reasons:  # reasons for no value are entries, too
+        found["ks"], _ = compare_distributions(_sort(everybody, arrays), _sort(released, arrays))
+    before, after = (_sort(_values(column, side, arrays), arrays) for side in (everybody, released))
+    ks, moved = compare_distributions(before, after)
+    found |= {"ks": found.get("ks", ks)}
     found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
-    if column.reasons:
-        found["ks"] = ks_distance(everybody, released)  # reasons for no value are entries, too
     found["spread"] = {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after)), **weighted}
     places = choose_places(after)
     shares = {"original": share_of_many(before, places), "released": share_at_most(after, places).tolist()}
     found["curves"] = {"places": places.tolist(), **shares}
     del everybody, before, after
     seen = compared.seen(name)
-    variance = variance_of(_values(column, seen))
-    own = seen[compared.own]
+    variance = variance_of(_values(column, seen, arrays))
+    own = arrays.take(seen, compared.own)
     del seen
-    x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys)
+    x, y = compare_values(column, own, released, is_nobodys=compared.is_nobodys, arrays=arrays)
     del own
     found["error"] = column_error(x, y, variance=variance)
-    apart = x - y
-    found["absolute_error"] = float(np.mean(np.abs(apart, out=apart)))
+    found["absolute_error"] = add_up(lambda one, other: np.abs(one - other), x, y) / len(x)
     return found
+
+
+def _sort(numbers: Numbers, arrays: Arrays) -> Numbers:
+    """They in ascending order, and the column as it was."""
+    return arrays.sort(make(arrays, np.positive, numbers))
 
 
 def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
     """Links between columns, of the records that have a value in all of them; all where none has."""
-    columns, own = compared.policy.noise_columns, compared.own
+    columns, own, arrays = compared.policy.noise_columns, compared.own, compared.arrays
     coded = [name for name in names if columns[name].reasons]
-    kept = np.zeros(compared.originals, dtype=np.bool_)
-    kept[own] = True
+    kept = _flag(own, compared.originals, arrays)
 
     def have_values(get: Callable[[str], Numbers], there: Flags) -> Flags:
         """Who of these has a value in all columns."""
         for name in coded:
-            there = there & (columns[name].find_reasons(get(name)) < 0)
+            there = make(arrays, np.logical_and, there, _have_values(columns[name], get(name), arrays), dtype=np.bool_)
         return there
 
     def pick(get: Callable[[str], Numbers], there: Flags, among: Flags) -> Sequence[Numbers]:
         """The columns of the first, or where these are nobody of the others: held where they are small, else read one by one."""
         use = there if there.any() else among
-        few = _OneByOne(names, get if use.all() else lambda name: get(name)[use])
+        few = _OneByOne(names, get if use.all() else lambda name: choose(arrays, get(name), use))
         return list(few) if 8 * len(own) * len(names) <= HELD else few
 
     def came(name: str) -> Numbers:
@@ -130,9 +135,9 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         return compared.released.column(name).to_numpy()
 
     def seen(name: str) -> Numbers:
-        return compared.seen(name)[own]
+        return arrays.take(compared.seen(name), own)
 
-    everybody = np.ones(len(own), dtype=np.bool_)
+    everybody = make(arrays, lambda part: part >= 0, own, dtype=np.bool_)
     released = pick(masked, have_values(masked, everybody), everybody)
     covariances = {
         "original": covariance_matrix(pick(came, have_values(came, kept), kept)),
@@ -170,29 +175,47 @@ def _weigh_spread(
     return found
 
 
-def _values(column: NoiseColumn, numbers: Numbers) -> Numbers:
+def _flag(places: Places, count: int, arrays: Arrays) -> Flags:
+    """Which of so many records are at these places: flagged in their order, from one end to the other."""
+    flags = arrays.empty(count, np.bool_)
+    flags[:] = False
+    ordered = arrays.sort(make(arrays, np.positive, places, dtype=np.intp))
+    for part in pieces(len(ordered)):
+        flags[ordered[part]] = True
+    return flags
+
+
+def _have_values(column: NoiseColumn, numbers: Numbers, arrays: Arrays) -> Flags:
+    """Which of these are values, and not reasons to have none."""
+    return make(arrays, lambda part: column.find_reasons(part) < 0, numbers, dtype=np.bool_)
+
+
+def _values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -> Numbers:
     """Those that are values; all where none is."""
     if not column.reasons:
         return numbers
-    found = numbers[column.find_reasons(numbers) < 0]
+    found = choose(arrays, numbers, _have_values(column, numbers, arrays))
     return found if len(found) else numbers
 
 
-def compare_values(column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool) -> tuple[Numbers, Numbers]:
+def compare_values(
+    column: NoiseColumn, before: Numbers, after: Numbers, *, is_nobodys: bool, arrays: Arrays = IN_MEMORY
+) -> tuple[Numbers, Numbers]:
     """What errors of a column are of: records that have a value before and after, or values of equal ranks, where released ones
     are nobody's."""
     if not is_nobodys:
-        return with_values(column, before, after)
+        return with_values(column, before, after, arrays)
     released = _values(column, after)
     return match_ranks(_values(column, before), released), released
 
 
-def with_values(column: NoiseColumn, before: Numbers, after: Numbers) -> tuple[Numbers, Numbers]:
+def with_values(column: NoiseColumn, before: Numbers, after: Numbers, arrays: Arrays = IN_MEMORY) -> tuple[Numbers, Numbers]:
     """The records that have a value in both tables of one column; all where none has."""
     if not column.reasons:
         return before, after
-    there = (column.find_reasons(before) < 0) & (column.find_reasons(after) < 0)
-    return (before[there], after[there]) if there.any() else (before, after)
+    flags = (_have_values(column, numbers, arrays) for numbers in (before, after))
+    there = make(arrays, np.logical_and, *flags, dtype=np.bool_)
+    return (choose(arrays, before, there), choose(arrays, after, there)) if there.any() else (before, after)
 
 
 def match_ranks(before: Numbers, after: Numbers) -> Numbers:

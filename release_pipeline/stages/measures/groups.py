@@ -14,14 +14,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.privacy.groups import group_by
-from release_pipeline.privacy.risk import closeness, distinct_diversity
-from release_pipeline.stages.column_table import AnyTable
+from release_pipeline.privacy.risk import closeness, distinct_diversity, number_entries
+from release_pipeline.stages.column_table import AnyTable, number_cells
 from release_pipeline.stages.measures.features import BLANK, Codes, encode_entries
+from release_pipeline.stages.suppress import list_combinations
 
 MOST_BARS = 40
 
@@ -49,12 +52,12 @@ class Groups:
         return asdict(self)
 
 
-def measure_groups(table: AnyTable, policy: Policy) -> Groups | None:
+def measure_groups(table: AnyTable, policy: Policy, arrays: Arrays = IN_MEMORY) -> Groups | None:
     """The groups of a released table; None where no quasi-identifier is released that makes any, or no record is left."""
     names = policy.released_quasi
     if not names or table.num_rows == 0:
         return None
-    group = _number_groups(table, names)
+    group = group_by((_number(table, name, arrays) for name in names), arrays)
     sizes = np.bincount(group)
     smallest = int(sizes.min())
     diversity: dict[str, int] = {}
@@ -63,11 +66,11 @@ def measure_groups(table: AnyTable, policy: Policy) -> Groups | None:
         if column.role != "confidential":
             continue
         if isinstance(column, NoiseColumn):
-            distance[name] = closeness(group, table.column(name).to_numpy(), ordered=True)
+            distance[name] = closeness(group, table.column(name).to_numpy(), ordered=True, arrays=arrays)
         else:
-            [codes] = encode_entries([table.column(name)])
-            diversity[name] = distinct_diversity(group, codes)
-            distance[name] = closeness(group, codes, ordered=False)
+            codes = _number(table, name, arrays)
+            diversity[name] = distinct_diversity(group, codes, arrays)
+            distance[name] = closeness(group, codes, ordered=False, arrays=arrays)
     return Groups(
         number=len(sizes),
         smallest=smallest,
@@ -95,11 +98,11 @@ def count_sizes(sizes: Codes) -> list[tuple[int, int, int]]:
     ]
 
 
-def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str]) -> float:
+def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str], arrays: Arrays = IN_MEMORY) -> float:
     """The largest chance of finding somebody for who has a list of all records that the release was made of, with their
     quasi-identifiers as exact as released: 1 over the fewest of them that a released record can be of. A blank fits every entry.
     """
-    sides = [_count_combinations(table.select(names)) for table in (released, everybody)]
+    sides = [_count_combinations(table, names, arrays) for table in (released, everybody)]
     pairs = [encode_entries([side.column(name) for side, _ in sides]) for name in names]
     rows, all_of_them = (np.stack([pair[side] for pair in pairs], axis=1) for side in (0, 1))
     weights, known, fewest = sides[1][1], rows != BLANK, everybody.num_rows
@@ -113,12 +116,15 @@ def journalist_risk(released: AnyTable, everybody: AnyTable, names: Sequence[str
     return 1 / max(fewest, 1)
 
 
-def _count_combinations(table: pa.Table) -> tuple[pa.Table, Codes]:
-    """The different rows of a table, and how many there are of each."""
-    counted = table.group_by(table.column_names, use_threads=False).aggregate([([], "count_all")])
-    return counted.select(table.column_names), counted.column("count_all").to_numpy()
+def _count_combinations(table: AnyTable, names: Sequence[str], arrays: Arrays) -> tuple[pa.Table, Codes]:
+    """The different rows of some columns, and how many there are of each."""
+    found = list_combinations((table.column(name) for name in names), arrays)
+    return pa.table(dict(zip(names, found.spell(), strict=True))), found.counts
 
 
-def _number_groups(table: AnyTable, names: Sequence[str]) -> Codes:
-    """The group of each record, those of equal entries in all of these columns having one."""
-    return group_by(encode_entries([table.column(name)])[0] for name in names)
+def _number(table: AnyTable, name: str, arrays: Arrays) -> npt.NDArray[np.integer[Any]]:
+    """Equal numbers for equal entries of a column, in any order; a blank one is an entry as well."""
+    column = table.column(name)
+    if pa.types.is_floating(column.type):
+        return number_entries(column.to_numpy(), arrays)
+    return number_cells(column, arrays)[1]

@@ -2,11 +2,13 @@
 and of random parts. `find_strategy` gives that of a policy."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy import Policy
 from release_pipeline.privacy.catalogue import Family
+from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.stages.strategies.by_value import COUNTS, ByValueStrategy
 from release_pipeline.stages.strategies.classes import ClassStrategy
 from release_pipeline.stages.strategies.columns import ColumnStrategy
@@ -47,9 +49,11 @@ _STRATEGIES: dict[Family, tuple[Callable[[Policy], Any], Callable[[Policy, Any, 
 }  # of all records, and of random parts of them
 
 
-def find_strategy(policy: Policy, *, series: Series | None = None) -> Strategy:
+def find_strategy(policy: Policy, *, series: Series | None = None, records: Records = ARRAYS) -> Strategy:
     """The strategy of the policy's method, by its family. `series`: which part of the records, to group one of several
-    releases."""
+    releases. `records`: where those lie of methods that mask column by column; others have them in memory."""
     of_all, of_parts = _STRATEGIES[policy.method.family]
     strategy: Strategy = of_all(policy)
+    if isinstance(strategy, ColumnStrategy | ByValueStrategy):
+        strategy = replace(strategy, records=records)
     return strategy if policy.parts == 1 else of_parts(policy, strategy, series)

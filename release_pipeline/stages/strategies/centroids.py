@@ -17,12 +17,13 @@ from release_pipeline.policy import Policy
 from release_pipeline.policy.kinds import NoiseColumn
 from release_pipeline.policy.published import may_be_blanked
 from release_pipeline.policy.suppression import Suppress
+from release_pipeline.privacy.arrays import make
 from release_pipeline.privacy.figures import percent
 from release_pipeline.privacy.methods import Statistics, find_public_scale, find_variance
 from release_pipeline.privacy.noise import noise_stream
-from release_pipeline.privacy.records import ARRAYS
+from release_pipeline.privacy.records import ARRAYS, Records
 from release_pipeline.stages.audit import Streams, audit_table
-from release_pipeline.stages.column_table import AnyTable, ColumnTable
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, take_cells
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.gates import Gate
 from release_pipeline.stages.mask import mask
@@ -51,6 +52,7 @@ class CentroidStrategy:
     value of each cluster is made of: here `statistics`, a row per cluster and column."""
 
     policy: Policy
+    records: Records = ARRAYS
     suppression_reads: ClassVar[tuple[str, ...]] = ()
     makes: ClassVar[tuple[str, ...]] = ("membership", "statistics")
     measures: ClassVar[tuple[str, ...]] = ()
@@ -115,26 +117,28 @@ class CentroidStrategy:
         """A value for each cluster, spread over its records."""
         columns = self.policy.released_columns
         first = self.cluster_column(next(iter(self.policy.noise_columns)))
-        order = ARRAYS.shuffle(read("membership", [first]).num_rows, noise_stream(secret, *context, "shuffle"))
+        order = self.records.shuffle(read("membership", [first]).num_rows, noise_stream(secret, *context, "shuffle"))
 
         def make(name: str) -> Any:
             if name == RECORD:
                 return pa.array(order)
             if isinstance(columns[name], NoiseColumn):
                 progress(f"masking {name}")
-                return pa.array(self.mask_column(name, read, secret=secret, context=(*context, name))[order])
-            return read("records", [name]).column(0).take(pa.array(order))
+                masked = self.mask_column(name, read, secret=secret, context=(*context, name))
+                return pa.array(self.records.arrays.take(masked, order))
+            return take_cells(read("records", [name]).column(0), order, self.records.arrays)
 
         return ColumnTable((RECORD, *columns), len(order), make)
 
     def mask_column(self, name: str, read: Read, *, secret: bytes, context: Contexts) -> Numbers:
         """The released value of each record: noise on the stored statistics of its cluster."""
         exact = self._stored(name, read("statistics", None), self._read_clusters(name, read))
-        return mask(exact, secret=secret, context=context, clamp=self.policy.clamps)
+        return mask(exact, secret=secret, context=context, clamp=self.policy.clamps, records=self.records)
 
     def _read_clusters(self, name: str, read: Read) -> npt.NDArray[np.intp]:
         """The cluster of each record in a noise column."""
-        return read("membership", [self.cluster_column(name)]).column(0).to_numpy().astype(np.intp)
+        stored = read("membership", [self.cluster_column(name)]).column(0).to_numpy()
+        return make(self.records.arrays, np.positive, stored, dtype=np.intp)
 
     def suppress(self, read: Read, masked: AnyTable) -> Suppressed:
         """Without small groups of released quasi-identifiers: cells of kept ones are blanked, or records dropped."""
@@ -146,6 +150,7 @@ class CentroidStrategy:
             blanked,
             fixed=[name for name in quasi if name not in blanked],
             below=self.policy.groups_below,
+            arrays=self.records.arrays,
         )
         refusal = ""
         if rule is not None and done.records > rule.at_most * masked.num_rows:
@@ -159,7 +164,9 @@ class CentroidStrategy:
         quasi, kept = self.policy.released_quasi, self.policy.kept_columns
         is_kept = all(name in kept for name in quasi)
         everybody = _read_columns(read, quasi) if quasi and is_kept else released
-        compared = Compared(self.policy, read, released, released.column(RECORD).to_numpy(), everybody)
+        compared = Compared(
+            self.policy, read, released, released.column(RECORD).to_numpy(), everybody, arrays=self.records.arrays
+        )
         return audit_table(compared, groups=groups, streams=streams, progress=progress)
 
     def _stored(self, name: str, statistics: pa.Table, cluster: npt.NDArray[np.intp]) -> Statistics:

@@ -216,7 +216,7 @@ class ClassStrategy:
             cells=0,
             dropped=len(group) - table.num_rows,
             share=(len(group) - table.num_rows) / len(group),
-            anonymity=find_smallest(codes, table.num_rows),
+            anonymity=find_smallest(codes),
             refusal=self.refuse(counts, len(group)),
             figures=counts,
         )

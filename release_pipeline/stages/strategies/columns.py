@@ -34,9 +34,10 @@ class ColumnStrategy(CentroidStrategy):
 
     def _expect_column(self, name: str, read: Read, secret: bytes, served: Served) -> dict[str, Any]:
         numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=())
-        found: dict[str, Any] = expect_error(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
-        found |= expect_shape(exact, numbers, secret=secret, context=(name,), clamp=self.policy.clamps).to_json()
+        exact = microaggregate(self.policy, name, numbers, secret=secret, context=(), records=self.records)
+        how: dict[str, Any] = {"secret": secret, "context": (name,), "clamp": self.policy.clamps, "arrays": self.records.arrays}
+        found: dict[str, Any] = expect_error(exact, numbers, **how).to_json()
+        found |= expect_shape(exact, numbers, **how).to_json()
         if not is_limited(name, self.policy):
             return found
         simulated = simulate_noise(exact, ROUNDS, clamp=self.policy.clamps, secret=secret, context=(name, "served"))
@@ -58,7 +59,7 @@ class ColumnStrategy(CentroidStrategy):
         self, name: str, read: Read, secret: bytes, context: Contexts, membership: dict[str, Any], keep: Keep | None
     ) -> tuple[pa.Table, Figures]:
         numbers = read("records", [name]).column(name).to_numpy()
-        exact = microaggregate(self.policy, name, numbers, secret=secret, context=context)
+        exact = microaggregate(self.policy, name, numbers, secret=secret, context=context, records=self.records)
         del numbers
-        store_cluster(name, exact.cluster, len(exact.size), membership, keep)
+        store_cluster(name, exact.cluster, len(exact.size), membership, keep, self.records.arrays)
         return statistics_table(name, exact), collect_evidence(exact)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,10 +9,11 @@ import numpy as np
 import pytest
 
 from release_pipeline.privacy import Epsilon, Grid
+from release_pipeline.privacy.arrays import IN_MEMORY
 from release_pipeline.privacy.catalogue import METHODS, list_methods
 from release_pipeline.privacy.methods import add_noise, compute_statistics
 from release_pipeline.privacy.noise import NoiseStream, noise_stream
-from release_pipeline.privacy.records import ARRAYS, InMemory, RankedRecords
+from release_pipeline.privacy.records import ARRAYS, ArrayRecords, RankedRecords
 
 SECRET = bytes(range(32))
 GRID = Grid.declare((0, 50), 1)
@@ -58,7 +57,7 @@ class PlainClusters:
         return np.array([own[-1 - place][0] for own in self.members])
 
 
-class Plain(InMemory):
+class Plain(ArrayRecords):
     """Sorted by Python; equal values in any order, for which no figure but the cluster of a record depends on it."""
 
     def rank(self, units: np.ndarray, k: int, *, ties: NoiseStream) -> RankedRecords:
@@ -66,11 +65,6 @@ class Plain(InMemory):
         cuts = [*range(0, len(ordered) - k + 1, k)]
         ends = [*cuts[1:], len(ordered)]
         return PlainClusters([ordered[a:b] for a, b in zip(cuts, ends, strict=True)], len(ordered))
-
-    def count_equal(self, codes: Sequence[np.ndarray]) -> np.ndarray:
-        rows = list(zip(*(column.tolist() for column in codes), strict=True))
-        often = Counter(rows)
-        return np.array([often[row] for row in rows])
 
 
 @pytest.mark.parametrize(("method", "scope"), CLAIMS)
@@ -91,7 +85,7 @@ def test_another_place_for_the_records_gives_the_same_statistics(method: str, sc
             context=(),
             records=records,
         )
-        for records in (ARRAYS, Plain())
+        for records in (ARRAYS, Plain(IN_MEMORY))
     )
     for name in ("size", "statistic", "scale"):
         assert getattr(here, name).tolist() == getattr(there, name).tolist(), name
@@ -103,12 +97,6 @@ def test_another_place_for_the_records_gives_the_same_statistics(method: str, sc
     assert sorted(zip(values, here.cluster, strict=True)) == sorted(zip(values, there.cluster, strict=True))
 
 
-def test_equal_codes_are_counted() -> None:
-    """For each record, with several columns."""
-    codes = [np.array([1, 1, 2, 1, -1]), np.array([5, 6, 5, 5, 5])]
-    assert ARRAYS.count_equal(codes).tolist() == Plain().count_equal(codes).tolist() == [2, 1, 1, 2, 1]
-
-
 def test_what_is_spread_and_shuffled_is_all_there() -> None:
     """Each record once."""
     assert ARRAYS.spread(np.array([10, 20]), np.array([1, 0, 1])).tolist() == [20, 10, 20]
@@ -118,6 +106,8 @@ def test_what_is_spread_and_shuffled_is_all_there() -> None:
 def test_another_place_for_the_records_counts_the_same() -> None:
     """How many are in each cell: with empty ones, and one number alone."""
     values, edges = np.random.default_rng(3).integers(0, 51, 103), np.array([0, 1, 10, 11, 40, 45, 51, 60])
-    here, there = (records.rank(values, 4, ties=noise_stream(SECRET)).count_within(edges) for records in (ARRAYS, Plain()))
+    here, there = (
+        records.rank(values, 4, ties=noise_stream(SECRET)).count_within(edges) for records in (ARRAYS, Plain(IN_MEMORY))
+    )
     assert here.tolist() == there.tolist()
     assert here.sum() == 103
