@@ -19,6 +19,7 @@ from release_pipeline.policy.kinds import CalibrateColumn, GeneraliseColumn, Noi
 TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
 ALLOWED: dict[str, tuple[type, ...]] = {
     "anonymity_k": (int, type(None)),
+    "arrays": (str,),
     "candidate_hash": (str,),
     "cells_blanked": (int,),
     "checks": (int,),

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 from release_pipeline.errors import Blocked, Held, NotPassed, ReleasePipelineError, StoreError
 from release_pipeline.flow.content import content_of
+from release_pipeline.flow.forecast import find_disk_from, find_share
 from release_pipeline.flow.passed_stages import PASSED, Checkpoint, Masked, Microaggregated, Validated
 from release_pipeline.flow.people_seal import people_sums_key, read_people_sums, seal_people_sums
 from release_pipeline.flow.reading import open_source
@@ -21,6 +22,8 @@ from release_pipeline.flow.vaults import check_vaults
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.typed import read_as
 from release_pipeline.privacy.noise import Context
+from release_pipeline.privacy.records import ArrayRecords
+from release_pipeline.stages.strategies import Series, Strategy, find_strategy
 from release_pipeline.store import formats
 from release_pipeline.store.source import SourceDoor
 from release_pipeline.store.vault import ReleaseWorkspace, open_workspace
@@ -160,7 +163,20 @@ class ReleaseCheckpoints(ReleaseRecord):
 
     def _workspace(self) -> AbstractContextManager[ReleaseWorkspace]:
         site = self.site
-        return open_workspace(site.vault, self.policy.population, self.id.workspace, memory=site.memory, spill=site.spill)
+        return open_workspace(
+            site.vault,
+            self.policy.population,
+            self.id.workspace,
+            memory=site.memory,
+            spill=site.spill,
+            share=find_share(site.engine),
+            disk_from=find_disk_from(site, self.policy),
+        )
+
+    def strategy_in(self, workspace: ReleaseWorkspace, *, series: Series | None = None) -> Strategy:
+        """The policy's strategy, with arrays where those of the workspace's records lie."""
+        records = self._previous(workspace, Validated).records
+        return find_strategy(self.policy, records=ArrayRecords(workspace.arrays(records)), series=series)
 
     @property
     def _context(self) -> tuple[Context, ...]:

@@ -10,26 +10,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from release_pipeline.stages.column_table import ColumnTable
+from release_pipeline.stages.column_table import ColumnTable, cut_column
 from release_pipeline.store.vault import ReleaseWorkspace
 
 
 def fingerprint(values: pa.ChunkedArray) -> str:
     """SHA-256 of the content of a column: its type, its entries and where they are missing. Of numbers no copy is made."""
     digest = hashlib.sha256(str(values.type).encode())
-    for chunk in values.chunks:
+    for _, chunk in cut_column(values):
         digest.update(_view(chunk.is_null().to_numpy(zero_copy_only=False)))
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
-        for chunk in values.chunks:
+        for _, chunk in cut_column(values):
             digest.update(_view((chunk.fill_null(0) if chunk.null_count else chunk).to_numpy()))
         return digest.hexdigest()
     digest.update(bytes(8 if len(values) else 16))  # where the first begins; of none Arrow had as much for texts
     before = 0
-    for chunk in values.chunks:  # where each text ends, and then the texts
+    for _, chunk in cut_column(values):  # where each text ends, and then the texts
         ends, _ = _read_texts(chunk)
         digest.update(_view(ends + before))
         before += int(ends[-1]) if len(ends) else 0
-    for chunk in values.chunks:
+    for _, chunk in cut_column(values):
         digest.update(_read_texts(chunk)[1])
     return digest.hexdigest()
 

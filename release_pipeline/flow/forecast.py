@@ -6,16 +6,25 @@ masks column by column holds arrays of one column at a time, whatever number of 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Annotated
+from fractions import Fraction
+from typing import Annotated, Literal, TypeAlias
 
 from release_pipeline.errors import OutOfSpace
 from release_pipeline.flow.site import Site
 from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import OPTIONAL
+from release_pipeline.policy.kinds import ListedColumn, NoiseColumn
+from release_pipeline.policy.published import SURVEY_FORMATS
+from release_pipeline.policy.ties import find_ties
 from release_pipeline.privacy.catalogue import Family
-from release_pipeline.store.memory import DATABASE, format_size
+from release_pipeline.store.memory import DATABASE, DATABASE_ALONE, LARGE, format_size
 
+Engine: TypeAlias = Literal["memory", "duckdb"]
+WORK = Fraction(1, 6)  # of the memory, for pieces of arrays that are worked on, where these lie on disk
+MOST = 60  # bytes of a record in pieces of arrays, where it is one piece
 PROGRAM = 400 << 20  # bytes: the interpreter, the libraries, and arrays of fixed size
 STORED = 150  # bytes of a record that DuckDB holds in memory where it may; beyond its share it goes on on disk
 HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever the columns, and for each of them more
@@ -30,12 +39,24 @@ PARTS = 32  # and for each column where random parts of the records are masked b
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
 
 
+ON_DISK: tuple[Family, ...] = ("columns", "by-value")  # methods whose arrays may lie on disk
+COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
+FLAGS = 2  # bytes of a record that are in memory then
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, whose arrays are in memory all the same
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryView:
     """The memory of a run."""
 
     needed: Annotated[int, "bytes that a release of so many rows needs, about"]
     allowed: Annotated[int, "bytes that a run may take: what site.yaml says, or what the machine has"]
+    engine: Annotated[Engine, "where arrays as long as the table lie: in memory, or on disk as DuckDB's"] = dataclasses.field(
+        default="memory", metadata=OPTIONAL
+    )
+    beside: Annotated[int, "bytes of the program that come on top, where site.yaml says `engine: duckdb`"] = dataclasses.field(
+        default=0, metadata=OPTIONAL
+    )
 
     @property
     def is_enough(self) -> bool:
@@ -43,38 +64,120 @@ class MemoryView:
         return self.needed <= self.allowed
 
 
-def forecast_memory(policy: Policy, records: int, *, allowed: int) -> MemoryView:
-    """What a release of so many records will need where a run may take so much."""
+def forecast_memory(policy: Policy, records: int, *, allowed: int, engine: str = "memory", is_said: bool = True) -> MemoryView:
+    """What a release of so many records will need where a run may take so much, which site.yaml says (`is_said`) or the machine
+    has."""
+    here = _forecast_in_memory(policy, records, allowed)
+    if engine == "memory" or not goes_to_disk(policy) or (engine == "auto" and here.is_enough):
+        return here
+    there = _forecast_on_disk(policy, records, allowed, engine, PROGRAM if engine == "duckdb" and is_said else 0)
+    return here if engine == "auto" and there.needed >= here.needed else there
+
+
+def goes_to_disk(policy: Policy) -> bool:
+    """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that rank each
+    column, and nothing else that holds all records at once."""
+    if policy.method.family not in ON_DISK or (policy.method.family == "columns" and policy.protect.k is None):
+        return False
+    gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)
+    is_looked_at_whole = (
+        policy.audit.groups
+        or gates.of_groups
+        or gates.quantile
+        or gates.group_mean
+        or policy.recomputed_columns
+        or find_ties(policy)
+    )
+    return policy.parts == 1 and policy.weight is None and not policy.tables and written and not is_looked_at_whole
+
+
+def find_disk_from(site: Site, policy: Policy) -> int | None:
+    """From how many records on arrays lie on disk; None where they never do."""
+    if not goes_to_disk(policy) or site.engine == "memory":
+        return None
+    low, high = LARGE, 1 << 48
+    if site.engine == "duckdb":
+        return low
+    while low < high:  # the first that is too many for memory
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if _forecast_in_memory(policy, middle, site.memory).is_enough else (low, middle)
+    return low
+
+
+def _forecast_in_memory(policy: Policy, records: int, allowed: int) -> MemoryView:
     fixed, each = HELD[policy.method.family]
     each += PARTS if policy.parts > 1 else 0
     fixed += (WEIGHED if policy.weight is not None else 0) + (GROUPED if policy.audit.groups else 0)
     arrays = records * (fixed + each * len(policy.released_columns))
+    arrays += _count_combinations(policy, records) * COMBINATION
     return MemoryView(PROGRAM + arrays + min(int(allowed * DATABASE), records * STORED), allowed)
+
+
+def _forecast_on_disk(policy: Policy, records: int, allowed: int, engine: str, beside: int) -> MemoryView:
+    """`beside`: the bytes of the program, where they come on top of what site.yaml says."""
+    arrays = records * FLAGS + records // (policy.protect.k or 1) * CLUSTER[policy.method.family]
+    arrays += _count_combinations(policy, records) * COMBINATION
+    work = min(int(allowed * find_share(engine)), records * STORED) + min(int(allowed * WORK), records * MOST)
+    return MemoryView(PROGRAM - beside + arrays + work, allowed, "duckdb", beside)
+
+
+def find_share(engine: str) -> Fraction:
+    """What of the memory is DuckDB's."""
+    return DATABASE_ALONE if engine == "duckdb" else DATABASE
+
+
+def _count_combinations(policy: Policy, records: int) -> int:
+    """How many different rows the released quasi-identifiers may have, which are looked at one by one."""
+    most = 1
+    for name in policy.released_quasi:
+        column = policy.released_columns[name]
+        if isinstance(column, ListedColumn):
+            most *= len(column.entries) + 1
+        else:
+            most *= column.coded_grid.width + 2 if isinstance(column, NoiseColumn) and policy.clamps else records
+        if most >= records:
+            return records
+    return most
 
 
 def check_memory(site: Site, policy: Policy, records: int, *, where: str) -> None:
     """Refuse a release that needs more memory than a run may take; nothing is charged for it yet."""
-    memory = forecast_memory(policy, records, allowed=site.memory)
+    is_said = site.said_memory is not None
+    memory = forecast_memory(policy, records, allowed=site.memory, engine=site.engine, is_said=is_said)
     if memory.is_enough:
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
-    gigabytes = math.ceil(find_enough(policy, records) / (1 << 30))
+    gigabytes = math.ceil(find_enough(policy, records, engine=site.engine) / (1 << 30))
+    there = math.ceil((gigabytes * (1 << 30) + memory.beside) / (1 << 30))
+    elsewhere = (
+        " Or say 'engine: duckdb' there: arrays lie on disk then."
+        if site.engine == "memory" and forecast_memory(policy, records, allowed=site.memory, engine="duckdb").is_enough
+        else ""
+    )
     raise OutOfSpace(
         f"a release of {records:,} records needs about {format_size(memory.needed)} of memory, and {whose} "
         f"{format_size(memory.allowed)}. Nothing is charged.",
         where=where,
-        remedy=f"Run it where {gigabytes} GiB are to be had, and say 'memory: {gigabytes} GiB' in site.yaml; or release fewer "
-        f"records at a time.",
+        remedy=f"Run it where {there} GiB are to be had, and say 'memory: {gigabytes} GiB' in site.yaml; or release fewer "
+        f"records at a time.{elsewhere}",
     )
 
 
-def find_enough(policy: Policy, records: int) -> int:
+def find_enough(policy: Policy, records: int, *, engine: str = "memory") -> int:
     """The least that a run must be allowed to take, about."""
-    least = forecast_memory(policy, records, allowed=0).needed
-    return min(math.ceil(least / (1 - DATABASE)), least + records * STORED)
+    low, high = 0, 1 << 60
+    while low < high:
+        middle = (low + high) // 2
+        is_enough = forecast_memory(policy, records, allowed=middle, engine=engine).is_enough
+        low, high = (low, middle) if is_enough else (middle + 1, high)
+    return low
 
 
 def describe_memory(memory: MemoryView, records: int) -> str:
     """It in a line for a person."""
     about = f"about {format_size(memory.needed)} of {format_size(memory.allowed)} for {records:,} rows"
+    if memory.engine == "duckdb":
+        about += ", arrays on disk"
+    if memory.beside:
+        about += f", beside {format_size(memory.beside)} for the program"
     return about if memory.is_enough else f"{about}: a run is refused before anything is charged"

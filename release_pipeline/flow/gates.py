@@ -15,7 +15,7 @@ from release_pipeline.flow.reviewing.page import BEFORE_CHARGE, render_report
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus
 from release_pipeline.stages.gates import judge_gates
-from release_pipeline.stages.strategies import Figures, find_strategy
+from release_pipeline.stages.strategies import Figures
 from release_pipeline.store import formats
 from release_pipeline.store.folders import make_private_folder
 from release_pipeline.store.registry import ReleaseId
@@ -95,7 +95,7 @@ def expect_errors(flow: ReleaseCheckpoints, workspace: ReleaseWorkspace, content
     cannot pass costs nothing. The same data and method give the same figures, so that nobody tries until they pass."""
     method = flow.policy.protect.model_dump_json()
     secret = bytes.fromhex(flow.site.keyed_hash(json.dumps(["expected error", content, method]).encode()))
-    strategy = find_strategy(flow.policy)
+    strategy = flow.strategy_in(workspace)
     expected = strategy.expect(workspace.read, secret=secret, progress=flow.progress)
     judged = [*judge_gates(expected, flow.policy.gates), *strategy.judge(expected)]
     words = tuple(gate.words for gate in judged if not gate.passed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,9 @@ from release_pipeline.policy.kinds.missing import CodedColumn
 from release_pipeline.policy.periods import PATTERN
 from release_pipeline.policy.readings import ListReading, NumberReading, Reading, RuleReading
 from release_pipeline.policy.sections import Person
+from release_pipeline.privacy.arrays import pieces
 from release_pipeline.stages.checks import Check, Facts, check_persons, refusals
+from release_pipeline.stages.column_table import PART, Parts
 from release_pipeline.store.derived import count_unread
 from release_pipeline.store.raw import RawTable
 from release_pipeline.store.source import ReleaseFilter, SourceDoor, find_source, open_raw
@@ -188,6 +190,24 @@ def typed_column(policy: Policy, name: str, table: RawTable, *, only_declared: b
             return None
 
 
+def number_records(records: int) -> Iterator[Any]:
+    """The numbers of the records, part by part."""
+    return (pa.array(np.arange(part.start, part.stop, dtype=np.int64)) for part in pieces(records, PART))
+
+
+def typed_parts(policy: Policy, name: str, table: RawTable, records: int) -> Any:
+    """The same of a column that can be read so: part by part, where there is more than one."""
+    if records <= PART:
+        return typed_column(policy, name, table)
+
+    def make() -> Iterator[Any]:
+        for part in pieces(records, PART):
+            yield typed_column(policy, name, table.between(part.start, part.stop))
+
+    nothing = typed_column(policy, name, table.between(0, 0))
+    return Parts(None if nothing is None else nothing.type, make)
+
+
 def has_type(policy: Policy, name: str, table: RawTable) -> bool:
     """Whether a column is there, and of a type that can be read as the policy says."""
     kind, reading = table.kinds.get(name), policy.columns[name].reading
@@ -198,6 +218,11 @@ def is_coded(policy: Policy, name: str) -> bool:
     """Whether entries of a column may be no value, and are released as such."""
     column = policy.columns[name]
     return bool(column.codes if isinstance(column, GeneraliseColumn) else isinstance(column, CodedColumn) and column.reasons)
+
+
+def numbers_in_parts(policy: Policy, name: str, table: RawTable, records: int) -> Iterator[npt.NDArray[np.float64]]:
+    """What `numbers_of` gives, part by part."""
+    return (numbers_of(policy, name, table.between(part.start, part.stop)) for part in pieces(records, PART))
 
 
 def numbers_of(policy: Policy, name: str, table: RawTable) -> npt.NDArray[np.float64]:
@@ -238,9 +263,10 @@ def _find_texts(name: str, codes: Sequence[str], table: RawTable) -> npt.NDArray
 
 
 def _read_numbers(name: str, how: NumberReading, table: RawTable) -> npt.NDArray[np.float64]:
-    """The numbers of a column as they came; of dates and times the units that they come after the first of the domain."""
+    """The numbers of a column as they came; of dates and times the units that they come after the first of the domain. There is
+    one zero: a negative one would be sorted to any place among the others."""
     if how.clock is None:
-        return table.numbers(name)
+        return table.numbers(name) + 0.0
     return table.numbers(name, unit=how.clock.unit) - how.clock.offset
 
 

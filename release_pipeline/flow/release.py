@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from release_pipeline.flow.evidence import are_figures, read_evidence
 from release_pipeline.flow.exploring.looks import note_looks
 from release_pipeline.flow.exploring.origins import list_origins
 from release_pipeline.flow.exposure import everywhere_key, person_key
-from release_pipeline.flow.forecast import check_memory
+from release_pipeline.flow.forecast import check_memory, find_disk_from
 from release_pipeline.flow.gates import check_differencing, expect_errors, keep_refusal, show_refusal
 from release_pipeline.flow.passed_stages import PASSED, Audited, Ingested, Masked, Microaggregated, Suppressed, Validated
 from release_pipeline.flow.reading import (
@@ -38,10 +39,11 @@ from release_pipeline.flow.reading import (
     has_type,
     is_coded,
     needed_columns,
-    numbers_of,
+    number_records,
+    numbers_in_parts,
     refuse,
     release_filter,
-    typed_column,
+    typed_parts,
 )
 from release_pipeline.flow.reservation import Reservation, next_revision, reserve, reserved_secret
 from release_pipeline.flow.reviewing.page import AFTER_CHARGE, REPORT, render_report
@@ -52,6 +54,7 @@ from release_pipeline.flow.tables import SLICE, Slices, try_formats
 from release_pipeline.policy.plan import check_rows
 from release_pipeline.policy.sections import Person
 from release_pipeline.policy.words import describe_claim
+from release_pipeline.privacy.arrays import join
 from release_pipeline.privacy.noise import Context, NoiseStream, noise_stream
 from release_pipeline.report.counts import (
     COUNTS_FILE,
@@ -80,7 +83,7 @@ from release_pipeline.stages.checks import (
     warn_of_clamping,
     warn_of_releases,
 )
-from release_pipeline.stages.column_table import ColumnTable, load_table
+from release_pipeline.stages.column_table import ColumnTable, Parts, load_table
 from release_pipeline.stages.gates import Gate, judge_gates, judge_groups
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.microaggregate import take_clamping
@@ -168,9 +171,9 @@ class ReleaseFlow(ReleaseCheckpoints):
 
             def type_column(name: str) -> Any:
                 if name == RECORD:
-                    return pa.array(np.arange(facts.records, dtype=np.int64))
+                    return Parts(pa.int64(), partial(number_records, facts.records))
                 is_other = bool(facts.columns.get(name, {}).get("undeclared"))  # left as delivered; the checks tell
-                return raw.categories(name) if is_other else typed_column(policy, name, raw)
+                return raw.categories(name) if is_other else typed_parts(policy, name, raw, facts.records)
 
             typed = (RECORD, *(name for name in policy.working_columns if has_type(policy, name, raw)))
             workspace.write("records", ColumnTable(typed, facts.records, type_column))
@@ -200,7 +203,8 @@ class ReleaseFlow(ReleaseCheckpoints):
             def came(name: str) -> npt.NDArray[np.float64]:
                 """A column as it came: in the records it is, but where codes stand beside the values."""
                 if is_coded(policy, name):
-                    return numbers_of(policy, name, workspace.raw(checkpoint.source))
+                    raw, arrays = workspace.raw(checkpoint.source), workspace.arrays(checkpoint.records)
+                    return join(arrays, numbers_in_parts(policy, name, raw, checkpoint.records), checkpoint.records)
                 return workspace.read("records", [name]).column(name).to_numpy()
 
             taken = take_clamping(policy, came)
@@ -259,12 +263,12 @@ class ReleaseFlow(ReleaseCheckpoints):
             charged = checkpoint.records, checkpoint.version, checkpoint.content
             wanted = Reservation(policy, self.id, *charged, workspace, merges, checkpoint.origins)
             secret = reserve(self.site, wanted, self.probe)
-            strategy = find_strategy(policy, series=self._series(checkpoint.content))
+            strategy = self.strategy_in(workspace, series=self._series(checkpoint.content))
             version = self._version([checkpoint.version, hashlib.sha256(secret).hexdigest()])
             stored = self._find_checkpoint(workspace, Microaggregated)
             if stored is not None and stored.version == version:  # a retry must not calibrate anew: another machine may round
                 self._check_tables(workspace, stored)
-                return self._microaggregated(stored)
+                return self._microaggregated(stored, checkpoint.records)
             kept: dict[str, None] = {}
 
             def keep(table: str, column: str, values: Any) -> None:
@@ -288,7 +292,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             stored = self._write_checkpoint(workspace, Microaggregated, version, [*made.tables, *kept], **payload)
             self.probe.reached("the clusters are made, not yet committed")
         self.probe.reached("the clusters are committed")
-        return self._microaggregated(stored)
+        return self._microaggregated(stored, checkpoint.records)
 
     def mask(self) -> StageResult:
         """`masked`: noise on the statistics, rows shuffled, what was measured with noise for it, and the tables beside it;
@@ -302,7 +306,7 @@ class ReleaseFlow(ReleaseCheckpoints):
                 self._check_tables(workspace, drawn)
                 self.record_drawn(drawn.version)
                 return self._masked(drawn)
-            secret, strategy = reserved_secret(self.site, policy, self.id), self._strategy
+            secret, strategy = reserved_secret(self.site, policy, self.id), self.strategy_in(workspace)
             measured = strategy.measure(workspace.read, secret=secret, context=self._context, progress=self.progress)
             if policy.tables:
                 cells = measure_tables(policy, workspace.read, secret=secret, context=self._context, progress=self.progress)
@@ -326,7 +330,7 @@ class ReleaseFlow(ReleaseCheckpoints):
             for kind in PASSED:
                 if kind.stage in self._strategy.suppression_reads:
                     self._previous(workspace, kind, check=True)
-            done = self._strategy.suppress(workspace.read, stored_table(workspace, MASKED))
+            done = self.strategy_in(workspace).suppress(workspace.read, stored_table(workspace, MASKED))
             numbers = {
                 "cells_blanked": done.cells,
                 "rows_dropped": done.dropped,
@@ -368,8 +372,9 @@ class ReleaseFlow(ReleaseCheckpoints):
                     return noise_stream(secret, *purpose)
 
                 released = stored_table(workspace, "suppressed")
-                groups = measure_groups(released, policy)
-                figures = self._strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
+                groups = measure_groups(released, policy, workspace.arrays(released.num_rows))
+                strategy = self.strategy_in(workspace)
+                figures = strategy.audit(workspace.read, released, groups=groups, streams=streams, progress=self.progress)
                 figures |= {"suppressed": suppressed.figures}
                 figures |= {"share_suppressed": suppressed.share}
                 judged = judge_gates(clusters.columns, policy.gates)
@@ -518,11 +523,12 @@ class ReleaseFlow(ReleaseCheckpoints):
         checkpoint = self._find_checkpoint(workspace, Microaggregated)
         if checkpoint is None:
             raise Blocked("an earlier attempt left no record of its clusters.", where=str(self.id), remedy=next_revision(self.id))
-        return self._microaggregated(checkpoint)
+        return self._microaggregated(checkpoint, validated.records)
 
-    def _microaggregated(self, checkpoint: Microaggregated) -> StageResult:
-        policy = self.policy
+    def _microaggregated(self, checkpoint: Microaggregated, records: int) -> StageResult:
+        policy, disk_from = self.policy, find_disk_from(self.site, self.policy)
         facts = {"noise_columns": len(policy.noise_columns), "method": policy.protect.method, "k": policy.protect.k}
+        facts |= {"arrays": "in memory" if disk_from is None or records < disk_from else "on disk"}
         internal = {"expected_error": {name: checkpoint.columns[name]["error"] for name in policy.noise_columns}}
         return StageResult("microaggregated", checkpoint.version, facts, internal)
 

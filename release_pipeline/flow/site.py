@@ -29,6 +29,7 @@ from release_pipeline.store.swap import is_stopped
 HOME = "RELEASE_PIPELINE_HOME"
 TOOL = f"release-pipeline {__version__}"
 _KEY_BYTES = 32
+ENGINES = ("auto", "memory", "duckdb")
 _LOOKS = ("allowed", "forbidden")  # at confidential records, for parameters
 
 
@@ -178,8 +179,15 @@ class Site:
         return machine_memory() if (said := self.said_memory) is None else said
 
     @property
+    def engine(self) -> str:
+        """Where arrays as long as the table lie: `memory`, `duckdb` (on disk, where DuckDB goes on too), or `auto`, which is the
+        first where it suffices."""
+        return self._settings().get("engine", ENGINES[0])
+
+    @property
     def spill(self) -> Path | None:
-        """Where DuckDB goes on when its memory is full, if site.yaml says so; else beside the vault's file."""
+        """Where DuckDB and arrays on disk go on when memory does not suffice, if site.yaml says so; else beside the vault's
+        file."""
         said = self._settings().get("spill")
         if said is None:
             return None
@@ -201,14 +209,15 @@ class Site:
         if document.problems:
             raise_problems(document, document.problems, str(file), what="file")
         said: Plain = document.value
-        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "spill"), str)
+        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "engine", "spill"), str)
         kinds = {"internal_metrics_in_ui": bool, **texts}
         is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
-        if not isinstance(said, dict) or not is_known or said.get("looks", _LOOKS[0]) not in _LOOKS:
+        chosen = (("looks", _LOOKS), ("engine", ENGINES))
+        if not isinstance(said, dict) or not is_known or any(said.get(name, of[0]) not in of for name, of in chosen):
             raise ReleasePipelineError(
                 "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
-                "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB' and 'spill: FOLDER' may stand "
-                "here.",
+                "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB', 'engine: auto', memory or "
+                "duckdb, and 'spill: FOLDER' may stand here.",
                 where=str(file),
             )
         if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:

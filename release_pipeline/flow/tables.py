@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +18,7 @@ import pyarrow.parquet
 from release_pipeline.flow.files import appearing
 from release_pipeline.policy import Policy
 from release_pipeline.policy.published import SURVEY_FORMATS, list_columns
-from release_pipeline.stages.column_table import AnyTable, ColumnTable
+from release_pipeline.stages.column_table import AnyTable, ColumnTable, Parts
 from release_pipeline.stages.package import label_table, type_of_moments
 from release_pipeline.store.survey_writer import read_survey, try_survey, write_survey
 
@@ -59,8 +60,13 @@ def _convert_csv(policy: Policy, **options: Any) -> Any:
 
 def _open_parquet(path: Path) -> ColumnTable:
     known = pyarrow.parquet.read_metadata(path)
-    names = tuple(known.schema.to_arrow_schema().names)
-    return ColumnTable(names, known.num_rows, lambda name: pyarrow.parquet.read_table(path, columns=[name]).column(0))
+    schema = known.schema.to_arrow_schema()
+
+    def read(name: str) -> Iterator[Any]:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            yield from (batch.column(0) for batch in file.iter_batches(SLICE, columns=[name]))
+
+    return ColumnTable(tuple(schema.names), known.num_rows, lambda name: Parts(schema.field(name).type, partial(read, name)))
 
 
 def _open_csv(path: Path, policy: Policy) -> ColumnTable:
@@ -71,7 +77,7 @@ def _open_csv(path: Path, policy: Policy) -> ColumnTable:
     with pyarrow.csv.open_csv(path, convert_options=_convert_csv(policy)) as whole:
         schema = whole.schema
     rows = sum(map(len, read(schema.names[0])))
-    return ColumnTable(tuple(schema.names), rows, lambda name: pa.chunked_array(list(read(name)), type=schema.field(name).type))
+    return ColumnTable(tuple(schema.names), rows, lambda name: Parts(schema.field(name).type, partial(read, name)))
 
 
 def try_formats(policy: Policy) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -13,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from release_pipeline.errors import StoreError
 from release_pipeline.policy.scalars import OURS
 from release_pipeline.privacy.dates import Unit
 from release_pipeline.store.connections import source_errors
@@ -20,6 +23,8 @@ from release_pipeline.store.sql import Applied, Identifier, statement
 
 _NUMERIC = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL.*)")
 _BLOCK = 64  # of SHA-256, in bytes
+_ALL = 1 << 62  # beyond the number of any row
+GROUPED = 18  # bytes of a record that DuckDB should have at least for groups of different entries
 _MACROS = (
     "number_of_text",
     "number_of_number",
@@ -50,9 +55,13 @@ class RawTable:
     households have slots it has them all: how many records there are is how many slots, and all other counts are about those
     that were delivered."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, *, memory: int | None = None) -> None:
+        """`memory`: the bytes that DuckDB may take. What it groups by all different entries is done in parts where that is
+        little, since it could go on on disk with a part of the records' hashes alone."""
         self._connection = connection
         self._name = name
+        self._memory = memory
+        self._rows = 0, _ALL
         with source_errors(name):
             create_macros(connection)
             self.kinds = self._look()
@@ -65,6 +74,12 @@ class RawTable:
         else:
             self._connection.execute(statement("schema/create_delivered"))
         return {column: _kind(str(kind)) for column, kind in zip(raw.columns, raw.types, strict=True)}
+
+    def between(self, first: int, beyond: int) -> RawTable:
+        """The same, with the columns of these rows alone; counts stay those of all."""
+        part = copy(self)
+        part._rows = first, beyond
+        return part
 
     def fill_slots(self, column: str, slots: int) -> None:
         """Fill up every household, which this column tells from the others, to so many records; none has more, or has no key."""
@@ -101,7 +116,12 @@ class RawTable:
         missing = Applied(f"missing_of_{kind}" if kind in _ENTRY else "missing_of_other", column)
         names = {"number": self._read_number(column, unit), "entry": self.entry_of(column), "missing": missing}
         values = {"low": low, "high": high, "step": step, "fill": fill, "codes": list(codes), "texts": list(texts)}
-        return self._counts("facts/count_numbers", names, values)
+        found = [self._counts("facts/count_numbers", names, {**values, **part}) for part in self._parts()]
+        repeats = {
+            "most_frequent": max(part["most_frequent"] for part in found),
+            "different": sum(part["different"] for part in found),
+        }
+        return found[0] | repeats
 
     def count_categories(self, column: str, declared: Sequence[str], *, filled: str | None = None) -> dict[str, int]:
         """missing, undeclared; and different, with `filled` in the place of what is missing."""
@@ -127,9 +147,9 @@ class RawTable:
 
     def count_persons(self, column: str, *, allowed: int) -> dict[str, int]:
         """missing, persons, too_often (persons with more records than allowed)."""
-        self._prepare_persons(column)
-        names = {"column": column, "entry": self.entry(column)}
-        return self._counts("facts/count_persons", names, {"allowed": allowed})
+        with self._persons(column) as parts:
+            found = [self._counts("facts/count_persons", {}, {"allowed": allowed, **part}) for part in parts]
+        return {name: sum(part[name] for part in found) for name in found[0]}
 
     def count_out_of_order(
         self, earlier: str, later: str, *, strictly: bool, read_as: Literal["numbers", "dates"] = "numbers"
@@ -205,11 +225,36 @@ class RawTable:
 
     def insert_people(self, column: str, key: bytes, *, everywhere: bytes) -> None:
         """Every person of this column once, as hashes under both keys, in the order of the first: into the table `people`."""
-        self._prepare_persons(column)
         pads = _pad(key) | {f"everywhere_{name}": pad for name, pad in _pad(everywhere).items()}
-        text = statement("stages/insert_people", column=column, entry=self.entry(column))
+        with source_errors(self._name), self._persons(column) as parts:
+            text = statement("stages/insert_people", table="people" if len(parts) == 1 else "people_in_parts")
+            if len(parts) > 1:
+                self._connection.execute(statement("stages/create_people_in_parts"))
+            for part in parts:
+                self._connection.execute(text, {**pads, **part})
+            if len(parts) > 1:
+                self._connection.execute(statement("stages/insert_sorted_people"))
+                self._connection.execute(statement("stages/drop_people_in_parts"))
+
+    @contextmanager
+    def _persons(self, column: str) -> Generator[list[dict[str, int]]]:
+        """The persons of the records as `persons`, and the parts in which they are looked at: read once for all of these."""
+        self._prepare_persons(column)
+        names, parts = {"column": column, "entry": self.entry(column)}, self._parts()
+        is_view = len(parts) == 1
         with source_errors(self._name):
-            self._connection.execute(text, pads)
+            self._connection.execute(statement("stages/create_persons_view" if is_view else "stages/create_persons", **names))
+            try:
+                yield parts
+            finally:
+                with suppress(duckdb.Error):  # an error ends the transaction, and with it the table
+                    self._connection.execute(statement("stages/drop_persons_view" if is_view else "stages/drop_persons"))
+
+    def _parts(self) -> list[dict[str, int]]:
+        """The parts of what is grouped by all different entries: one, unless DuckDB has too little memory for all."""
+        rows = 0 if self._memory is None else self._connection.table("raw").shape[0]
+        parts = max(-(-rows * GROUPED // (self._memory or 1)), 1)
+        return [{"part": part, "parts": parts} for part in range(parts)]
 
     def _prepare_persons(self, column: str) -> None:
         """The forms by which `person_of` reads letters beyond ASCII, where there are any: they take a while to load."""
@@ -249,7 +294,12 @@ class RawTable:
 
     def _column(self, name: str, **names: Identifier) -> pa.ChunkedArray:
         with source_errors(self._name):
-            return self._connection.sql(statement(name, **names)).to_arrow_table().column("value")
+            first, beyond = self._rows
+            text = statement(name, **names)
+            found = self._connection.sql(text, params={"first": first, "beyond": beyond}).to_arrow_table().column("value")
+        if beyond < _ALL and len(found) != beyond - first:  # rows have other numbers in the transaction that makes their table
+            raise StoreError("a part of the records does not have the rows that it should have.", where=self._name)
+        return found
 
     def _counts(
         self, name: str, names: Mapping[str, Identifier | Sequence[Identifier]], values: Mapping[str, Any]

@@ -9,25 +9,30 @@ import secrets
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, runtime_checkable
 
 import duckdb
 import pyarrow as pa
 
 from release_pipeline.errors import StoreError
 from release_pipeline.policy.derivations import Derived
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays
 from release_pipeline.store.connections import open_database, replace_database, transaction
 from release_pipeline.store.exposed import Sums, sum_rows
 from release_pipeline.store.folders import make_private_folder, make_vault, sync
-from release_pipeline.store.memory import DATABASE, give_back_freed
+from release_pipeline.store.memory import DATABASE, LARGE, give_back_freed
 from release_pipeline.store.raw import RawTable
+from release_pipeline.store.scratch import OnDisk
 from release_pipeline.store.source import Columns, ReleaseFilter, SourceDoor, load_raw
 from release_pipeline.store.sql import statement
 
-LARGE = 1 << 18  # rows from which a table is stored column by column
+_BATCH = 1 << 18  # rows of a column that are read together where it goes on to disk
 _PART = "_column_"  # between the name of such a table and the number of a column: each is a table of its own
+_PIECES = 256  # a piece of an array on disk has so many bytes of memory for each of its entries, of which some 40 are used
+_LEAST_PIECE = 1 << 16
 KEPT_BYTES = 64 << 20  # of columns that a stage has read, the last ones read
 _CELL = 64  # bytes that a cell takes at most, as a rule: a table that would fit so is read at once, a larger one column by column
 
@@ -47,6 +52,15 @@ class Written(Protocol):
 
     def column(self, name: str, /) -> Any:
         """One of them, as Arrow has it."""
+        ...
+
+
+@runtime_checkable
+class InParts(Protocol):
+    """What is written part by part."""
+
+    def parts(self, name: str, /) -> Iterator[Any]:
+        """One of the columns, as Arrow has its parts."""
         ...
 
 
@@ -82,8 +96,16 @@ class ReleaseWorkspace(_BesideRooms):
     hashed, and goes when the table is written anew.
     """
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        disk: OnDisk | None = None,
+        disk_from: int = 0,
+        memory: int | None = None,
+    ) -> None:
         super().__init__(connection)
+        self._memory = memory
+        self._disk, self._disk_from = disk, disk_from
         self._kept: dict[tuple[str, str], pa.ChunkedArray] = {}  # by table and column, the last one used at the end
         self._contents: dict[str, Mapping[str, str]] = {}
         self._stored: dict[str, dict[str, str]] | None = None  # by table and column: the table that it lies in
@@ -94,30 +116,38 @@ class ReleaseWorkspace(_BesideRooms):
         """Replace the table `raw` by what the source delivers, and what is derived of it."""
         self._drop("raw")
         self._stored = None  # it is made by others
-        return load_raw(self._connection, source, columns, release=release, derive=derive)
+        load_raw(self._connection, source, columns, release=release, derive=derive)
+        return self.raw(source.name)
 
     def raw(self, source_name: str) -> RawTable:
         """The table `raw`."""
-        return RawTable(self._connection, source_name)
+        return RawTable(self._connection, source_name, memory=self._memory)
 
     def write(self, name: str, table: Written) -> None:
         """Replace the table `name`. A large one is stored column by column: each is asked for when those before are stored."""
         self._drop(name)
         if self.is_large(table.num_rows):
             for column in table.column_names:
-                self.add_column(name, column, table.column(column))
+                self.add_column(name, column, table.parts(column) if isinstance(table, InParts) else table.column(column))
         else:
             whole = pa.table({column: table.column(column) for column in table.column_names})
             self._connection.from_arrow(whole).create(name)
             self._find_stored()[name] = dict.fromkeys(table.column_names, name)
 
     def add_column(self, name: str, column: str, values: Any) -> None:
-        """One more column of the table `name`, which has none but such."""
+        """One more column of the table `name`, which has none but such; whole, or part by part."""
         stored = self._find_stored().setdefault(name, {})
         table = f"{name}{_PART}{len(stored):05}"
-        self._connection.from_arrow(pa.table({column: values})).create(table)
+        parts = cast("Iterator[Any]", values if isinstance(values, Iterator) else iter([values]))
+        self._connection.from_arrow(pa.table({column: next(parts)})).create(table)
+        for part in parts:
+            self._connection.from_arrow(pa.table({column: part})).insert_into(table)
         stored[column] = table
         self._contents.pop(name, None)
+
+    def arrays(self, rows: int) -> Arrays:
+        """Where arrays of so many entries lie."""
+        return self._disk if self._disk is not None and rows >= self._disk_from else IN_MEMORY
 
     def is_large(self, rows: int) -> bool:
         """Whether a table of so many rows is stored column by column."""
@@ -246,13 +276,22 @@ class ReleaseWorkspace(_BesideRooms):
         places = {stored[column] for column in missing}
         if places != {name}:  # columns that lie by themselves
             give_back_freed()
-            tables = {column: self._connection.table(stored[column]).to_arrow_table() for column in missing}
-            return {column: table.column(0) for column, table in tables.items()}
+            return {column: self._load_column(self._connection.table(stored[column])) for column in missing}
         relation = self._connection.table(name)
         rows, columns = relation.shape
+        if self._disk is not None and rows >= self._disk_from:
+            return {column: self._load_column(relation.select(duckdb.ColumnExpression(column))) for column in missing}
         others = [] if rows * columns * _CELL > KEPT_BYTES else [name for name in relation.columns if name not in missing]
         table = relation.select(*(duckdb.ColumnExpression(column) for column in (*missing, *others))).to_arrow_table()
         return dict(zip(table.column_names, table.columns, strict=True))
+
+    def _load_column(self, relation: duckdb.DuckDBPyRelation) -> pa.ChunkedArray:
+        """The only column of this."""
+        [rows, _], disk = relation.shape, self._disk
+        if disk is None or rows < self._disk_from:
+            return relation.to_arrow_table().column(0)
+        reader = relation.to_arrow_reader(_BATCH)
+        return disk.keep_column((batch.column(0) for batch in reader), reader.schema.field(0).type, rows)
 
     def _keep(self, name: str, columns: Mapping[str, pa.ChunkedArray]) -> None:
         """Keep these columns as the last ones used, and let go of the first until what is kept is little."""
@@ -285,18 +324,27 @@ _ROOMS = RLock()
 
 @contextmanager
 def open_workspace(
-    vault: Path, population: str, release: str, *, memory: int | None = None, spill: Path | None = None
+    vault: Path,
+    population: str,
+    release: str,
+    *,
+    memory: int | None = None,
+    spill: Path | None = None,
+    share: Fraction = DATABASE,
+    disk_from: int | None = None,
 ) -> Generator[ReleaseWorkspace]:
     """The room of `release` (policy/partition/rN) in the vault of its population, in one transaction: all or nothing.
 
-    DuckDB takes its part of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. One room at a
-    time: between processes DuckDB's lock sees to it, between the threads of one a lock of ours.
+    DuckDB takes its `share` of `memory`, if that is given, and goes on in the folder `spill`, or else beside its file. There
+    arrays lie, too, of tables of `disk_from` rows and more. One room at a time: between processes DuckDB's lock sees to it,
+    between the threads of one a lock of ours.
     """
     make_vault(vault)
-    share = None if memory is None else int(memory * DATABASE)
+    limit = None if memory is None else int(memory * share)
     file = vault / f"{population}.duckdb"
     spilled = None if spill is None else _make_spill(file, spill)
-    with _ROOMS, open_database(file, memory=share, spill=spilled) as connection:
+    disk = None if disk_from is None or memory is None else OnDisk(spilled or vault, max(memory // _PIECES, _LEAST_PIECE))
+    with _ROOMS, open_database(file, memory=limit, spill=spilled) as connection:
         _remove_spilled(file, spill)
         connection.execute(statement("schema/create_release_schema", workspace=release))
         connection.execute(statement("schema/use_release_schema", workspace=release))
@@ -306,7 +354,7 @@ def open_workspace(
         connection.execute(statement("schema/create_identities"))
         connection.execute(statement("schema/create_people_notes"))
         with transaction(connection):
-            yield ReleaseWorkspace(connection)
+            yield ReleaseWorkspace(connection, disk, disk_from or 0, limit)
     if spilled is not None:
         with suppress(OSError):  # somebody else is in it already
             spilled.rmdir()

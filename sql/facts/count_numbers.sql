@@ -1,6 +1,6 @@
 -- Counts about one numeric column, never a value. $low, $high, $step: the declared domain and grid; $fill: for what is missing;
 -- $codes, $texts: entries that are no value. Outside is what the grid does not bring back to the ends of the domain. Repeats are
--- counted on what would be masked: filled, clamped and on the grid.
+-- counted on what would be masked: filled, clamped and on the grid; of one of $parts parts of these numbers.
 WITH read AS (
     SELECT
         {{missing}} AS missing,
@@ -16,9 +16,13 @@ repeats AS (
     SELECT max(times) AS most_frequent, count(*) AS different
     FROM (
         SELECT count(*) AS times
-        FROM (SELECT CASE WHEN missing THEN $fill ELSE number END AS filled FROM numbers)
-        WHERE isfinite(filled)
-        GROUP BY round((least(greatest(filled, $low), $high) - $low) / $step)
+        FROM (
+            SELECT round((least(greatest(filled, $low), $high) - $low) / $step) AS unit
+            FROM (SELECT CASE WHEN missing THEN $fill ELSE number END AS filled FROM numbers)
+            WHERE isfinite(filled)
+        )
+        WHERE $parts = 1 OR hash(unit) % $parts = $part
+        GROUP BY unit
     )
 )
 SELECT

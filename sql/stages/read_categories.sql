@@ -1,2 +1,2 @@
--- One categorical column in source order.
-SELECT {{entry}}({{column}}) AS value FROM raw;
+-- Some rows of a categorical column, in source order.
+SELECT {{entry}}({{column}}) AS value FROM raw WHERE rowid >= $first AND rowid < $beyond;

@@ -1,2 +1,2 @@
--- One numeric column in source order.
-SELECT {{number}} AS value FROM raw;
+-- Some rows of a numeric column, in source order.
+SELECT {{number}} AS value FROM raw WHERE rowid >= $first AND rowid < $beyond;

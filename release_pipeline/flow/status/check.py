@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
-from release_pipeline.flow.site import find_site
+from release_pipeline.flow.site import ENGINES, find_site
 from release_pipeline.flow.status.headroom import (
     ComingView,
     Headroom,
@@ -52,8 +52,10 @@ class Check:
     def memory(self) -> MemoryView | None:
         """What a run needs; None where it is not known of how many rows."""
         rows = self.plan.rows
-        allowed = machine_memory() if self.home is None else find_site(self.home).memory
-        return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed)
+        site = None if self.home is None else find_site(self.home)
+        allowed, engine = (machine_memory(), ENGINES[0]) if site is None else (site.memory, site.engine)
+        is_said = site is not None and site.said_memory is not None
+        return None if rows is None else forecast_memory(self.plan.policy, rows, allowed=allowed, engine=engine, is_said=is_said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,7 +96,7 @@ def test_too_little_is_refused_before_the_charge(
 ) -> None:
     """With what would do; nothing is charged or blocked, and with more memory the same command goes on."""
     monkeypatch.setattr(forecast, "PROGRAM", 3 << 30)
-    (tiny.home / "site.yaml").write_text("memory: 2 GiB\n")
+    (tiny.home / "site.yaml").write_text("memory: 2 GiB\nengine: memory\n")
     flow = tiny.flow()
     flow.ingest()
     flow.validate()
@@ -106,5 +106,5 @@ def test_too_little_is_refused_before_the_charge(
     assert tiny.states() == ["opened"]
     assert main(["check", str(tiny.home / "policies" / "people.yaml"), "--rows", "60"]) == 0
     assert "memory      about 3 GiB of 2 GiB for 60 rows: a run is refused before anything is charged" in capsys.readouterr().out
-    (tiny.home / "site.yaml").write_text("memory: 4 GiB\n")
+    (tiny.home / "site.yaml").write_text("memory: 4 GiB\nengine: memory\n")
     assert tiny.flow().run().stage == "candidate"

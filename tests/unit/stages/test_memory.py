@@ -1,10 +1,13 @@
-"""How many arrays as long as the table a stage holds at once: as few with six columns as with two."""
+"""How many arrays as long as the table a stage holds at once: as few with six columns as with two, and none where they are on
+disk."""
 
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,11 @@ import pyarrow as pa
 import pytest
 
 from release_pipeline.policy import Policy, parse_policy
+from release_pipeline.privacy import arrays, utility
+from release_pipeline.privacy.by_value import quantiles
+from release_pipeline.privacy.noise import orders
+from release_pipeline.privacy.records import ArrayRecords
+from release_pipeline.stages import column_table
 from release_pipeline.stages.column_table import ColumnTable
 from release_pipeline.stages.compared import Compared
 from release_pipeline.stages.measures import columns as measures
@@ -19,9 +27,19 @@ from release_pipeline.stages.measures.columns import measure_columns
 from release_pipeline.stages.measures.groups import measure_groups
 from release_pipeline.stages.package import check_released
 from release_pipeline.stages.strategies import RECORD, find_strategy
+from release_pipeline.store.scratch import OnDisk
 
 ROWS = 200_000
 MOST = 56  # bytes of a record: seven arrays of numbers, and Arrow's texts, which are not counted here, come in the eighth
+PIECES = (
+    (column_table, "PART"),
+    (arrays, "SUMMED"),
+    (arrays, "PIECE"),
+    (utility, "_CHUNK"),
+    (orders, "_SLICE"),
+    (quantiles, "_AT_ONCE"),
+)
+ON_DISK = 14  # bytes of a record: pieces of 65,536 of 200,000 records, of which there are some at once, are most of it
 SECRET = bytes(range(32))
 TEXT = """\
 policy: many
@@ -38,13 +56,15 @@ suppress: {quasi_groups_below: 5, at_most: 50%}
 """
 
 
-def make_policy(method: str, columns: int) -> Policy:
+def make_policy(method: str, columns: int, *, k: int = 20) -> Policy:
     """So many noise columns beside one that is kept."""
     noise = [
         f"  c{number}: {{role: confidential, do: noise, domain: [0, 20000], grid: 1, outside: clamp, why: known}}"
         for number in range(columns)
     ]
-    return parse_policy(TEXT.replace("METHOD", method).replace("COLUMNS", "\n".join(noise)), name="many.yaml")
+    return parse_policy(
+        TEXT.replace("METHOD", method).replace("k: 20", f"k: {k}").replace("COLUMNS", "\n".join(noise)), name="many.yaml"
+    )
 
 
 def read_made(stored: dict[str, Callable[[str], Any]]) -> Callable[[str, Sequence[str] | None], pa.Table]:
@@ -77,6 +97,75 @@ def measure_peak(task: Callable[[], object]) -> float:
         return tracemalloc.get_traced_memory()[1] / ROWS
     finally:
         tracemalloc.stop()
+
+
+def read_from_disk(disk: OnDisk, stored: dict[str, Callable[[str], Any]]) -> Callable[[str, Sequence[str] | None], pa.Table]:
+    """The same, columns being made once and kept in files."""
+    made = read_made({})
+    kept: dict[str, Any] = {}
+
+    def read(table: str, columns: Sequence[str] | None) -> pa.Table:
+        if table != "records":
+            return read_made(stored)(table, columns)
+        return pa.table({name: kept[name] for name in columns or ()})
+
+    for name in ("town", *(f"c{number}" for number in range(6))):
+        column = made("records", [name]).column(0)
+        kept[name] = disk.keep_column(iter(column.chunks), column.type, ROWS)
+    return read
+
+
+def keep_on_disk(disk: OnDisk, column: Any) -> Any:
+    """A column that a stage made, as the vault reads it again."""
+    parts = column if isinstance(column, Iterator) else iter(column.chunks)
+    first = next(parts)
+    return disk.keep_column(chain([first], parts), first.type, ROWS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "k"), [("idp-cbls", 10), ("idp-cbls", 500), ("dp-cdf", 500), ("dp-cdf", 1)])
+def test_on_disk_a_stage_holds_less_than_two_arrays(method: str, k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it is in the chain: what is left are pieces, arrays of the clusters, and a byte or two of each record."""
+    monkeypatch.setattr(measures, "HELD", 0)
+    for module, name in PIECES:
+        monkeypatch.setattr(module, name, 4_096)
+    disk, policy = OnDisk(tmp_path, 4_096), make_policy(method, 2, k=k)
+    strategy, kept = find_strategy(policy, records=ArrayRecords(disk)), dict[str, Any]()
+    stored: dict[str, Callable[[str], Any]] = {"membership": lambda name: kept[name]}
+    read = read_from_disk(disk, stored)
+
+    def keep(_: str, column: str, values: Any) -> None:
+        kept[column] = pa.chunked_array([values])
+
+    def quiet(_: str) -> None:
+        """No progress."""
+
+    def group() -> None:
+        made = strategy.group(read, secret=SECRET, context=(), progress=quiet, keep=keep)
+        stored["statistics"] = lambda _: made.tables["statistics"]
+
+    def expect() -> None:
+        strategy.expect(read, secret=SECRET, progress=quiet)
+
+    expect()  # what is loaded for it is not counted
+    peaks = {"expect": measure_peak(expect), "group": measure_peak(group)}
+    measured: dict[str, pa.Table] = {}
+    peaks["measure"] = measure_peak(lambda: measured.update(strategy.measure(read, secret=SECRET, context=(), progress=quiet)))
+    stored |= {name: partial(_whole, table) for name, table in measured.items()}
+    masked, columns = strategy.mask(read, secret=SECRET, context=(), progress=quiet), dict[str, Any]()
+    assert isinstance(masked, ColumnTable)
+    peaks["mask"] = measure_peak(
+        lambda: columns.update({name: keep_on_disk(disk, masked.parts(name)) for name in masked.column_names})
+    )
+    table, found = ColumnTable(tuple(columns), ROWS, lambda name: columns[name]), list[Any]()
+    peaks["suppress"] = measure_peak(lambda: found.append(strategy.suppress(read, table)))
+    compared = Compared(policy, read, table, columns[RECORD].to_numpy(), table, arrays=disk)
+    peaks["groups"] = measure_peak(lambda: measure_groups(table, policy, disk))
+    peaks["audit"] = measure_peak(lambda: measure_columns(compared))
+    published = ColumnTable(tuple(policy.published_columns), ROWS, table.make)
+    peaks["publish"] = measure_peak(lambda: list(check_released(published, policy, rows=ROWS, on_grid=True)))
+    print(method, k, {stage: round(peak, 1) for stage, peak in peaks.items()})
+    assert max(peaks.values()) <= ON_DISK, {stage: round(peak, 1) for stage, peak in peaks.items()}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 import duckdb
 import pytest
@@ -99,3 +100,22 @@ def test_a_plain_identifier_is_what_it_was(connection: duckdb.DuckDBPyConnection
     assert person_of(connection, *before) == list(before.values())
     every = "".join(chr(code) for code in range(33, 127))
     assert person_of(connection, every) == [every.lower()]
+
+
+@pytest.mark.parametrize("column", ["person", "number"])
+def test_persons_are_counted_and_hashed_alike_in_parts(column: str) -> None:
+    """However little memory there is: the same counts, and the same hashes in the same order."""
+    found: list[Any] = []
+    with duckdb.connect() as made:
+        made.execute("CREATE TABLE raw AS SELECT 'Ä ' || range % 60 AS person, range % 47 AS number FROM range(200)")
+        made.execute("INSERT INTO raw VALUES (NULL, NULL), ('ä1', 1), ('0007', 7)")
+        for memory in (None, 1 << 40, 1000, 200):
+            table = RawTable(made, "people.csv", memory=memory)
+            made.execute("CREATE OR REPLACE TABLE people (person BLOB, everywhere BLOB)")
+            table.insert_people(column, b"k" * 32, everywhere=b"e" * 32)
+            hashes = made.execute("SELECT * FROM people").fetchall()
+            numbers = table.count_numbers("number", low=0, high=40, step=2, fill=None)
+            found.append((table.count_persons(column, allowed=3), numbers, hashes, len(table._parts())))
+    assert [parts for *_, parts in found][2:] == [4, 19]
+    assert all(one[:3] == found[0][:3] for one in found)
+    assert len(found[0][2]) > 40

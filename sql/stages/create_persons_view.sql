@@ -1,0 +1,2 @@
+-- Whose record each is, where persons are counted or hashed at once.
+CREATE OR REPLACE TEMP VIEW persons AS SELECT person_of({{entry}}({{column}})) AS person FROM delivered;

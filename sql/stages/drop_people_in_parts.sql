@@ -1,0 +1,2 @@
+-- They are in their order elsewhere.
+DROP TABLE people_in_parts;

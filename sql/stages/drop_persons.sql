@@ -1,0 +1,2 @@
+-- They are counted, or hashed.
+DROP TABLE persons;
