@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from time import perf_counter, process_time
 from typing import Any
 
@@ -25,11 +27,13 @@ _PASSPHRASE = "correct horse battery"  # noqa: S105  of keys that guard nothing
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Seconds by the clock, CPU seconds of all threads, and peak bytes above what was resident when the process began."""
+    """Seconds by the clock, CPU seconds of all threads, and peak bytes above what was resident when the process began: all, and
+    those that are of no file, which the system could not take back by writing them where they belong."""
 
     wall: float
     cpu: float
     peak: int = 0
+    own: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,30 @@ class Journey:
     parts: dict[str, Cost] = field(default_factory=dict[str, Cost])
 
 
+@contextmanager
+def _watching() -> Iterator[list[int]]:
+    """The most bytes of this process that are of no file, looked at every 20 ms: the system keeps no peak of them."""
+    most, done = [0], Event()
+
+    def watch() -> None:
+        while not done.wait(0.02):
+            most[0] = max(most[0], memory.resident("RssAnon"))
+
+    watcher = Thread(target=watch, daemon=True)
+    if memory.measurable():
+        watcher.start()
+    try:
+        yield most
+    finally:
+        done.set()
+        if memory.measurable():
+            watcher.join()
+
+
 class _Meter:
     def __init__(self) -> None:
         self._before = memory.resident("VmRSS") if memory.measurable() else 0
+        self._own_before = memory.resident("RssAnon") if memory.measurable() else 0
         self._start = perf_counter(), process_time()
         self.parts: dict[str, Cost] = {}
 
@@ -50,15 +75,16 @@ class _Meter:
         if memory.measurable():
             memory.reset_peak()
         wall, cpu = perf_counter(), process_time()
-        result = task()
+        with _watching() as own:
+            result = task()
         peak = max(memory.resident("VmHWM") - self._before, 0) if memory.measurable() else 0
-        self.parts[name] = Cost(perf_counter() - wall, process_time() - cpu, peak)
+        self.parts[name] = Cost(perf_counter() - wall, process_time() - cpu, peak, max(own[0] - self._own_before, 0))
         return result
 
     def journey(self) -> Journey:
         wall, cpu = self._start
-        peak = max(part.peak for part in self.parts.values())
-        return Journey(Cost(perf_counter() - wall, process_time() - cpu, peak), self.parts)
+        peak, own = (max(getattr(part, name) for part in self.parts.values()) for name in ("peak", "own"))
+        return Journey(Cost(perf_counter() - wall, process_time() - cpu, peak, own), self.parts)
 
 
 def run_job(home: Path) -> Journey:

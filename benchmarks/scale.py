@@ -3,8 +3,9 @@ process: CPU seconds, peak memory, what part of the whole it is, and how it grow
 
 The source is made here, slice by slice, so that it may be larger than memory: `--rows 1e8 --columns 10` writes some 3 GB of
 Parquet. With `--folder` it is kept there, and made only once. `--memory` is the site's `memory`. CPU time is also given as a
-multiple of sorting the same columns with NumPy in the same run (up to 1e7 rows; beyond that, of that of 1e7 per row), and peak
-memory in copies of one column of 8 bytes.
+multiple of sorting the same columns with NumPy in the same run (up to 1e7 rows; beyond that, of that of 1e7 per row). Peak
+memory is told with the pages of arrays on disk, which the system may take back, and without them, and that in copies of one
+column of 8 bytes. `--engine duckdb` has these arrays on disk.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from benchmarks import machine, table
 from benchmarks.clock import cpu_seconds
 from benchmarks.journey import ALL, PEOPLE, Cost, Journey, appoint, run_stages
 
+ENGINES = ("auto", "memory", "duckdb")
 SLICE = 1 << 20
 SIZES, QUICK = (10**5, 10**6, 10**7), (10**4,)
 MOST_SORTED = 10**7
@@ -74,7 +76,7 @@ def write_source(file: Path, rows: int, columns: int) -> None:
     partial.rename(file)
 
 
-def write_site(home: Path, source: Path, columns: int, memory: str, protect: str) -> Path:
+def write_site(home: Path, source: Path, columns: int, memory: str, protect: str, engine: str = "auto") -> Path:
     """A site with one policy for the source."""
     (home / "policies").mkdir(parents=True)
     noise = [
@@ -102,12 +104,12 @@ def write_site(home: Path, source: Path, columns: int, memory: str, protect: str
     (home / "policies" / "scale.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
     cap = "everybody: {cap: {releases: 10}}\n"
     (home / "populations.yaml").write_text(cap, encoding="utf-8")
-    if memory:
-        (home / "site.yaml").write_text(f"memory: {memory}\n", encoding="utf-8")
+    said = [f"engine: {engine}", *([f"memory: {memory}"] if memory else [])]
+    (home / "site.yaml").write_text("\n".join(said) + "\n", encoding="utf-8")
     return home
 
 
-def measure(rows: int, columns: int, folder: Path, memory: str, protect: str) -> Journey:
+def measure(rows: int, columns: int, folder: Path, memory: str, protect: str, engine: str = "auto") -> Journey:
     """What a release cost, each stage in a fresh process. The site is removed when it is done."""
     source = folder / f"source-{rows}-{columns}.parquet"
     if not source.exists():
@@ -115,7 +117,7 @@ def measure(rows: int, columns: int, folder: Path, memory: str, protect: str) ->
     home = folder / "site"
     shutil.rmtree(home, ignore_errors=True)
     try:
-        appoint(write_site(home, source, columns, memory, protect))
+        appoint(write_site(home, source, columns, memory, protect, engine))
         parts: dict[str, Cost] = {}
         for stage in (*ALL, *PEOPLE):
             done = run_stages(home, (stage,))
@@ -123,10 +125,12 @@ def measure(rows: int, columns: int, folder: Path, memory: str, protect: str) ->
             if rows >= LONG:
                 cost = done.parts[stage]
                 print(
-                    f"{stage}: {cost.wall:.0f} s, {cost.cpu:.0f} CPU s, {cost.peak / 2**20:.0f} MiB", file=sys.stderr, flush=True
+                    f"{stage}: {cost.wall:.0f} s, {cost.cpu:.0f} CPU s, {cost.peak / 2**20:.0f} MiB ({cost.own / 2**20:.0f})",
+                    file=sys.stderr,
+                    flush=True,
                 )
-        peak = max(cost.peak for cost in parts.values())
-        whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak)
+        peak, own = max(cost.peak for cost in parts.values()), max(cost.own for cost in parts.values())
+        whole = Cost(sum(cost.wall for cost in parts.values()), sum(cost.cpu for cost in parts.values()), peak, own)
         return Journey(whole, parts)
     finally:
         shutil.rmtree(home, ignore_errors=True)
@@ -157,19 +161,22 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rows", type=float, nargs="+", metavar="N", help="numbers of rows (1e5 1e6 1e7)")
     parser.add_argument("--columns", type=int, default=4, metavar="C", help="noise columns (4)")
     parser.add_argument("--memory", default="", metavar="SIZE", help="the site's memory, as in 8 GiB")
+    parser.add_argument("--engine", default="auto", choices=ENGINES, help="the site's engine")
     parser.add_argument("--protect", default=PROTECT, metavar="YAML", help=f"the policy's protect ({PROTECT})")
     parser.add_argument("--folder", type=Path, help="keep the sources here")
     options = parser.parse_args(arguments)
     sizes = [int(rows) for rows in options.rows] if options.rows else QUICK if options.quick else SIZES
     print(table.machine_lines(machine.facts()))
-    print(f"\n{options.columns} noise columns, {options.protect}{', memory: ' + options.memory if options.memory else ''}\n")
-    print("| rows | stage | wall s | CPU s | of the whole | sorts of its columns | peak MiB | copies of a column |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    site = ", ".join([f"engine: {options.engine}", *([f"memory: {options.memory}"] if options.memory else [])])
+    print(f"\n{options.columns} noise columns, {options.protect}, {site}\n")
+    print("| rows | stage | wall s | CPU s | of the whole | sorts of its columns | peak MiB | of no file | copies of a column |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
     with _folder(options.folder) as folder:
         for rows in sizes:
             floor = sort_columns(rows, options.columns)
-            journey = measure(rows, options.columns, folder, options.memory, options.protect)
+            journey = measure(rows, options.columns, folder, options.memory, options.protect, options.engine)
             for name, cost in [*journey.parts.items(), ("whole", journey.whole)]:
-                share, sorts, copies = cost.cpu / journey.whole.cpu, cost.cpu / floor, cost.peak / (8 * rows)
-                figures = f"{cost.wall:.1f} | {cost.cpu:.1f} | {share:.0%} | {sorts:.1f} | {cost.peak / 2**20:.0f} | {copies:.1f}"
+                share, sorts, copies = cost.cpu / journey.whole.cpu, cost.cpu / floor, cost.own / (8 * rows)
+                sizes_of = f"{cost.peak / 2**20:.0f} | {cost.own / 2**20:.0f} | {copies:.1f}"
+                figures = f"{cost.wall:.1f} | {cost.cpu:.1f} | {share:.0%} | {sorts:.1f} | {sizes_of}"
                 print(f"| {rows:.0e} | {name} | {figures} |", flush=True)
