@@ -37,12 +37,9 @@ HELD: dict[Family, tuple[int, int]] = {  # bytes of a record in arrays: whatever
 }
 PARTS = 32  # and for each column where random parts of the records are masked by themselves
 WEIGHED, GROUPED = 40, 24  # and where records have weights; where the audit is by groups
-
-
-ON_DISK: tuple[Family, ...] = ("columns", "by-value")  # methods whose arrays may lie on disk
 COMBINATION = 210  # bytes of each different row of the quasi-identifiers, wherever arrays lie
-FLAGS = 2  # bytes of a record that are in memory then
-CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, whose arrays are in memory all the same
+FLAGS = 2  # bytes of a record that are in memory where arrays lie on disk
+CLUSTER: dict[Family, int] = {"columns": 220, "by-value": 48}  # and of a cluster, by the families whose arrays may lie there
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def forecast_memory(policy: Policy, records: int, *, allowed: int, engine: str =
 def goes_to_disk(policy: Policy) -> bool:
     """Whether arrays of this policy may lie on disk, so that memory need not grow with the records: of methods that rank each
     column, and nothing else that holds all records at once."""
-    if policy.method.family not in ON_DISK or (policy.method.family == "columns" and policy.protect.k is None):
+    if policy.method.family not in CLUSTER or (policy.method.family == "columns" and policy.protect.k is None):
         return False
     gates, written = policy.gates, set(SURVEY_FORMATS).isdisjoint(policy.publish.formats)
     is_looked_at_whole = (
@@ -148,7 +145,8 @@ def check_memory(site: Site, policy: Policy, records: int, *, where: str) -> Non
         return
     whose = "this machine has" if site.said_memory is None else "site.yaml allows it"
     gigabytes = math.ceil(find_enough(policy, records, engine=site.engine) / (1 << 30))
-    there = math.ceil((gigabytes * (1 << 30) + memory.beside) / (1 << 30))
+    said = forecast_memory(policy, records, allowed=site.memory, engine=site.engine)  # as it will be when site.yaml says it
+    there = math.ceil((gigabytes * (1 << 30) + said.beside) / (1 << 30))
     elsewhere = (
         " Or say 'engine: duckdb' there: arrays lie on disk then."
         if site.engine == "memory" and forecast_memory(policy, records, allowed=site.memory, engine="duckdb").is_enough

@@ -114,12 +114,8 @@ def pick(arrays: Arrays, values: npt.NDArray[Scalar], flags: npt.NDArray[np.bool
     >>> pick(IN_MEMORY, np.array([5, 6, 7]), np.array([True, False, True])).tolist()
     [5, 7]
     """
-    out, start = arrays.empty(int(np.count_nonzero(flags)), values.dtype), 0
-    for part in pieces(len(values)):
-        found = values[part][flags[part]]
-        out[start : start + len(found)] = found
-        start += len(found)
-    return out
+    found = (values[part][flags[part]] for part in pieces(len(values)))
+    return join(arrays, found, int(np.count_nonzero(flags)), values.dtype)
 
 
 @overload
@@ -185,9 +181,5 @@ def repeat(arrays: Arrays, often: npt.NDArray[np.integer[Any]]) -> Places:
     >>> repeat(IN_MEMORY, np.array([2, 0, 1])).tolist()
     [0, 0, 2]
     """
-    out, start = arrays.empty(int(often.sum()), np.intp), 0
-    for part in pieces(len(often)):
-        found = np.repeat(np.arange(part.start, part.stop, dtype=np.intp), often[part])
-        out[start : start + len(found)] = found
-        start += len(found)
-    return out
+    found = (np.repeat(np.arange(part.start, part.stop, dtype=np.intp), often[part]) for part in pieces(len(often)))
+    return join(arrays, found, int(often.sum()), np.intp)

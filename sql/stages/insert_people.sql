@@ -1,6 +1,6 @@
--- Every person of one of $parts parts once, as keyed hashes (HMAC-SHA256, cut to 128 bits), in their order: the source's order is gone. person: under the
--- key of the population; everywhere: under that of all populations whose persons are told apart by a column of this name. Each step
--- is materialised, so that nothing is normalised or hashed twice.
+-- Every person of one of $parts parts once, as keyed hashes (HMAC-SHA256, cut to 128 bits), in their order: the source's order is
+-- gone. person: under the key of the population; everywhere: under that of all populations whose persons are told apart by a column
+-- of this name. Each step is materialised, so that nothing is normalised or hashed twice.
 INSERT INTO {{table}}
 WITH entries AS MATERIALIZED (
     SELECT DISTINCT encode(person) AS entry

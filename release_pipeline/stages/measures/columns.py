@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_pipeline.policy.kinds import NoiseColumn
-from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, make, pieces
-from release_pipeline.privacy.arrays import pick as choose
+from release_pipeline.privacy.arrays import IN_MEMORY, Arrays, add_up, make, pick, pieces
 from release_pipeline.privacy.utility import (
     choose_places,
     column_error,
@@ -87,7 +86,7 @@ def _measure_column(compared: Compared, name: str, weights: tuple[Numbers, Numbe
         found["ks"], _ = compare_distributions(_sort(everybody, arrays), _sort(released, arrays))
     before, after = (_sort(_values(column, side, arrays), arrays) for side in (everybody, released))
     ks, moved = compare_distributions(before, after)
-    found |= {"ks": found.get("ks", ks)}
+    found.setdefault("ks", ks)
     found["wasserstein"] = moved if np.isfinite(moved) else float(np.finfo(np.float64).max)  # of what no float has the sum
     found["spread"] = {"original": asdict(describe_spread(before)), "released": asdict(describe_spread(after)), **weighted}
     places = choose_places(after)
@@ -122,10 +121,10 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
             there = make(arrays, np.logical_and, there, _have_values(columns[name], get(name), arrays), dtype=np.bool_)
         return there
 
-    def pick(get: Callable[[str], Numbers], there: Flags, among: Flags) -> Sequence[Numbers]:
+    def pick_columns(get: Callable[[str], Numbers], there: Flags, among: Flags) -> Sequence[Numbers]:
         """The columns of the first, or where these are nobody of the others: held where they are small, else read one by one."""
         use = there if there.any() else among
-        few = _OneByOne(names, get if use.all() else lambda name: choose(arrays, get(name), use))
+        few = _OneByOne(names, get if use.all() else lambda name: pick(arrays, get(name), use))
         return list(few) if 8 * len(own) * len(names) <= HELD else few
 
     def came(name: str) -> Numbers:
@@ -138,18 +137,18 @@ def _measure_links(compared: Compared, names: list[str]) -> dict[str, Any]:
         return arrays.take(compared.seen(name), own)
 
     everybody = make(arrays, lambda part: part >= 0, own, dtype=np.bool_)
-    released = pick(masked, have_values(masked, everybody), everybody)
+    released = pick_columns(masked, have_values(masked, everybody), everybody)
     covariances = {
-        "original": covariance_matrix(pick(came, have_values(came, kept), kept)),
+        "original": covariance_matrix(pick_columns(came, have_values(came, kept), kept)),
         "released": covariance_matrix(released),
     }
     if compared.is_nobodys:  # each table by itself: heavy tails do not decide correlations of ranks, as they do the others
-        sides = {"original": pick(seen, have_values(seen, everybody), everybody), "released": released}
+        sides = {"original": pick_columns(seen, have_values(seen, everybody), everybody), "released": released}
         ranked = {side: rank_correlation_matrix(numbers).tolist() for side, numbers in sides.items()}
         more: dict[str, Any] = {"rank_correlations": {"names": names, **ranked}}
     else:
         there = have_values(masked, have_values(seen, everybody))
-        more = {"sse_paper": sse_paper(pick(seen, there, everybody), pick(masked, there, everybody))}
+        more = {"sse_paper": sse_paper(pick_columns(seen, there, everybody), pick_columns(masked, there, everybody))}
     return {
         **more,
         "covariances": {"names": names, **{side: found.tolist() for side, found in covariances.items()}},
@@ -194,7 +193,7 @@ def _values(column: NoiseColumn, numbers: Numbers, arrays: Arrays = IN_MEMORY) -
     """Those that are values; all where none is."""
     if not column.reasons:
         return numbers
-    found = choose(arrays, numbers, _have_values(column, numbers, arrays))
+    found = pick(arrays, numbers, _have_values(column, numbers, arrays))
     return found if len(found) else numbers
 
 
@@ -215,7 +214,7 @@ def with_values(column: NoiseColumn, before: Numbers, after: Numbers, arrays: Ar
         return before, after
     flags = (_have_values(column, numbers, arrays) for numbers in (before, after))
     there = make(arrays, np.logical_and, *flags, dtype=np.bool_)
-    return (choose(arrays, before, there), choose(arrays, after, there)) if there.any() else (before, after)
+    return (pick(arrays, before, there), pick(arrays, after, there)) if there.any() else (before, after)
 
 
 def match_ranks(before: Numbers, after: Numbers) -> Numbers:
