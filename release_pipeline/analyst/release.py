@@ -47,7 +47,7 @@ from release_pipeline.privacy.recompute import add_signed
 from release_pipeline.privacy.vectors import MdavSpec, compute_vectors, quantise_columns
 from release_pipeline.sentences import ANALYST
 
-CARD, DATA = "privacy-card.json", "data.csv"
+CARD, DATA, PARTS = "privacy-card.json", "data.csv", "data.part-*.csv"
 MAKE_UP = "Make up a table that could be like the confidential one: spread_ties makes its columns from released ones."
 RETRACTED = "RETRACTED"  # the name of the files that a retraction leaves in a package
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -264,7 +264,8 @@ def _as_numbers(column: ColumnFacts, values: npt.NDArray[Any]) -> npt.NDArray[An
 
 
 def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None = None) -> Release:
-    """The package in `folder` (or whose privacy card that is): its card, and its data.csv. A retracted one is refused.
+    """The package in `folder` (or whose privacy card that is): its card, and its data.csv, or the files of
+    CSV that a large table lies in. A retracted one is refused.
 
     For a package with Parquet alone pass the columns yourself, as `data`: a mapping from names to arrays (a pandas or Polars
     table is one). Numbers become floats with NaN for blank cells; all else stays text.
@@ -289,7 +290,8 @@ def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None
     (cells, pairs), tables = read_cells(home, facts), read_tables(home, facts)
     counts = cells or read_counts(home, facts)
     if data is None:
-        return Release(facts, _read_csv(home / DATA, facts), counts=counts, tables=tables, pairs=pairs)
+        rows = _read_rows(sorted(home.glob(PARTS)) or [home / DATA], facts)
+        return Release(facts, rows, counts=counts, tables=tables, pairs=pairs)
     columns = _read_columns(data, "data")
     missing = [name for name in facts.columns if name not in columns]
     if missing:
@@ -475,6 +477,12 @@ def _options_of(facts: Facts, column: ColumnFacts) -> dict[str, Any]:
 
 def _kept(name: str, values: npt.NDArray[Any]) -> ColumnFacts:
     return ColumnFacts(name, "keep", "number" if values.dtype.kind in "iuf" else "string")
+
+
+def _read_rows(files: Sequence[Path], facts: Facts) -> dict[str, npt.NDArray[Any]]:
+    """The columns of these files, one after the other."""
+    read = [_read_csv(file, facts) for file in files]
+    return {name: np.concatenate([one[name] for one in read]) for name in facts.columns}
 
 
 def _read_csv(file: Path, facts: Facts) -> dict[str, npt.NDArray[Any]]:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from release_pipeline.flow.data_files import write_data
 from release_pipeline.flow.sums import write_sums
-from release_pipeline.flow.tables import Slices, write_table
+from release_pipeline.flow.tables import Slices
 from release_pipeline.policy import Policy
 from release_pipeline.store.folders import make_private_folder, sync
 
@@ -41,7 +42,7 @@ def freeze(
     partial.mkdir(mode=0o700)
     try:
         for form in formats:
-            write_table(partial / f"data.{form}", table, format=form, policy=policy)
+            write_data(partial, table, form, policy)
         (partial / "evidence.json").write_text(json.dumps(evidence, indent=2, sort_keys=True) + "\n", encoding="utf-8")
         for name, picture in pictures.items():
             (partial / name).write_text(picture, encoding="utf-8")

@@ -47,6 +47,11 @@ def read_table(path: Path, *, format: str, policy: Policy) -> AnyTable:
     return pyarrow.csv.read_csv(path, convert_options=_convert_csv(policy))
 
 
+def open_table(path: Path, *, format: str, policy: Policy) -> ColumnTable:
+    """The same of CSV or Parquet of any size, column by column and part by part."""
+    return _open_parquet(path) if format == "parquet" else _open_csv(path, policy)
+
+
 def _convert_csv(policy: Policy, **options: Any) -> Any:
     kinds: dict[str, Any] = dict.fromkeys(policy.published_columns, pa.string())
     kinds |= dict.fromkeys([name for name in policy.recomputed_columns if not policy.derive[name].is_text], pa.float64())

@@ -31,6 +31,11 @@ _FIRST = {"dta": datetime(1960, 1, 1), "sav": datetime(1582, 10, 14)}  # moments
 _LETTER = re.compile(r"\.([a-z])")  # a code of Stata for no value
 
 
+def name_data(form: str, files: int = 1) -> list[str]:
+    """The files that have the rows of a release in a format, so many of them, in their order."""
+    return [f"data.{form}"] if files == 1 else [f"data.part-{number:04}.{form}" for number in range(1, files + 1)]
+
+
 @dataclass(frozen=True, slots=True)
 class FileColumn:
     """A column of a file. `reasons`: of a number in a file of Stata or SPSS, what stands in the cell for each reason to have

@@ -25,8 +25,8 @@ MEDIA_TYPES = {
 
 
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
-    """datapackage.json (Frictionless Data Package v1): one resource for each format of the view, all with the same schema, but
-    for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
+    """datapackage.json (Frictionless Data Package v1): one resource for each file of each format of the view, all with the same
+    schema, but for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
 
     The CSV file is a tabular resource; the others, which carry their own types, are some whose length and hash alone are
     validated. What entries are called stands in the field's description, and as the `categories` of version 2.
@@ -48,7 +48,9 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     if is_instant(view.published):
         package["created"] = view.published
     package["resources"] = [
-        _make_resource(form, *hashes[f"data.{form}"], coded if form in ("dta", "sav") else schema) for form in view.formats
+        _make_resource(name, form, *hashes[name], coded if form in ("dta", "sav") else schema)
+        for form in view.formats
+        for name in view.name_data(form)
     ]
     package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.hierarchy")) for file, _ in view.hierarchies]
     package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.counts")) for file in view.counts]
@@ -99,12 +101,13 @@ def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
     return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 
-def _make_resource(form: str, digest: str, size: int, schema: dict[str, Any]) -> dict[str, Any]:
+def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[str, Any]) -> dict[str, Any]:
     if form not in MEDIA_TYPES:
         raise ValueError("a format that is not known cannot be a resource")
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         raise ValueError("a hash is 64 lower-case hex digits")
-    resource: dict[str, Any] = {"name": f"data-{form}", "path": f"data.{form}", "format": form, "mediatype": MEDIA_TYPES[form]}
+    name = "-".join(["data", form, *file.split(".")[1:-1]])
+    resource: dict[str, Any] = {"name": name, "path": file, "format": form, "mediatype": MEDIA_TYPES[form]}
     if form == "csv":
         resource |= {"profile": "tabular-data-resource", "encoding": "utf-8"}
     else:  # a tabular resource is CSV; read as a table, frictionless turns whole numbers with nulls into floats and refuses them

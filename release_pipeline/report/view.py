@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from release_pipeline.policy.published import name_data
 from release_pipeline.policy.typed import Plain
 
 BLOCKS_FILE = "data.blocks.csv"  # noisy counts of several columns together
@@ -133,7 +134,7 @@ class PublicView:
     one formal statement. `household_size`: where the claim is about all records of a household, whether how
     large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the
     whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
-    the data that parameters were chosen by."""
+    the data that parameters were chosen by. `data_files`: of formats whose rows lie in several files, in how many."""
 
     release: str
     policy: str
@@ -188,6 +189,7 @@ class PublicView:
     headline: str | None = None
     cannot_occur: tuple[str, ...] = ()
     looks: LooksView | None = None
+    data_files: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         check_public(dataclasses.asdict(self))
@@ -196,6 +198,10 @@ class PublicView:
     def together(self) -> bool:
         """Whether several columns were counted together."""
         return BLOCKS_FILE in self.counts
+
+    def name_data(self, form: str) -> list[str]:
+        """The files that have the rows in a format."""
+        return name_data(form, dict(self.data_files).get(form, 1))
 
 
 def check_public(value: Plain) -> None:

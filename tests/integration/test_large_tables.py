@@ -7,18 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from release_pipeline.flow import tables
+from release_pipeline.analyst import read_release
+from release_pipeline.errors import WrongUsage
+from release_pipeline.flow import data_files, release, tables
 from release_pipeline.flow.candidate import freeze
+from release_pipeline.flow.data_files import list_data, read_data, write_data
+from release_pipeline.flow.exploring.records import find_data
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.publish import publish
 from release_pipeline.flow.publication.verification import verify
+from release_pipeline.flow.publication.withdrawal import retract
 from release_pipeline.flow.secret_files import Probe
 from release_pipeline.flow.tables import write_table
 from release_pipeline.flow.trust.keys import PrivateKey
 from release_pipeline.policy.kinds import NoiseColumn
+from release_pipeline.policy.published import name_data
 from release_pipeline.privacy.noise import SECRET_BYTES
 from release_pipeline.stages.column_table import AnyTable, ColumnTable, load_table
 from release_pipeline.stages.package import check_released, read_back
@@ -178,3 +185,77 @@ def test_what_a_large_file_has_beyond_its_policy_is_found(form: str, tmp_path: P
         write_table(file, pa.table({**good, name: pa.array([*cells[:-1], cell], good[name].type)}), format=form, policy=policy)
         found = tables.read_table(file, format=form, policy=policy)
         assert words in list(check_released(found, policy, rows=size))
+
+
+ROWS = pa.table({"number": pa.array(range(11)), "text": [f"a {number}" if number % 3 else None for number in range(11)]})
+
+
+@pytest.fixture
+def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of four rows, in slices of two."""
+    monkeypatch.setattr(data_files, "PART", 4)
+    for module in (data_files, release, tables):
+        monkeypatch.setattr(module, "SLICE", 2)
+
+
+@pytest.mark.usefixtures("small_files")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(("rows", "files"), [(0, [0]), (1, [1]), (4, [4]), (5, [4, 1]), (8, [4, 4]), (11, [4, 4, 3])])
+def test_a_large_table_lies_in_several_files(form: str, rows: int, files: list[int], tmp_path: Path) -> None:
+    """Each of its own, whole or in slices the same; a table of one file has the name that it ever had."""
+    table = ROWS.slice(0, rows)
+    for name, given in {"whole": table, "slices": lambda: iter([table.slice(at, 2) for at in range(0, max(rows, 1), 2)])}.items():
+        (tmp_path / name).mkdir()
+        write_data(tmp_path / name, given, form)
+    whole, slices = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("whole", "slices"))
+    assert slices == whole
+    assert sorted(whole) == name_data(form, len(files)) == [file.name for file in list_data(tmp_path / "whole", form)]
+    assert len(files) > 1 or sorted(whole) == [f"data.{form}"]
+    read = pyarrow.parquet.read_table if form == "parquet" else pyarrow.csv.read_csv
+    assert [read(file).num_rows for file in list_data(tmp_path / "whole", form)] == files
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_release_in_several_files_is_published_verified_and_withdrawn(tmp_path: Path, keys: dict[str, PrivateKey]) -> None:
+    """Everything that reads rows reads all of them: the checks before publishing, the descriptor, a stranger, the analyst's kit;
+    and a retraction takes them all away."""
+    tiny = make_trusted_site(tmp_path / "site", keys, rows=make_rows(90))
+    tiny.flow().run()
+    policy = tiny.site.policy("people")
+    for form in policy.publish.formats:
+        read = load_table(read_data(tiny.folder(), form, policy))
+        assert read.num_rows == 90
+        assert list(check_released(read_data(tiny.folder(), form, policy), policy, rows=90)) == []
+    review(tiny, keys, "ben", "cleo")
+    package = publish(tiny.site, RELEASE, key=keys["robot"])
+    assert not failures_of(verify(package))
+    described = json.loads((package / "datapackage.json").read_text())["resources"]
+    paths = [resource["path"] for resource in described]
+    assert paths == [name for form in policy.publish.formats for name in name_data(form, 23)]
+    assert len({resource["name"] for resource in described}) == len(paths)
+    card = (package / "privacy-card.html").read_text()
+    assert "<code>data.part-0001.csv</code> to <code>data.part-0023.csv</code>" in card
+    known = read_release(package)
+    read = [pyarrow.csv.read_csv(file).column("income").to_pylist() for file in list_data(package, "csv")]
+    assert known.data["income"].tolist() == [cell for part in read for cell in part]
+    with pytest.raises(WrongUsage, match="lie in 23 files"):
+        find_data(package)
+    cut = list_data(package, "csv")[7]
+    kept = cut.read_bytes()
+    cut.write_bytes(kept.replace(b"1", b"2"))
+    assert any(cut.name in words for words in failures_of(verify(package)))
+    cut.write_bytes(kept)
+    retract(tiny.site, RELEASE, key=keys["olga"], why="a mistake")
+    assert not list(package.glob("data.*"))
+
+
+@pytest.mark.usefixtures("small_files")
+def test_a_file_with_other_columns_is_found(tmp_path: Path) -> None:
+    """Whichever of them it is."""
+    tiny = make(tmp_path / "site", {})
+    tiny.flow().run()
+    policy, files = tiny.site.policy("people"), list_data(tiny.folder(), "parquet")
+    assert len(files) > 3
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(files[2]).drop_columns(["income"]), files[2])
+    found = list(check_released(read_data(tiny.folder(), "parquet", policy), policy, rows=90))
+    assert found == ["The data have other columns than the policy releases."]

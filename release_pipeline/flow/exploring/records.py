@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from release_pipeline.errors import DataRefused, WrongUsage
+from release_pipeline.flow.data_files import list_data
 from release_pipeline.flow.reading import fill_slots, needed_columns, numbers_of, release_filter, typed_column
 from release_pipeline.policy import Policy
 from release_pipeline.policy.formats import name_some
@@ -147,8 +148,15 @@ def _finish(
 def find_data(folder: Path) -> Path:
     """The released table of a package."""
     for form in ("parquet", "csv"):
-        if (file := folder / f"data.{form}").is_file():
-            return file
+        files = list_data(folder, form)
+        if len(files) > 1:
+            raise WrongUsage(
+                f"the rows of this package lie in {len(files)} files.",
+                where=str(folder),
+                remedy=f"Name one, like {files[0].name}.",
+            )
+        if files[0].is_file():
+            return files[0]
     raise WrongUsage(
         "this folder is no package of this site, as it was published: it has neither data.parquet nor data.csv.",
         where=str(folder),

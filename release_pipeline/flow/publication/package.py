@@ -28,7 +28,8 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
     gives its hash and the signed statement about it. The data are the candidate's, byte for byte."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
-    data = [*(f"data.{form}" for form in view.formats), *view.counts, *(table.file for table in view.tables)]
+    rows = [name for form in view.formats for name in view.name_data(form)]
+    data = [*rows, *view.counts, *(table.file for table in view.tables)]
     for name in data:
         shutil.copyfile(candidate / name, folder / name)
     known = {name: (hash_of_file(folder / name), (folder / name).stat().st_size) for name in data}

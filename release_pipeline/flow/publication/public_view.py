@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 from release_pipeline import __version__
 from release_pipeline.analyst import Facts, explain_kit, law_of
@@ -25,6 +26,7 @@ from release_pipeline.analyst.facts import (
     WeightFacts,
 )
 from release_pipeline.flow.cap import open_account
+from release_pipeline.flow.data_files import list_data
 from release_pipeline.flow.exploring.looks import Look, find_gap_before, find_looks_before
 from release_pipeline.flow.facts import PublicFacts, claimed_nano, read_facts
 from release_pipeline.flow.policies import read_caps
@@ -137,7 +139,15 @@ def build_view(site: Site, events: Sequence[Event], status: ReleaseStatus, polic
             for tabulation in policy.tabulations.values()
         ),
         looks=_tell_looks(find_looks_before(events, status.id)),
+        data_files=tuple(_count_files(site.candidate(str(status.id)), policy)),
     )
+
+
+def _count_files(candidate: Path, policy: Policy) -> Iterator[tuple[str, int]]:
+    """In how many files the rows lie, of formats where it is not one."""
+    for form in policy.publish.formats:
+        if (count := len(list_data(candidate, form))) > 1:
+            yield form, count
 
 
 def _tell_gap(gap: tuple[str, str] | None) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from release_pipeline.errors import Blocked, WrongUsage
 from release_pipeline.flow.accepted import check_accepted
 from release_pipeline.flow.cap import open_account
+from release_pipeline.flow.data_files import read_data
 from release_pipeline.flow.evidence import load_evidence
 from release_pipeline.flow.exploring.looks import find_looks_before, note_looks
 from release_pipeline.flow.facts import note_facts, read_facts
@@ -29,7 +30,6 @@ from release_pipeline.flow.series import forget_series
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import PUBLISHED, PUBLISHING, ReleaseStatus, check_move, move, read_statuses, status_of
 from release_pipeline.flow.sums import is_whole
-from release_pipeline.flow.tables import read_table
 from release_pipeline.flow.trust.approvals import find_approval, valid_approvers
 from release_pipeline.flow.trust.clocks import believed, is_ahead
 from release_pipeline.flow.trust.keys import PrivateKey, read_key, read_passphrase
@@ -218,7 +218,7 @@ def _judge_candidate(candidate: Path, policy: Policy, status: ReleaseStatus) -> 
     facts = read_facts(status.facts, where=str(status.id))
     gates: list[Gate] = []
     for form in policy.publish.formats:
-        table = read_table(candidate / f"data.{form}", format=form, policy=policy)
+        table = read_data(candidate, form, policy)
         yield from check_released(table, policy, rows=facts.rows_out, on_grid=facts.values == ON_GRID)
         if tuple(table.column_names) == policy.published_columns:
             if policy.calibrated_columns:
