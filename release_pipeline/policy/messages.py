@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.policy import options
+from release_pipeline.policy.about import About, Contact, Contributor, Coverage, Licence, Party
 from release_pipeline.policy.declared import Option, option_of
 from release_pipeline.policy.derivations import form_of as form_of_derivation
 from release_pipeline.policy.derivations import known_keys as known_keys_of_derivation
@@ -37,6 +38,14 @@ _MODELS: dict[str, type[BaseModel]] = {
     "audit": Audit,
     "review": Review,
     "publish": Publish,
+    "about": About,
+}
+_OF_ABOUT: dict[str, type[BaseModel]] = {
+    "licence": Licence,
+    "publisher": Party,
+    "contact": Contact,
+    "contributors": Contributor,
+    "coverage": Coverage,
 }
 
 
@@ -195,6 +204,8 @@ def _model_at(where: Path, raw: dict[str, Any]) -> type[BaseModel]:
             return form_of_rule(raw["expect"][name]) or Policy
         case ("derive", name, *_):
             return form_of_derivation(raw["derive"][name]) or Policy
+        case ("about", part, *_) if part in _OF_ABOUT:
+            return _OF_ABOUT[str(part)]
         case ("audit", "predict", _):
             return Target
         case ("tables", _, "by", _):

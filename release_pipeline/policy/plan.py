@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator
 
 from release_pipeline.errors import InvalidArgument
+from release_pipeline.policy.about import warn_of_unsaid
 from release_pipeline.policy.derivations import describe_derivations
 from release_pipeline.policy.expectations import describe_expectations
 from release_pipeline.policy.families import find_family
@@ -171,6 +172,10 @@ def _after_masking(policy: Policy) -> Iterator[tuple[str, str]]:
         yield "audit", f"who is served worst: means and errors by {', '.join(policy.audit.groups)}"
     if policy.retain:
         yield "retain", f"intermediate tables in the vault for {policy.retain} days"
+    if policy.about is not None:
+        yield "about", policy.about.describe()
+    for words in warn_of_unsaid(policy.about):
+        yield "warning", words
     for place, words in enumerate(describe_labels(policy.columns)):
         yield "" if place else "labels", words
     embargo = f", not before {policy.publish.not_before:%Y-%m-%d %H:%M} UTC" if policy.publish.not_before else ""

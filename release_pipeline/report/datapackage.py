@@ -11,11 +11,14 @@ from typing import Any
 
 from release_pipeline.privacy.dates import DATE, MOMENT, read_moment
 from release_pipeline.privacy.figures import is_instant
+from release_pipeline.report.about import AboutView
 from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.lists import render_csv
 from release_pipeline.report.view import ColumnView, PublicView, TableView
 from release_pipeline.sentences import PUBLIC
 
+_FORMATS = {"parquet": "apache-parquet", "dta": "stata", "sav": "spss"}
+PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 MEDIA_TYPES = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
@@ -25,7 +28,8 @@ MEDIA_TYPES = {
 
 
 def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) -> str:
-    """datapackage.json (Frictionless Data Package v1): one resource for each file of each format of the view, all with the same
+    """datapackage.json (Data Package v2 where the policy says what the data are, else v1, which reads the same but for the terms
+    of licence, contributors and keywords): one resource for each file of each format of the view, all with the same
     schema, but for the reasons for no number, which files of Stata and SPSS have in the cells of the number itself.
 
     The CSV file is a tabular resource; the others, which carry their own types, are some whose length and hash alone are
@@ -47,8 +51,10 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     }
     if is_instant(view.published):
         package["created"] = view.published
+    if view.about is not None:
+        package = {"$schema": PROFILE, **package, **_tell_about(view.about, view)}
     package["resources"] = [
-        _make_resource(name, form, *hashes[name], coded if form in ("dta", "sav") else schema)
+        _make_resource(name, form, *hashes[name], coded if form in ("dta", "sav") else schema, view)
         for form in view.formats
         for name in view.name_data(form)
     ]
@@ -56,6 +62,32 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     package["resources"] += [_make_list(file, *hashes[file], PUBLIC("package.counts")) for file in view.counts]
     package["resources"] += [_make_list(table.file, *hashes[table.file], describe_table(table)) for table in view.tables]
     return json.dumps(package, indent=2, ensure_ascii=True) + "\n"
+
+
+def _tell_about(about: AboutView, view: PublicView) -> dict[str, Any]:
+    """What the data are, in the terms of the standard, and beside them what it has no term for."""
+    name, title, address = about.licence
+    who, url = about.publisher
+    contributors: list[dict[str, Any]] = [
+        {"title": one.name, "roles": [one.role], **({"organization": one.organisation} if one.organisation else {})}
+        | ({"path": f"https://orcid.org/{one.orcid}"} if one.orcid else {})
+        for one in about.contributors
+    ]
+    contributors.append({"title": who, "roles": ["publisher"], **({"path": url} if url else {})})
+    contact = dict(zip(("title", "email", "path"), about.contact, strict=True))
+    contributors.append({**{key: said for key, said in contact.items() if said}, "roles": ["contact"]})
+    said = {"sampling": about.sampling, "intendedUse": about.intended_use, "recipients": about.recipients}
+    covered = {"places": list(about.places), "first": about.first, "last": about.last}
+    return {
+        "title": about.title,
+        "description": f"{end_sentence(about.description)} {PUBLIC('package.description', claim=end_sentence(view.claim))}",
+        "licenses": [{**({"name": name} if name != title else {}), "path": address, "title": title}],
+        "contributors": contributors,
+        **({"keywords": list(about.keywords)} if about.keywords else {}),
+        "citation": about.cite(view.release, view.published),
+        **({"coverage": covered} if any(covered.values()) else {}),
+        **{key: words for key, words in said.items() if words is not None},
+    }
 
 
 def _list_coded(view: PublicView) -> list[str]:
@@ -101,15 +133,18 @@ def render_hierarchy(rows: Sequence[Sequence[str]]) -> str:
     return render_csv([f"level{level}" for level in range(len(rows[0]))], rows)
 
 
-def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[str, Any]) -> dict[str, Any]:
+def _make_resource(file: str, form: str, digest: str, size: int, schema: dict[str, Any], view: PublicView) -> dict[str, Any]:
     if form not in MEDIA_TYPES:
         raise ValueError("a format that is not known cannot be a resource")
     if re.fullmatch("[0-9a-f]{64}", digest) is None:
         raise ValueError("a hash is 64 lower-case hex digits")
     name = "-".join(["data", form, *file.split(".")[1:-1]])
     resource: dict[str, Any] = {"name": name, "path": file, "format": form, "mediatype": MEDIA_TYPES[form]}
+    later = view.about is not None
     if form == "csv":
-        resource |= {"profile": "tabular-data-resource", "encoding": "utf-8"}
+        resource |= {"profile": "tabular-data-resource", "encoding": "utf-8", **({"type": "table"} if later else {})}
+    elif later:  # version 2 has no type `file`: under a format that it does not know frictionless takes it for one
+        resource |= {"profile": "data-resource", "format": _FORMATS[form]}
     else:  # a tabular resource is CSV; read as a table, frictionless turns whole numbers with nulls into floats and refuses them
         resource |= {"profile": "data-resource", "type": "file"}
     return resource | {"bytes": int(size), "hash": f"sha256:{digest}", "schema": schema}
@@ -134,7 +169,7 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
     is_free = anywhere and column.done == "noise" and column.domain is not None
     if column.type not in ("number", "integer", "string", DATE, MOMENT):
         raise ValueError("a released column is of type number, integer, string, date or datetime")
-    parts = [column.why, column.hierarchy or ""]
+    parts = [column.description or "", column.why, column.hierarchy or ""]
     if column.made is not None:
         parts.append(PUBLIC("package.made", words=column.made.words, by=column.made.by, of=", ".join(column.made.of)))
     if column.calibrated is not None:
@@ -149,11 +184,15 @@ def _make_field(column: ColumnView, *, anywhere: bool) -> dict[str, Any]:
         parts.append(PUBLIC("package.atoms", atoms=", ".join(column.atoms)))
     if column.noise:
         parts.append(PUBLIC("package.noise", noise=column.noise))
+    if column.question is not None:
+        parts.append(PUBLIC("package.question", question=column.question))
     field: dict[str, Any] = {"name": column.name, "type": column.type}
     if column.type == MOMENT:
         field["format"] = "%Y-%m-%dT%H:%M:%S"  # the default would be one in UTC, with its Z
     if column.label is not None:
         field["title"] = column.label
+    if column.unit is not None:
+        field["unit"] = column.unit
     field["description"] = "; ".join(part for part in parts if part)
     constraints: dict[str, Any] = {}
     if column.domain is not None and not is_free:

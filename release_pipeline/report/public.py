@@ -19,6 +19,7 @@ from release_pipeline.report.families import FamilyTexts, find_texts
 from release_pipeline.report.view import ColumnView, LooksView, PublicView, TableView
 from release_pipeline.sentences import PUBLIC
 
+SAID = ("label", "description", "unit", "question")  # of a column by the policy, where it says so
 CARD_FORMAT = "privacy-card/1"
 CARD_SCHEMA: dict[str, Any] = json.loads((Path(__file__).parent / "privacy-card.schema.json").read_text(encoding="utf-8"))
 
@@ -91,6 +92,7 @@ def _make_card(view: PublicView, texts: FamilyTexts) -> dict[str, Any]:
         **({} if view.headline is None else {"headline": view.headline}),
         **({"cannot_occur": list(view.cannot_occur)} if view.cannot_occur else {}),
         **({} if view.looks is None else {"looks": _tell_looks(view.looks)}),
+        **({} if view.about is None else {"about": view.about.to_json(view.release, view.published)}),
         "release": view.release,
         "published": view.published,
         "supersedes": view.supersedes,
@@ -208,6 +210,6 @@ def _make_column(column: ColumnView) -> dict[str, Any]:
         "rho": column.rho,
         **({} if made is None else {"made": {"by": made.by, "of": list(made.of), "words": made.words}}),
         **({} if (known := column.calibrated) is None else {"calibrated": {"to": list(known.to), "words": known.words}}),
-        **({} if column.label is None else {"label": column.label}),
+        **{name: said for name in SAID if (said := getattr(column, name)) is not None},
         **({"labels": [{"value": value, "label": label} for value, label in column.labels]} if column.labels else {}),
     }

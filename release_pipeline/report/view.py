@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from release_pipeline.policy.published import name_data
 from release_pipeline.policy.typed import Plain
+from release_pipeline.report.about import AboutView
 
 BLOCKS_FILE = "data.blocks.csv"  # noisy counts of several columns together
 SHORT = 10_000  # characters of any one text: no table of people fits
@@ -40,7 +41,7 @@ class ColumnView:
     `levels` its levels in words, `level` the one of all records; `atoms`: declared values that readers count; `centre` and
     `tail`: of a column that was counted by value, where its cells are finest, and whether its tail was proved or trusted;
     `made`: how one was made of other published columns. `label` and `labels`: what it and its entries are called.
-    `calibrated`: what weights were made of."""
+    `calibrated`: what weights were made of. `description`, `unit`, `question`: what else the policy says of it."""
 
     name: str
     role: str
@@ -65,6 +66,9 @@ class ColumnView:
     label: str | None = None
     labels: tuple[tuple[str, str], ...] = ()
     calibrated: CalibratedView | None = None
+    description: str | None = None
+    unit: str | None = None
+    question: str | None = None
 
     @property
     def label_of(self) -> dict[str, str]:
@@ -134,7 +138,8 @@ class PublicView:
     one formal statement. `household_size`: where the claim is about all records of a household, whether how
     large it is is `protected` or `not protected`. `headline`: the claim as one number, where one holds for the
     whole package; `cannot_occur`: what the policy says of entries that no record has together. `looks`: those at
-    the data that parameters were chosen by. `data_files`: of formats whose rows lie in several files, in how many."""
+    the data that parameters were chosen by. `data_files`: of formats whose rows lie in several files, in how many. `about`: what
+    the data are, as the policy declares it."""
 
     release: str
     policy: str
@@ -189,6 +194,7 @@ class PublicView:
     headline: str | None = None
     cannot_occur: tuple[str, ...] = ()
     looks: LooksView | None = None
+    about: AboutView | None = None
     data_files: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:

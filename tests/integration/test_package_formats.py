@@ -24,6 +24,7 @@ import pytest
 from release_pipeline.privacy.catalogue import find_claim
 from release_pipeline.privacy.catalogue.definitions import SCALES_FIXED
 from release_pipeline.report.public import CARD_SCHEMA
+from release_pipeline.report.standards import CRATE, STANDARDS
 from tests.integration.publishing import Keys, make_trusted_site, publish_release
 from tests.integration.sites import Row, make_rows
 
@@ -39,11 +40,19 @@ ODD_COLUMNS = """
 SITES: dict[str, dict[str, str]] = {
     "tiny": {"suppress": "{quasi_groups_below: 5, at_most: 60%}"},
     "odd": {"columns": ODD_COLUMNS, "suppress": "{quasi_groups_below: 5, at_most: 60%}"},
+    "told": {
+        "columns": ODD_COLUMNS.replace("why: known}", "why: known, unit: crowns, question: 'How much?'}", 1),
+        "suppress": "{quasi_groups_below: 5, at_most: 60%}",
+        "about": "{title: People of three towns, description: Made up., licence: CC0-1.0, publisher: {name: Town}, contact: "
+        "{email: desk@town.example}, contributors: [{name: Ana, role: creator}], keywords: [people], "
+        "coverage: {places: [North], first: 2020, last: 2021}}",
+    },
 }
 TYPES: dict[str, list[tuple[str, str]]] = {
     "tiny": [("town", "string"), ("sex", "integer"), ("income", "number"), ("rent", "number")],
     "odd": [("town", "string"), ("sex", "integer"), ("income", "number"), ("rent", "number"), ("remark", "string")],
 }
+TYPES["told"] = TYPES["odd"]
 
 
 def odd_rows() -> list[Row]:
@@ -62,7 +71,7 @@ def odd_rows() -> list[Row]:
 def packages(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A published package of each site."""
     folder = tmp_path_factory.mktemp("packages")
-    rows = {"tiny": make_rows(), "odd": odd_rows()}
+    rows = {"tiny": make_rows(), "odd": odd_rows(), "told": odd_rows()}
     sites = {name: make_trusted_site(folder / name, keys, rows=rows[name], **parts) for name, parts in SITES.items()}
     return {name: publish_release(tiny, keys) for name, tiny in sites.items()}
 
@@ -115,7 +124,7 @@ def test_frictionless_calls_it_valid(package: Path, name: str) -> None:
     report = validate(str(package / "datapackage.json"))
     card = json.loads((package / "privacy-card.json").read_text())
     assert report.tasks[1].stats.get("rows") == card["rows"]["out"] == 60
-    assert [(field["name"], field["type"]) for field in describe(package)["resources"][0]["schema"]["fields"]] == TYPES[name]
+    assert [(field["name"], field["type"]) for field in describe(package)["resources"][1]["schema"]["fields"]] == TYPES[name]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +158,27 @@ def test_frictionless_finds_a_wrong_hash_or_length(package: Path, form: str, wha
         (package / "datapackage.json").write_text(json.dumps(content))
     found = check_with_frictionless(package)
     assert ("byte-count" if what == "bytes" else "hash-count") in found
+
+
+def test_a_package_tells_what_it_is_where_the_policy_does(packages: dict[str, Path]) -> None:
+    """Title, terms and people, in the files that catalogues and archives read; every file with its hash in the crate. Another
+    package has none of these files."""
+    told, files = packages["told"], {file.name for file in packages["told"].iterdir()}
+    assert files - set(STANDARDS) == {file.name for file in packages["odd"].iterdir()}
+    assert set(STANDARDS) <= files
+    assert describe(told)["$schema"].endswith("/2.0/datapackage.json")
+    assert describe(told)["title"] == "People of three towns"
+    assert "$schema" not in describe(packages["odd"])
+    card = json.loads((told / "privacy-card.json").read_text())
+    assert card["about"]["licence"]["name"] == "CC0-1.0"
+    assert card["about"]["citation"].startswith("Ana (")
+    crate = {part["@id"]: part for part in json.loads((told / CRATE).read_text())["@graph"]}
+    for name in files - {CRATE, "SHA256SUMS", "SHA256SUMS.sig"}:
+        assert crate[name]["sha256"] == sha256((told / name).read_bytes()).hexdigest()
+    page = (told / "privacy-card.html").read_text()
+    assert "<h1>People of three towns</h1>" in page
+    assert "Asked was: How much?" in page
+    assert "people.csv" not in "".join((told / name).read_text() for name in STANDARDS)  # of the source nothing
 
 
 def check_with_sha256sum(package: Path) -> tuple[int, str]:
@@ -232,7 +262,7 @@ def test_every_reader_sees_the_declared_types_and_equal_values(package: Path, na
     card = json.loads((package / "privacy-card.json").read_text())
     assert len(from_csv) == card["rows"]["out"]
     blanks = sum(cell is None for row in from_csv for cell in row)
-    assert blanks == card["suppression"]["cells_blanked"] == {"tiny": 0, "odd": 12}[name]
+    assert blanks == card["suppression"]["cells_blanked"] == {"tiny": 0, "odd": 12, "told": 12}[name]
 
 
 def test_the_odd_site_is_odd(packages: dict[str, Path]) -> None:

@@ -16,6 +16,7 @@ from release_pipeline.flow.trust.members import KEYS, KEYS_SIGNATURE, Trust
 from release_pipeline.flow.trust.office import OFFICERS
 from release_pipeline.report.datapackage import render_datapackage, render_hierarchy
 from release_pipeline.report.public import render_card_html, render_card_json, render_note
+from release_pipeline.report.standards import STANDARDS, name_standards
 from release_pipeline.report.view import PublicView
 from release_pipeline.store.folders import make_folder, sync
 
@@ -28,17 +29,17 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
     gives its hash and the signed statement about it. The data are the candidate's, byte for byte."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
-    rows = [name for form in view.formats for name in view.name_data(form)]
-    data = [*rows, *view.counts, *(table.file for table in view.tables)]
+    of_rows = [name for form in view.formats for name in view.name_data(form)]
+    data = [*of_rows, *view.counts, *(table.file for table in view.tables)]
     for name in data:
         shutil.copyfile(candidate / name, folder / name)
-    known = {name: (hash_of_file(folder / name), (folder / name).stat().st_size) for name in data}
+    known = {name: _know(folder / name) for name in data}
     frozen = read_sums(candidate, view.candidate_hash)
     if any(frozen.get(name) != digest for name, (digest, _) in known.items()):  # changed since it was looked at
         raise Blocked("the candidate's folder is not what was frozen.", where=view.release, remedy="Nothing was published.")
     for name, rows in view.hierarchies:
         (folder / name).write_text(render_hierarchy(rows), encoding="utf-8")
-        known[name] = (hash_of_file(folder / name), (folder / name).stat().st_size)
+        known[name] = _know(folder / name)
     texts = {
         CARD: render_card_json(view),
         "privacy-card.html": render_card_html(view),
@@ -50,12 +51,20 @@ def build_package(folder: Path, *, candidate: Path, view: PublicView, trust: Tru
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+        known[name] = _know(folder / name)
+    for name in name_standards(view):  # the last of them names every file before it
+        (folder / name).write_text(STANDARDS[name](view, known), encoding="utf-8")
+        known[name] = _know(folder / name)
     digest = write_sums(folder)
     signed = sign(digest)
     (folder / SIGNATURE).write_text(write_statement(signed), encoding="utf-8")
     for file in (*folder.iterdir(), folder, folder.parent):
         sync(file)
     return digest, signed
+
+
+def _know(file: Path) -> tuple[str, int]:
+    return hash_of_file(file), file.stat().st_size
 
 
 def place_package(built: Path, folder: Path) -> None:

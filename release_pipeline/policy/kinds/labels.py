@@ -17,7 +17,7 @@ from release_pipeline.policy.kinds.base import ColumnKind
 from release_pipeline.policy.scalars import Code
 from release_pipeline.policy.text import Path, Problem
 
-LONGEST_LABEL = 200
+LONGEST_LABEL, LONGEST_WORDS = 200, 4000
 MOST_LABELS = 10_000  # of one column
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
@@ -31,13 +31,26 @@ def _tidy(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
+def _flow(words: str) -> str:
+    """A text as one paragraph: the lines of the file are joined."""
+    joined = " ".join(words.split())
+    if not joined:
+        raise ValueError("must have words")
+    return _tidy(joined)
+
+
 Label = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_LABEL), AfterValidator(_tidy)]
+Words = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_WORDS), AfterValidator(_flow)]
 
 
 class LabelledColumn(ColumnKind):
-    """A released column. `label`: what it has, for its readers."""
+    """A released column. `label`: what it has, for its readers; `description`: what there is to know of it; `unit`: what its
+    numbers count or measure; `question`: what people were asked, word for word."""
 
     label: Annotated[Label | None, Option(hint="Say in a few words what the column has.", added_later=True)] = None
+    description: Annotated[Words | None, Option(hint="Say what there is to know of the column.", added_later=True)] = None
+    unit: Annotated[Label | None, Option(hint="Say what the numbers count or measure.", added_later=True)] = None
+    question: Annotated[Words | None, Option(hint="Say what people were asked, word for word.", added_later=True)] = None
 
 
 class LabelledEntries(LabelledColumn):

@@ -1,0 +1,105 @@
+"""What a package says of its data as a whole: the steward's words, and how to cite them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from release_pipeline.sentences import PUBLIC
+
+
+@dataclass(frozen=True, slots=True)
+class ContributorView:
+    """Who had a part in the data, and which."""
+
+    name: str
+    role: str
+    organisation: str | None = None
+    orcid: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The same in words."""
+        parts = [self.name, *([self.organisation] if self.organisation else []), self.role]
+        return ", ".join([*parts, *([f"ORCID {self.orcid}"] if self.orcid else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class AboutView:
+    """What the data are, as the policy declares it. `licence`: its name, title and address; `publisher` and `contact`: who, and
+    where; `first` and `last`: the days that records are about. Of what nobody said there is nothing."""
+
+    title: str
+    description: str
+    licence: tuple[str, str, str]
+    publisher: tuple[str, str | None]
+    contact: tuple[str | None, str | None, str | None]
+    contributors: tuple[ContributorView, ...] = ()
+    places: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    sampling: str | None = None
+    keywords: tuple[str, ...] = ()
+    citation: str | None = None
+    intended_use: str | None = None
+    recipients: str | None = None
+
+    def cite(self, release: str, published: str) -> str:
+        """How to cite a release: in the steward's words, or made of what is declared."""
+        if self.citation is not None:
+            return self.citation
+        creators = [one.name for one in self.contributors if one.role == "creator"]
+        who = "; ".join(creators) or self.publisher[0]
+        year, publisher = published[:4], self.publisher[0]
+        if not creators:
+            return PUBLIC("about.cited", who=who, year=year, title=self.title, release=release)
+        return PUBLIC("about.citation", who=who, year=year, title=self.title, release=release, publisher=publisher)
+
+    def list_facts(self) -> Iterator[tuple[str, str]]:
+        """Each fact in words, with what it is about."""
+        _, title, address = self.licence
+        yield PUBLIC("about.licence"), PUBLIC("about.with_address", words=title, address=address)
+        yield PUBLIC("about.publisher"), _with_address(*self.publisher)
+        yield PUBLIC("about.contact"), ", ".join(part for part in self.contact if part)
+        if self.contributors:
+            yield PUBLIC("about.contributors"), "; ".join(one.words for one in self.contributors)
+        if self.places:
+            yield PUBLIC("about.places"), ", ".join(self.places)
+        if self.first is not None:
+            yield PUBLIC("about.time"), PUBLIC("about.from_to", first=self.first, last=self.last)
+        if self.sampling is not None:
+            yield PUBLIC("about.sampling"), self.sampling
+        if self.intended_use is not None:
+            yield PUBLIC("about.intended_use"), self.intended_use
+        if self.recipients is not None:
+            yield PUBLIC("about.recipients"), self.recipients
+        if self.keywords:
+            yield PUBLIC("about.keywords"), ", ".join(self.keywords)
+
+    def to_json(self, release: str, published: str) -> dict[str, Any]:
+        """As the card has it; nothing where nothing was said."""
+        name, title, address = self.licence
+        who, email, url = self.contact
+        facts: dict[str, Any] = {
+            "title": self.title,
+            "description": self.description,
+            "licence": {"name": name, "title": title, "url": address},
+            "publisher": {"name": self.publisher[0], "url": self.publisher[1]},
+            "contact": {"name": who, "email": email, "url": url},
+            "contributors": [
+                {"name": one.name, "role": one.role, "organisation": one.organisation, "orcid": one.orcid}
+                for one in self.contributors
+            ],
+            "coverage": {"places": list(self.places), "first": self.first, "last": self.last},
+            "sampling": self.sampling,
+            "keywords": list(self.keywords),
+            "citation": self.cite(release, published),
+            "intended_use": self.intended_use,
+            "recipients": self.recipients,
+        }
+        return facts
+
+
+def _with_address(words: str, address: str | None) -> str:
+    return words if address is None else PUBLIC("about.with_address", words=words, address=address)

@@ -1,0 +1,146 @@
+"""ddi-codebook.xml: DDI-Codebook 2.6, which archives of social science read, and with it any reader of 2.5 that goes by names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+from xml.sax.saxutils import escape, quoteattr
+
+from release_pipeline.report.escaping import end_sentence, format_text
+from release_pipeline.report.standards.terms import Files, about_of, find_media_type, list_rows
+from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.sentences import PUBLIC
+
+NAMESPACE = "ddi:codebook:2_6"
+Lines: TypeAlias = Iterator[str]
+
+
+def render_ddi(view: PublicView, files: Files) -> str:
+    """The study, the files, and every column with its label, question, values and their meaning."""
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<codeBook xmlns="{NAMESPACE}" version="2.6" xml:lang="en">',
+        *_within("stdyDscr", _study(view)),
+        *(line for place, name in enumerate(list_rows(view), 1) for line in _file(view, place, name, files[name][0])),
+        *_within("dataDscr", _variables(view)),
+        "</codeBook>",
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _study(view: PublicView) -> Lines:
+    about = about_of(view)
+    yield from _within("citation", _citation(view))
+    words = [_tag("keyword", word) for word in about.keywords]
+    info = [*_within("subject", words)] if words else []
+    info.append(_tag("abstract", about.description))
+    info += _within("sumDscr", _summary(view))
+    yield from _within("stdyInfo", info)
+    collected = [_tag("dataCollector", one.name) for one in about.contributors if one.role == "collector"]
+    collected += [_tag("sampProc", about.sampling)] if about.sampling is not None else []
+    method = [*_within("dataColl", collected)] if collected else []
+    yield from _within("method", [*method, _tag("notes", f"{end_sentence(view.claim)} {view.statement}", type="privacy")])
+    use = [_tag("contact", about.contact[0] or about.publisher[0], **_find_address(about.contact))]
+    use.append(_tag("citReq", about.cite(view.release, view.published)))
+    use += [_tag("conditions", words) for words in (about.intended_use, about.recipients) if words]
+    use += [_tag("disclaimer", words) for words in view.how_to_use]
+    _, title, address = about.licence
+    yield from _within("dataAccs", [_tag("license", title, URI=address), *_within("useStmt", use)])
+
+
+def _find_address(contact: tuple[str | None, str | None, str | None]) -> dict[str, str]:
+    _, email, url = contact
+    return {**({"email": email} if email else {}), **({"URI": url} if url else {})}
+
+
+def _citation(view: PublicView) -> Lines:
+    about = about_of(view)
+    yield from _within("titlStmt", [_tag("titl", about.title), _tag("IDNo", view.release, agency=about.publisher[0])])
+    made = [_tag("AuthEnty", one.name, **_belongs(one.organisation)) for one in about.contributors if one.role == "creator"]
+    others = [one for one in about.contributors if one.role in ("curator", "contributor")]
+    made += [_tag("othId", one.name, type=one.role, **_belongs(one.organisation)) for one in others]
+    if made:
+        yield from _within("rspStmt", made)
+    produced = [_tag("producer", about.publisher[0]), _tag("software", view.tool)]
+    produced += [_tag("fundAg", one.name) for one in about.contributors if one.role == "funder"]
+    yield from _within("prodStmt", produced)
+    distributor = {"URI": about.publisher[1]} if about.publisher[1] else {}
+    spread = [_tag("distrbtr", about.publisher[0], **distributor)]
+    spread.append(_tag("distDate", view.published[:10], date=view.published[:10]))
+    yield from _within("distStmt", spread)
+    yield from _within("verStmt", [_tag("version", view.release.rpartition("/")[2], date=view.published[:10])])
+
+
+def _belongs(organisation: str | None) -> dict[str, str]:
+    return {} if organisation is None else {"affiliation": organisation}
+
+
+def _summary(view: PublicView) -> Lines:
+    about = about_of(view)
+    if about.first is not None and about.last is not None:
+        yield _tag("timePrd", about.first, event="start", date=about.first)
+        yield _tag("timePrd", about.last, event="end", date=about.last)
+    for place in about.places:
+        yield _tag("geogCover", place)
+    yield _tag("anlyUnit", PUBLIC("about.unit_of_analysis"))
+    yield _tag("universe", view.population)
+    yield _tag("dataKind", view.method_words)
+
+
+def _file(view: PublicView, place: int, name: str, digest: str) -> Lines:
+    is_whole = len(view.name_data(name.rpartition(".")[2])) == 1  # how many of the rows are in one of several is not told
+    rows = [_tag("caseQnty", str(view.rows_out))] if is_whole else []
+    known = [_tag("digitalFingerprintValue", digest), _tag("algorithmSpecification", "SHA-256")]
+    yield f'<fileDscr ID="file{place}" URI={_quote(name)}>'
+    yield f'<fileTxt mimeType="{find_media_type(name)}">'
+    yield _tag("fileName", name)
+    yield '<dataFingerprint type="dataFile">'
+    yield from known
+    yield "</dataFingerprint>"
+    yield from _within("dimensns", [*rows, _tag("varQnty", str(len(view.columns)))])
+    yield "</fileTxt>"
+    yield "</fileDscr>"
+
+
+def _variables(view: PublicView) -> Lines:
+    files = " ".join(f"file{place}" for place in range(1, len(list_rows(view)) + 1))
+    for place, column in enumerate(view.columns, 1):
+        interval = "contin" if column.done == "noise" else "discrete"
+        unit = "" if column.unit is None else f" measUnit={_quote(column.unit)}"
+        yield f'<var ID="var{place}" name={_quote(column.name)} files="{files}" intrvl="{interval}"{unit}>'
+        yield from _variable(column)
+        yield "</var>"
+
+
+def _variable(column: ColumnView) -> Lines:
+    if column.label is not None:
+        yield _tag("labl", column.label)
+    if column.question is not None:
+        yield from _within("qstn", [_tag("qstnLit", column.question)])
+    if column.domain is not None:
+        low, high = column.domain
+        units = "REAL" if column.type == "number" else "INT"
+        yield from _within("valrng", [f"<range UNITS={_quote(units)} min={_quote(low)} max={_quote(high)}/>"])
+    if column.description is not None:
+        yield _tag("txt", column.description)
+    labels = dict(column.labels)
+    for value in dict.fromkeys((*column.values, *labels)):
+        named = [_tag("labl", labels[value])] if value in labels else []
+        yield from _within("catgry", [_tag("catValu", value), *named])
+    yield from (_tag("codInstr", words) for words in (column.why, column.noise, column.missing) if words)
+    yield f'<varFormat type="{"character" if column.type == "string" else "numeric"}"/>'
+
+
+def _within(name: str, lines: Iterable[str]) -> Lines:
+    yield f"<{name}>"
+    yield from lines
+    yield f"</{name}>"
+
+
+def _tag(name: str, words: str, **attributes: str) -> str:
+    said = "".join(f" {key}={_quote(value)}" for key, value in attributes.items())
+    return f"<{name}{said}>{escape(format_text(words))}</{name}>"
+
+
+def _quote(words: str) -> str:
+    return quoteattr(format_text(words))

@@ -1,0 +1,43 @@
+"""What several standards need of a view."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from release_pipeline.report.about import AboutView
+from release_pipeline.report.datapackage import MEDIA_TYPES
+from release_pipeline.report.view import PublicView
+
+Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in bytes of each file, by name
+OTHERS = {"json": "application/json", "jsonld": "application/ld+json", "html": "text/html", "md": "text/markdown"}
+OTHERS |= {"xml": "application/xml", "cff": "application/yaml", "sig": "application/json"}
+
+
+def about_of(view: PublicView) -> AboutView:
+    """What the data are; a package without it has no file of a standard."""
+    if view.about is None:
+        raise ValueError("the policy says nothing of what the data are")
+    return view.about
+
+
+def find_media_type(name: str) -> str:
+    """Of a file of a package."""
+    ending = name.rpartition(".")[2]
+    return MEDIA_TYPES.get(ending) or OTHERS.get(ending, "application/octet-stream")
+
+
+def list_rows(view: PublicView) -> list[str]:
+    """The files that have the rows, format by format."""
+    return [name for form in view.formats for name in view.name_data(form)]
+
+
+def drop_unsaid(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said: nothing that is empty."""
+    return {key: value for key, value in said.items() if value not in (None, "", [], {}, ())}
+
+
+def write_json(document: Mapping[str, Any]) -> str:
+    """As all JSON of a package: in one order, ASCII."""
+    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"

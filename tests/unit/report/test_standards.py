@@ -1,0 +1,213 @@
+"""What catalogues and archives read of a package, by the schema or the validator of each standard, where there is one."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+import yaml
+
+from release_pipeline.policy.about import LICENCES
+from release_pipeline.report.about import AboutView, ContributorView
+from release_pipeline.report.datapackage import render_datapackage
+from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
+from release_pipeline.report.standards import CRATE, STANDARDS, name_standards
+from release_pipeline.report.standards.ddi import NAMESPACE
+from release_pipeline.report.view import PublicView
+from tests.unit.report.validators import (
+    find_catalogue_faults,
+    find_codebook_faults,
+    find_crate_faults,
+    read_croissant,
+    read_schema,
+)
+from tests.unit.report.views import sample_view
+
+BY = ("CC-BY-4.0", *LICENCES["CC-BY-4.0"])
+LEAST = AboutView(
+    title="People",
+    description="People of a town.",
+    licence=("House rules", "House rules", "https://example.org/rules"),
+    publisher=("Town", None),
+    contact=(None, None, "https://example.org"),
+)
+FULL = AboutView(
+    title='Visits & <costs> of "families"',
+    description="Yearly waves of the same people at six sites.",
+    licence=BY,
+    publisher=("Office of Examples", "https://office.example.org"),
+    contact=("Data desk", "desk@office.example.org", None),
+    contributors=(
+        ContributorView("Ana A.", "creator", "Office", "0000-0002-1825-0097"),
+        ContributorView("Ben", "creator"),
+        ContributorView("Cleo", "collector"),
+        ContributorView("Dora", "curator"),
+        ContributorView("Fund", "funder"),
+        ContributorView("Emil", "contributor"),
+    ),
+    places=("Dayton", "Seattle"),
+    first="1974-01-01",
+    last="1982-12-31",
+    sampling="Families of the sites, by chance.",
+    keywords=("health", "insurance"),
+    intended_use="Teaching.",
+    recipients="Anybody.",
+)
+VIEWS = {"least": sample_view(about=LEAST), "full": sample_view(about=FULL, data_files=(("csv", 2),))}
+
+
+def labelled(view: PublicView) -> PublicView:
+    """With words on some columns, values and units."""
+    columns = list(view.columns)
+    words: dict[str, Any] = {"label": "Sex", "labels": (("0", "male"), ("1", "female")), "question": 'Are you <m> or "f"?'}
+    columns[1] = dataclasses.replace(columns[1], **words)
+    columns[2] = dataclasses.replace(columns[2], label="Income", unit="dollars", description="Of the family, before tax.")
+    return dataclasses.replace(view, columns=tuple(columns))
+
+
+def write(folder: Path, view: PublicView) -> dict[str, tuple[str, int]]:
+    """A package of such a view, with one record in each file; the hash and size of its files."""
+    known: dict[str, tuple[str, int]] = {}
+
+    def put(name: str, text: str) -> None:
+        (folder / name).write_text(text)
+        known[name] = (hashlib.sha256(text.encode()).hexdigest(), len(text.encode()))
+
+    for form in view.formats:
+        for name in view.name_data(form):
+            put(name, ",".join(column.name for column in view.columns) + "\n1,0,5,5,5,5\n")
+    texts = {"privacy-card.html": render_card_html(view), "RELEASE_NOTE.md": render_note(view)}
+    texts |= {"privacy-card.json": render_card_json(view), "datapackage.json": render_datapackage(view, known)}
+    for name, text in texts.items():
+        put(name, text)
+    for name in name_standards(view):
+        put(name, STANDARDS[name](view, known))
+    return known
+
+
+@pytest.fixture(params=VIEWS)
+def view(request: pytest.FixtureRequest) -> PublicView:
+    """A release of which everything is said, and one of which no more than is needed."""
+    return labelled(VIEWS[request.param])
+
+
+@pytest.fixture
+def package(view: PublicView, tmp_path: Path) -> Path:
+    """Its package."""
+    write(tmp_path, view)
+    return tmp_path
+
+
+def test_a_policy_that_says_nothing_has_none() -> None:
+    """Its package is what it ever was."""
+    assert name_standards(sample_view()) == ()
+    for render in STANDARDS.values():
+        with pytest.raises(ValueError, match="says nothing"):
+            render(sample_view(), {})
+    assert "about" not in json.loads(render_card_json(sample_view()))
+
+
+def test_card_and_descriptor_follow_their_schemas(package: Path) -> None:
+    """Data Package 2.0 by its own profile; the card by ours."""
+    jsonschema.Draft202012Validator(CARD_SCHEMA).validate(json.loads((package / "privacy-card.json").read_text()))
+    schema = json.loads(read_schema("datapackage-2.0/datapackage.json"))
+    described = json.loads((package / "datapackage.json").read_text())
+    jsonschema.Draft7Validator(schema).validate(described)
+    broken = {**described, "licenses": [{"title": "none"}]}
+    assert list(jsonschema.Draft7Validator(schema).iter_errors(broken))
+
+
+def test_the_citation_follows_its_schema(package: Path) -> None:
+    """Citation File Format 1.2.0."""
+    said = yaml.load((package / "CITATION.cff").read_text(), yaml.BaseLoader)  # noqa: S506  texts alone
+    jsonschema.Draft7Validator(json.loads(read_schema("cff-1.2.0/schema.json"))).validate(said)
+
+
+def test_the_codebook_tells_what_readers_ask(package: Path, view: PublicView) -> None:
+    """Title, terms, who, when, where; of each column its label, question, unit, range and what its entries mean; of each file its
+    hash."""
+    root = ET.parse(package / "ddi-codebook.xml").getroot()  # noqa: S314  ours
+    assert view.about is not None
+
+    def texts(path: str) -> list[str | None]:
+        return [found.text for found in root.iterfind("/".join(f"{{{NAMESPACE}}}{step}" for step in path.split("/")))]
+
+    assert texts("stdyDscr/citation/titlStmt/titl") == [view.about.title]
+    assert texts("stdyDscr/dataAccs/license") == [view.about.licence[1]]
+    assert texts("stdyDscr/stdyInfo/sumDscr/geogCover") == list(view.about.places)
+    assert texts("dataDscr/var/catgry/labl") == ["male", "female"]
+    assert texts("dataDscr/var/qstn/qstnLit") == ['Are you <m> or "f"?']
+    files = [name for form in view.formats for name in view.name_data(form)]
+    assert texts("fileDscr/fileTxt/fileName") == files
+    digests = [hashlib.sha256((package / name).read_bytes()).hexdigest() for name in files]
+    assert texts("fileDscr/fileTxt/dataFingerprint/digitalFingerprintValue") == digests
+    variables = {found.attrib["name"]: found for found in root.iter(f"{{{NAMESPACE}}}var")}
+    assert list(variables) == [column.name for column in view.columns]
+    assert variables["income"].attrib["measUnit"] == "dollars"
+
+
+def test_the_crate_names_every_file(package: Path) -> None:
+    """With its hash; but the crate itself, and of the confidential side no more than that there were records."""
+    graph = {part["@id"]: part for part in json.loads((package / CRATE).read_text())["@graph"]}
+    files = {file.name for file in package.iterdir()} - {CRATE}
+    assert {part["@id"] for part in graph["./"]["hasPart"]} == files
+    for name in files:
+        assert graph[name]["sha256"] == hashlib.sha256((package / name).read_bytes()).hexdigest()
+    results = graph["#making"]["result"]
+    assert {part["@id"] for part in results} == {name for name in files if name.startswith("data.")}
+
+
+@pytest.mark.parametrize(
+    "words", ["a|b", "<script>alert(1)</script>", '" onload="x', "]]> --> {{ x }}", "- a: &b *c", "${x} `rm`"]
+)
+def test_texts_stay_texts(words: str, tmp_path: Path) -> None:
+    """Whatever a steward wrote: who reads a file gets it back, and nothing else changes."""
+    people = (ContributorView(words, "creator", words), ContributorView(words, "curator", words))
+    said = {"contributors": people, "places": (words,), "sampling": words, "keywords": (words,)}
+    hostile = dataclasses.replace(LEAST, title=words, description=words, publisher=(words, None), **said)
+    write(tmp_path, labelled(sample_view(about=hostile)))
+    root = ET.parse(tmp_path / "ddi-codebook.xml").getroot()  # noqa: S314  ours
+    assert next(root.iter(f"{{{NAMESPACE}}}titl")).text == words
+    assert yaml.safe_load((tmp_path / "CITATION.cff").read_text())["title"] == words
+    assert json.loads((tmp_path / "croissant.json").read_text())["name"] == words
+    assert json.loads((tmp_path / "dcat.jsonld").read_text())["dct:title"] == words
+    assert json.loads((tmp_path / CRATE).read_text())["@graph"][1]["name"] == words
+    page = (tmp_path / "privacy-card.html").read_text()
+    assert "<script>alert" not in page
+    assert ' onload="x' not in page
+
+
+@pytest.mark.slow  # the validators take seconds to begin
+@pytest.mark.filterwarnings("ignore")  # other people's programs
+def test_by_the_validators_of_the_standards(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DDI-Codebook 2.6 by its schema, DCAT-AP 3.0.1 by its shapes, Croissant 1.0 by mlcroissant, RO-Crate 1.1 by
+    rocrate-validator."""
+    assert find_codebook_faults(package / "ddi-codebook.xml") == []
+    assert list(find_catalogue_faults(package / "dcat.jsonld")) == []
+    assert read_croissant(package / "croissant.json")[0]["rows/income"] == 5
+    assert find_crate_faults(package, monkeypatch) == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_validators_find_faults(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A title taken away from each."""
+    for name, (old, new) in {
+        "ddi-codebook.xml": ("<titl>", "<title>"),
+        "dcat.jsonld": ('"dct:title"', '"dct:titel"'),
+        "croissant.json": ('"fileObject": {', '"fileObjekt": {'),
+        CRATE: ('"datePublished"', '"published"'),
+    }.items():
+        text = (package / name).read_text()
+        (package / name).write_text(text.replace(old, new).replace("</titl>", "</title>"))
+    assert find_codebook_faults(package / "ddi-codebook.xml")
+    assert list(find_catalogue_faults(package / "dcat.jsonld"))
+    with pytest.raises(Exception, match="fileObject"):
+        read_croissant(package / "croissant.json")
+    assert find_crate_faults(package, monkeypatch)

@@ -1,0 +1,101 @@
+"""The official validators of standards, offline: what one would fetch is in `tests/fixtures/standards`."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCHEMAS = Path(__file__).parents[2] / "fixtures" / "standards" / "schemas.zip"
+CONTEXT = "https://w3id.org/ro/crate/1.1/context"
+UNKNOWN = ("The organization SHOULD have a URL.", "affiliation")  # what a policy need not say
+
+
+def read_schema(name: str) -> bytes:
+    """One file of what the standards publish."""
+    with zipfile.ZipFile(SCHEMAS) as schemas:
+        return schemas.read(name)
+
+
+@cache
+def load_codebook_schema() -> Any:
+    """That of DDI-Codebook, with all that it includes."""
+    from lxml import etree
+
+    class Packed(etree.Resolver):
+        def resolve(self, system_url: str, public_id: str | None, context: Any) -> Any:
+            name = system_url.partition("packed:")[2]
+            return self.resolve_string(read_schema(name), context, base_url=system_url)
+
+    parser = etree.XMLParser()
+    parser.resolvers.add(Packed())
+    name = "ddi-codebook-2.6/codebook.xsd"
+    return etree.XMLSchema(etree.fromstring(read_schema(name), parser, base_url=f"packed:{name}"))
+
+
+def find_codebook_faults(file: Path) -> list[str]:
+    """By the schema of DDI-Codebook 2.6."""
+    from lxml import etree
+
+    schema = load_codebook_schema()
+    schema.validate(etree.parse(str(file)))
+    return [str(fault) for fault in schema.error_log]
+
+
+def find_catalogue_faults(file: Path) -> Iterator[str]:
+    """By the shapes of DCAT-AP 3.0.1."""
+    import pyshacl
+    import rdflib
+
+    said = rdflib.Graph().parse(str(file), format="json-ld", publicID="https://data.example.org/package/")
+    shapes = rdflib.Graph().parse(data=read_schema("dcat-ap-3.0.1/dcat-ap-SHACL.ttl").decode(), format="turtle")
+    holds, _, words = pyshacl.validate(said, shacl_graph=shapes, advanced=True)
+    if not holds:
+        yield str(words)
+
+
+def read_croissant(file: Path) -> list[Any]:
+    """The first record that mlcroissant reads by the description; what is wrong with that is raised, or a warning."""
+    import mlcroissant
+
+    return [next(iter(mlcroissant.Dataset(jsonld=str(file)).records("rows")))]
+
+
+def find_crate_faults(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """By rocrate-validator, up to what is recommended; but for what nobody has said."""
+    import rdflib.plugins.shared.jsonld.context as of_context
+    import rdflib.plugins.shared.jsonld.util as of_util
+    import requests
+    import urllib3
+    from rocrate_validator import models, services
+
+    context = read_schema("ro-crate-1.1/context.jsonld")
+    real = of_util.source_to_json
+
+    def read(source: Any, *rest: Any, **options: Any) -> Any:
+        return (json.loads(context), None) if source == CONTEXT else real(source, *rest, **options)
+
+    def send(_: Any, request: Any, **__: Any) -> Any:
+        if request.url != CONTEXT:
+            raise requests.ConnectionError(request.url)
+        response = requests.Response()
+        response.status_code, response.url, response.request = 200, request.url, request
+        response.headers["Content-Type"] = "application/ld+json"
+        response.raw = urllib3.HTTPResponse(body=context, headers=dict(response.headers), status=200, preload_content=False)
+        response.raw._request_url = request.url
+        response._content = context
+        return response
+
+    for module in (of_util, of_context):
+        monkeypatch.setattr(module, "source_to_json", read)
+    monkeypatch.setattr(requests.Session, "send", send)
+    settings = services.ValidationSettings(
+        rocrate_uri=str(folder), profile_identifier="ro-crate-1.1", requirement_severity=models.Severity.RECOMMENDED
+    )
+    found = [str(issue.message) for issue in services.validate(settings).get_issues()]
+    return [words for words in found if not any(unknown in words for unknown in UNKNOWN)]
