@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test quick ui lint bench lock clean
+.PHONY: help demo demo-table test quick ui lint docs bench lock clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -57,13 +57,19 @@ lint: $(READY)  ## style, types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+# Every warning is an error: a link that leads nowhere, a page that nothing leads to, a docstring that is no text.
+docs: $(READY)  ## the site of docs/, in site/: open site/index.html, no network needed
+	@rm -rf site build/docs   # parts are made from the program, which Sphinx does not look at: nothing old may stay
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs --doctree-dir build/docs . site
+	@echo "site/index.html"
+
 bench: $(READY)  ## measure speed and memory as ratios against named baselines
 	$(BIN)/python -m benchmarks
 
 lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
-	uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra demo --extra dev --extra docs --universal --python-version 3.11 \
 	  --no-emit-package release-pipeline-analyst --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 
 clean:  ## remove what make made
-	rm -rf $(VENV) demo demo-table .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-table site build .pytest_cache .ruff_cache .hypothesis
 	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

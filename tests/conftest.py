@@ -63,7 +63,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.fixture(scope="session")
 def reference_data() -> Path:
-    """The folder of reference data (see README: where to get it)."""
+    """The folder of reference data (see CONTRIBUTING: what it is for)."""
     named = os.environ.get("RELEASE_PIPELINE_REFERENCE_DATA")
     if named == ABSENT:
         pytest.skip("the reference data are absent here, as RELEASE_PIPELINE_REFERENCE_DATA says")

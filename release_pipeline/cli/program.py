@@ -82,8 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog=PROGRAM,
         description="Governed releases of data about people: a policy file in, a protected table out.",
-        epilog="Exit codes: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped. With --json (status, ledger, check, run, "
-        "verify, audit-claims) a command prints one JSON object, in case of an error too, with the same exit code. "
+        epilog="Exit codes: 0 fine, 1 refused or failed, 2 wrong usage, 130 stopped. With --json (status, ledger, check, "
+        "explore, run, verify, audit-claims) a command prints one JSON object, in case of an error too, with the same exit code. "
         "Start with 'make demo', then read README.md.",
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")

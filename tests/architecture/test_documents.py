@@ -143,9 +143,9 @@ def test_decisions_are_numbered_and_listed() -> None:
         assert title.startswith(f"{number}. ")
 
 
-@pytest.mark.parametrize("file", [*DECISIONS, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"], ids=lambda file: file.name)
+@pytest.mark.parametrize("file", [*DECISIONS, *sorted(DOCS.glob("*.md")), *sorted(ROOT.glob("*.md"))], ids=lambda file: file.name)
 def test_places_that_are_named_exist(file: Path) -> None:
-    """Files and folders in what contributors read, and what it links to."""
+    """Files and folders of the tree, and what pages link to."""
     text = file.read_text(encoding="utf-8")
     assert [place for place in NAMED_PLACE.findall(text) if not (ROOT / place).exists()] == []
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]

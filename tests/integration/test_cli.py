@@ -300,7 +300,7 @@ def test_demo_releases_every_wave_and_then_serves_it(finished_demo: Demo, tmp_pa
 @pytest.mark.slow
 @NEEDS_DATA
 def test_the_columns_demo_links_rows_as_the_other_demo_says(finished_demo: Demo) -> None:
-    """What the summary of the second demo, and README, say of the first one's rows."""
+    """What the summary of the second demo, and docs/start.md, say of the first one's rows."""
     linked: dict[str, list[float]] = {"rand-hie": [], "rand-hie-dp": []}
     for file in finished_demo.home.glob("vault/candidates/*/*/*/evidence.json"):
         evidence = json.loads(file.read_text())

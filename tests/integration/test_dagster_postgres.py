@@ -65,9 +65,8 @@ def tiny(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> TinySite
 def documented(port: int) -> str:
     """The block of docs/operating.md, with the address of our server in the place of the example's."""
     text = (ROOT / "docs" / "operating.md").read_text()
-    lines = text[text.index("    storage:\n") :].splitlines()
-    block = [line.removeprefix("    ") for line in lines[: next(i for i, line in enumerate(lines) if not line.strip())]]
-    sentences: dict[str, Any] = yaml.safe_load("\n".join(block))
+    block = text[text.index("```yaml\nstorage:\n") :].split("```")[1].removeprefix("yaml")
+    sentences: dict[str, Any] = yaml.safe_load(block)
     settings = sentences["storage"]["postgres"]["postgres_db"]
     assert settings["password"] == {"env": VARIABLE}
     assert (settings["username"], settings["db_name"], settings["scheme"]) == ("dagster", "dagster", "postgresql+psycopg2")

@@ -30,9 +30,11 @@ is for the worst data, so that these lose less; what `laplace` and `dp-um` claim
 BOTTOM = """\
 ## Run it yourself
 
-    pip install 'release-pipeline[reproduce]'        # in a checkout: make test has set it up, as .venv/bin/release-pipeline
-    release-pipeline reproduce all --quick           # fewer settings and runs, about a minute on two cores
-    release-pipeline reproduce all -o reproduction   # everything, about six minutes; stopped, the same command goes on
+```sh example
+pip install 'release-pipeline[reproduce]'        # in a checkout: make test has set it up, as .venv/bin/release-pipeline
+release-pipeline reproduce all --quick           # fewer settings and runs, about a minute on two cores
+release-pipeline reproduce all -o reproduction   # everything, about six minutes; stopped, the same command goes on
+```
 
 A quick run has other noise than this page, and compares what it measures with these figures, by what chance allows; the
 command fails if they differ. A full run has the noise of this page, and gives the same figures, but for run times, and for the

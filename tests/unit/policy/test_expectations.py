@@ -282,8 +282,8 @@ def test_the_family_is_asked_for_where_there_are_rules() -> None:
 def test_the_example_of_the_documentation_is_a_policy() -> None:
     """What docs/policy.md shows is accepted as it stands there."""
     page = (Path(__file__).resolve().parents[3] / "docs" / "policy.md").read_text(encoding="utf-8")
-    _, _, rest = page.partition("\n    expect:\n")
-    lines = list(takewhile(lambda line: line.startswith("      "), rest.splitlines()))
+    _, _, rest = page.partition("\n```yaml\nexpect:\n")
+    lines = list(takewhile(lambda line: line.startswith("  "), rest.splitlines()))
     assert len(lines) > 5
     names = ["left", "came", "tax", "income", "wages", "benefits", "visit", "rent", "tenure", "status", "age_group"]
     dropped = "".join(f"  {name}: {{role: confidential, do: drop}}\n" for name in names if name not in ("left", "came", "rent"))

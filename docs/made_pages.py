@@ -1,0 +1,136 @@
+"""What pages of the site have beyond their files: the order of pages, what each command says of itself, docstrings, examples.
+
+It is added while pages are read, from the program itself, so that nothing of it is written twice, and no made page is in the
+checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from release_pipeline.cli.program import _parser
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH = 88  # of what commands say, in letters
+LISTED = re.compile(r"^- \[([^\]]+)\]\(([^)#\s]+)\)", re.MULTILINE)
+CAPTION = re.compile(r"^### (.+)$", re.MULTILINE)
+SECTION = re.compile(r"^## (release_pipeline[\w.]*)$", re.MULTILINE)
+NAME = re.compile(r"^- `(\w+)`: ", re.MULTILINE)
+BESIDES = re.compile(r"`(release_pipeline(?:\.\w+)+)`: (?:`(\w+)\()?")
+FRONT_DOOR = """\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Release Pipeline</title>
+<meta http-equiv="refresh" content="0; url=docs/index.html"></head>
+<body><p><a href="docs/index.html">Release Pipeline</a></p></body></html>
+"""
+
+
+def add_made_part(_app: Sphinx, page: str, content: list[str]) -> None:
+    """Give a page the part that is made."""
+    if make := MADE.get(page):
+        content[0] += f"\n{make(content[0])}\n"
+
+
+def add_front_door(app: Sphinx, error: Exception | None) -> None:
+    """`index.html` at the top leads to the first page, wherever the site lies."""
+    if error is None:
+        (Path(app.outdir) / "index.html").write_text(FRONT_DOOR, encoding="utf-8")
+
+
+def order_pages(text: str) -> str:
+    """The navigation, in the order of what the first page lists under its last heading."""
+    parts = CAPTION.split(text.rpartition("\n## ")[2])[1:]
+    return "\n".join(_toctree(LISTED.findall(listed), caption) for caption, listed in zip(parts[::2], parts[1::2], strict=True))
+
+
+def order_decisions(text: str) -> str:
+    """Decisions, below their list."""
+    return _toctree(LISTED.findall(text))
+
+
+def _toctree(pages: list[tuple[str, str]], caption: str = "") -> str:
+    lines = ["```{toctree}", ":hidden:", *([f":caption: {caption}"] if caption else []), ""]
+    return "\n".join([*lines, *(f"{title} <{file.removesuffix('.md')}>" for title, file in pages), "```", ""])
+
+
+def list_commands(_text: str) -> str:
+    """What `--help` says of every command, as the program says it."""
+    return "\n".join(
+        f"{'##' if words.count(' ') < 2 else '###'} {words}\n\n```text\n{_help(parser)}```\n" for words, parser in find_commands()
+    )
+
+
+def find_commands(parser: argparse.ArgumentParser | None = None) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command, and then what is below it, by the words that call it."""
+    parser = parser or _parser()
+    yield parser.prog, parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in dict.fromkeys(action.choices.values()):
+                yield from find_commands(below)
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(WIDTH + 2)  # argparse leaves two free
+    try:
+        return parser.format_help()
+    finally:
+        os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
+
+
+def describe_names(_text: str) -> str:
+    """The docstrings of what the page of importable names lists, and of nothing else."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    parts = SECTION.split(text)[1:]
+    names = {module: NAME.findall(listed.partition("\n## ")[0]) for module, listed in zip(parts[::2], parts[1::2], strict=True)}
+    for found, function in BESIDES.findall(text.rpartition("\n## ")[2]):
+        module, name = (found, function) if function else found.rsplit(".", 1)
+        names.setdefault(module, []).append(name)
+    return "\n".join(_describe_module(module, listed) for module, listed in names.items())
+
+
+def _describe_module(module: str, names: list[str]) -> str:
+    return f"## {module}\n\n```{{eval-rst}}\n{''.join(_describe(module, name) for name in names)}```\n"
+
+
+def _describe(module: str, name: str) -> str:
+    found = getattr(import_module(module), name)
+    if isinstance(found, type):
+        return f".. autoclass:: {module}.{name}\n   :members:\n\n"
+    return f".. auto{'function' if callable(found) else 'data'}:: {module}.{name}\n\n"
+
+
+def mark_up_docstring(_app: Sphinx, _what: str, _name: str, _found: object, _options: object, lines: list[str]) -> None:
+    """Docstrings are plain text with code between backquotes, and examples: nothing else in them is a sign of markup."""
+    example = False
+    for number, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            pieces = line.split("`")
+            marked = (f"``{piece}``" if odd % 2 else re.sub(r"([\\*|_<>])", r"\\\1", piece) for odd, piece in enumerate(pieces))
+            lines[number] = "".join(marked)
+
+
+def show_policies(text: str) -> str:
+    """The policies that the page lists, as they are in the checkout."""
+    files = [ROOT / "docs" / file for _, file in LISTED.findall(text)]
+    return "\n".join(f"## {file.name}\n\n```yaml\n{file.read_text(encoding='utf-8')}```\n" for file in files)
+
+
+MADE: dict[str, Callable[[str], str]] = {
+    "docs/index": order_pages,
+    "docs/decisions/README": order_decisions,
+    "docs/commands": list_commands,
+    "docs/reference": describe_names,
+    "docs/policies": show_policies,
+}
