@@ -8,11 +8,11 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test quick ui lint docs bench lock clean
+.PHONY: help demo demo-table test quick ui lint docs bench lock dagster-versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -27,8 +27,12 @@ $(READY): requirements.lock pyproject.toml $(wildcard packages/*/pyproject.toml)
 	  --editable . --editable packages/analyst --editable packages/experiments
 	@touch $(READY)
 
+# What a bare `dagster dev` or `dg dev` in the checkout shows after it: the demo, with its own records. Dagster reads the file itself.
+DEMO_ENV = \# of make demo
 demo: $(READY)  ## the whole chain on embedded public data: five waves, each released to a candidate
 	@$(BIN)/release-pipeline demo
+	@[ -e .env ] || printf '%s\n' '$(DEMO_ENV)' 'RELEASE_PIPELINE_HOME=$${RELEASE_PIPELINE_HOME:-$(CURDIR)/demo}' \
+	  'DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)/demo/dagster}' >.env
 
 demo-table: $(READY)  ## the second demo: three waves as synthetic rows, one epsilon for everything; a site of its own
 	@$(BIN)/release-pipeline demo --table
@@ -70,6 +74,19 @@ lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --extra demo --extra dev --extra docs --universal --python-version 3.11 \
 	  --no-emit-package release-pipeline-analyst --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 
+# The first version of Dagster that the range in pyproject.toml allows, and the last that there was; requirements.lock has one between.
+DAGSTER_VERSIONS = 1.13.0 1.13.28
+dagster-versions: $(READY)  ## Dagster's side under both ends of the range of versions, each in an environment of its own
+	@for version in $(DAGSTER_VERSIONS); do \
+	  other=$$(mktemp -d) && $(PYTHON) -m venv $$other && echo "Dagster $$version ..." && \
+	  $$other/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock && \
+	  $$other/bin/pip install --quiet --disable-pip-version-check dagster==$$version dagster-webserver==$$version && \
+	  $$other/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	    --editable . --editable packages/analyst --editable packages/experiments && \
+	  $$other/bin/pytest -q tests/unit/dagster_app tests/integration/test_dagster*.py || exit 1; rm -rf $$other; \
+	done
+
 clean:  ## remove what make made
 	rm -rf $(VENV) demo demo-table site build .pytest_cache .ruff_cache .hypothesis
+	! grep -qsx '$(DEMO_ENV)' .env || rm .env
 	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

@@ -12,11 +12,10 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
-from release_pipeline.dagster_app.partitions import releases_name
-from release_pipeline.dagster_app.publication import describe_package, published_key, publishing_job_name
+from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.publication import PUBLISHED, describe_package
 from release_pipeline.dagster_app.runs import find_cause, find_run, free_dead_runs, process_tags
 from release_pipeline.dagster_app.serving import serve
-from release_pipeline.dagster_app.site import job_name
 from release_pipeline.dagster_app.stopping import stopping_after
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
 from release_pipeline.flow.files import PUBLIC, own_folder, write_bytes
@@ -27,6 +26,7 @@ from release_pipeline.policy.load import read_text
 from release_pipeline.policy.text import read_yaml
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_NAMES = Names()  # of the site's own records, where it is alone
 _FOLDERS = ("schedules", "history", "history/runs", "logs", ".logs_queue")
 
 
@@ -40,12 +40,12 @@ class RecordsUnreadable(ReleasePipelineError):
 
 def run_release(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
     """One run of the policy's job for one release, recorded in the site's Dagster; raises `RunFailed` with the reason."""
-    _run(site, job_name(policy), policy, release, progress)
+    _run(site, _NAMES.job(policy), policy, release, progress)
 
 
 def run_publication(site: Site, policy: str, release: str, *, progress: Callable[[str], None] = lambda _: None) -> None:
     """The same for the job that publishes an approved release with the key that the site names."""
-    _run(site, publishing_job_name(policy), policy, release, progress)
+    _run(site, _NAMES.publishing_job(policy), policy, release, progress)
 
 
 def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[str], None]) -> None:
@@ -63,7 +63,7 @@ def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[st
                 remedy="Wait for it; `release-pipeline status` and the UI say how far it is.",
             )
         if (known := site.policy(policy)).every:
-            instance.add_dynamic_partitions(releases_name(known), [release])
+            instance.add_dynamic_partitions(_NAMES.releases(known.policy), [release])
         with stopping_after():
             result = (
                 build_defs(site.home, say=progress)
@@ -83,14 +83,14 @@ def _run(site: Site, job: str, policy: str, release: str, progress: Callable[[st
 def record_published(site: Site, release: ReleaseId) -> None:
     """Tell the site's Dagster of a package that was published by command, so that the lineage in its UI ends there too."""
     with _instance(site) as instance:
-        instance.report_runless_asset_event(describe_package(site, release))
+        instance.report_runless_asset_event(describe_package(site, release, _NAMES))
 
 
 def record_withdrawn(site: Site, release: ReleaseId, words: str) -> None:
     """Tell the site's Dagster that a package was retracted or superseded: an observation beside its materialization."""
     with _instance(site) as instance:
         instance.report_runless_asset_event(
-            dg.AssetObservation(published_key(release.policy), partition=release.release, description=words)
+            dg.AssetObservation(_NAMES.stage(release.policy, PUBLISHED), partition=release.release, description=words)
         )
 
 

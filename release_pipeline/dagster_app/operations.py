@@ -8,9 +8,9 @@ from typing import Any
 
 import dagster as dg
 
-from release_pipeline.dagster_app.partitions import releases_name
+from release_pipeline.dagster_app.names import Names, asset_prefix
+from release_pipeline.dagster_app.reloading import STALE, Stamps, stamp_files
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs
-from release_pipeline.dagster_app.site import SiteParam, asset_prefix, job_name
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.flow.opening import list_recorded_runs, open_release
 from release_pipeline.flow.retention import prune
@@ -29,110 +29,126 @@ class Refused(dg.Failure):
     """A step that the flow refused, in its words; the registry has it as a block."""
 
 
-def build_timetable(policy: Policy) -> dg.ScheduleDefinition:
+def build_timetable(policy: Policy, names: Names) -> dg.ScheduleDefinition:
     """The schedule of a policy that has a cron: each tick opens the next release, or says why not."""
     assert policy.cron is not None  # noqa: S101  for the type checker
 
     @dg.schedule(
-        name=f"timetable_{asset_prefix(policy.policy)}",
-        job_name=job_name(policy.policy),
+        name=names.name("timetable", asset_prefix(policy.policy)),
+        job_name=names.job(policy.policy),
+        required_resource_keys={names.resource},
         cron_schedule=policy.cron.text,
         execution_timezone="UTC",
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description=f"Opens the next release of {policy.policy} and runs it to its candidate.",
     )
-    def timetable(context: dg.ScheduleEvaluationContext, site: SiteParam) -> Any:
-        running = _describe_running(context.instance, policy)
+    def timetable(context: dg.ScheduleEvaluationContext) -> Any:
+        running = _describe_running(context.instance, policy, names)
         if running:
             return dg.SkipReason(running)
-        opened = tick(site.open(), policy.policy, why=TIMETABLE, has_run=_has_run(context.instance))
-        return _request(context.instance, policy, opened)
+        site = names.site_of(context).open()
+        opened = tick(site, policy.policy, why=TIMETABLE, has_run=_has_run(context.instance, names))
+        return _request(context.instance, policy, opened, names)
 
     return timetable
 
 
-def build_arrival(policy: Policy) -> dg.SensorDefinition:
+def build_arrival(policy: Policy, names: Names) -> dg.SensorDefinition:
     """The sensor of a policy: opens the next release when its source has arrived, if it is due."""
     running = dg.DefaultSensorStatus.RUNNING if policy.cron else dg.DefaultSensorStatus.STOPPED
     when = "once it is due" if policy.cron else "as soon as this is switched on"
 
     @dg.sensor(
-        name=f"arrival_{asset_prefix(policy.policy)}",
-        job_name=job_name(policy.policy),
+        name=names.name("arrival", asset_prefix(policy.policy)),
+        job_name=names.job(policy.policy),
+        required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
         default_status=running,
         description=f"Opens the next release of {policy.policy} when its source has arrived and stays as it is, {when}.",
     )
-    def arrived(context: dg.SensorEvaluationContext, site: SiteParam) -> Any:
-        busy = _describe_running(context.instance, policy)
+    def arrived(context: dg.SensorEvaluationContext) -> Any:
+        busy = _describe_running(context.instance, policy, names)
         if busy:
             return dg.SkipReason(busy)
-        found, cursor = arrival(site.open(), policy.policy, cursor=context.cursor or "", has_run=_has_run(context.instance))
+        site, has_run = names.site_of(context).open(), _has_run(context.instance, names)
+        found, cursor = arrival(site, policy.policy, cursor=context.cursor or "", has_run=has_run)
         context.update_cursor(cursor)
-        return _request(context.instance, policy, found)
+        return _request(context.instance, policy, found, names)
 
     return arrived
 
 
-@dg.failure_hook(required_resource_keys={"site"})
-def record_failure(context: dg.HookContext) -> None:
-    """Leave an event in the registry when a step fails. Never raises: that would hide the failure itself."""
-    try:
-        run = context.instance.get_run_by_id(context.run_id)
-        failed = context.op_exception
-        words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
-        if run is not None:
-            blocked = isinstance(failed, Refused)
-            _record_failed(context.resources.site.open(), run, f"{context.step_key}: {words}", told_elsewhere=blocked)
-    except Exception as error:
-        context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
+def build_failure_hook(names: Names) -> dg.HookDefinition:
+    """The hook of the jobs that make releases."""
+
+    @dg.failure_hook(name="record_failure", required_resource_keys={names.resource})
+    def record_failure(context: dg.HookContext) -> None:
+        """Leave an event in the registry when a step fails. Never raises: that would hide the failure itself."""
+        try:
+            run = context.instance.get_run_by_id(context.run_id)
+            failed = context.op_exception
+            words = failed.description or "it failed." if isinstance(failed, dg.Failure) else f"{type(failed).__name__}."
+            if run is not None:
+                site, blocked = names.site_of(context).open(), isinstance(failed, Refused)
+                _record_failed(site, run, f"{context.step_key}: {words}", names, told_elsewhere=blocked)
+        except Exception as error:
+            context.log.warning(f"The failure could not be noted in the registry: {type(error).__name__}.")
+
+    return record_failure
 
 
-def build_watch(policies: list[Policy]) -> dg.SensorDefinition:
-    """The sensor that looks after the site: dead runs, failures that no hook could note, and releases that are late."""
+def build_watch(policies: list[Policy], names: Names, loaded: Stamps) -> dg.SensorDefinition:
+    """The sensor that looks after the site: dead runs, failures that no hook could note, and releases that are late. `loaded`:
+    the site's files as these definitions were made of them, for where nobody reloads those."""
 
     @dg.sensor(
-        name="watch",
+        name=names.name("watch"),
+        required_resource_keys={names.resource},
         minimum_interval_seconds=LOOK_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Frees what dead runs hold, notes runs that broke off in the registry, and checks that releases are on time.",
     )
-    def watch(context: dg.SensorEvaluationContext, site: SiteParam) -> Any:
-        here, instance = site.open(), context.instance
+    def watch(context: dg.SensorEvaluationContext) -> Any:
+        here, instance = names.site_of(context).open(), context.instance
         freed = free_dead_runs(instance)
-        jobs = {job_name(policy.policy) for policy in policies}
+        jobs = {names.job(policy.policy) for policy in policies}
         try:
             record_policies(here)
             ended = [run for job in jobs for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=_ENDED), limit=20)]
             noted = list_recorded_runs(here)
             for run in (run for run in ended if run.run_id not in noted):
                 overtaken = _ended_well_since(instance, run)
-                _record_failed(here, run, "the run was cancelled, killed, or broke off.", told_elsewhere=overtaken)
+                _record_failed(here, run, "the run was cancelled, killed, or broke off.", names, told_elsewhere=overtaken)
             late = {policy.policy: describe_late(here, policy) for policy in policies if policy.cron}
         except ReleasePipelineError as error:
             return dg.SkipReason(str(error))
         cursor = "\n".join(f"{name}: {words}" for name, words in sorted(late.items()))
-        events = [] if cursor == context.cursor else [_check_on_time(policy, late) for policy in policies if policy.cron]
+        events = [] if cursor == context.cursor else [_check_on_time(policy, late, names) for policy in policies if policy.cron]
         words = [f"Freed {run.run_id}." for run in freed] + [line for line in late.values() if line]
+        words += [STALE] if stamp_files(here.home) != loaded else []
         return dg.SensorResult(skip_reason=" ".join(words) or "All is well.", cursor=cursor, asset_events=events)
 
     return watch
 
 
-def build_prune() -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
+def build_prune(names: Names) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
     """The job that empties the vault of what its policies retain no longer, and its daily schedule."""
 
-    @dg.op(name="prune_vault", description="Removes intermediate tables older than their policy retains them.")
-    def prune_vault(context: dg.OpExecutionContext, site: SiteParam) -> None:
-        for pruned in prune(site.open()):
+    @dg.op(
+        name=names.name("prune_vault"),
+        required_resource_keys={names.resource},
+        description="Removes intermediate tables older than their policy retains them.",
+    )
+    def prune_vault(context: dg.OpExecutionContext) -> None:
+        for pruned in prune(names.site_of(context).open()):
             context.log.info(f"{pruned.population}: {', '.join(str(release) for release in pruned.releases)}")
 
-    @dg.job(name="prune", executor_def=dg.in_process_executor, description="What `release-pipeline prune` does.")
+    @dg.job(name=names.name("prune"), executor_def=dg.in_process_executor, description="What `release-pipeline prune` does.")
     def prune_job() -> None:
         prune_vault()
 
     daily = dg.ScheduleDefinition(
-        name="prune_daily",
+        name=names.name("prune_daily"),
         job=prune_job,
         cron_schedule=PRUNE_AT,
         execution_timezone="UTC",
@@ -153,10 +169,10 @@ def on_time_check(policy: Policy, candidate: dg.AssetKey, site: Site) -> Iterato
         yield dg.AssetCheckResult(check_name=ON_TIME, asset_key=candidate, passed=not late, metadata=metadata)
 
 
-def _check_on_time(policy: Policy, late: dict[str, str]) -> dg.AssetCheckEvaluation:
+def _check_on_time(policy: Policy, late: dict[str, str], names: Names) -> dg.AssetCheckEvaluation:
     words = late[policy.policy]
     return dg.AssetCheckEvaluation(
-        asset_key=dg.AssetKey([asset_prefix(policy.policy), "candidate"]),
+        asset_key=names.stage(policy.policy, "candidate"),
         check_name=ON_TIME,
         passed=not words,
         metadata={"found": dg.MetadataValue.text(words or "nothing is late")},
@@ -164,24 +180,24 @@ def _check_on_time(policy: Policy, late: dict[str, str]) -> dg.AssetCheckEvaluat
     )
 
 
-def _request(instance: dg.DagsterInstance, policy: Policy, opened: Tick) -> Any:
+def _request(instance: dg.DagsterInstance, policy: Policy, opened: Tick, names: Names) -> Any:
     """What Dagster is asked to do after a tick."""
     if opened.release is None:
         return dg.SkipReason(opened.reason)
     partition = opened.release.release
     if policy.every:
-        instance.add_dynamic_partitions(releases_name(policy), [partition])
+        instance.add_dynamic_partitions(names.releases(policy.policy), [partition])
     tags = {RELEASE: str(opened.release), OPENED: opened.reason}
     return dg.RunRequest(partition_key=partition, run_key=str(opened.release), tags=tags)
 
 
-def _has_run(instance: dg.DagsterInstance) -> HasRun:
-    return lambda release: find_run(instance, job_name(release.policy), partition=release.release) is not None
+def _has_run(instance: dg.DagsterInstance, names: Names) -> HasRun:
+    return lambda release: find_run(instance, names.job(release.policy), partition=release.release) is not None
 
 
-def _describe_running(instance: dg.DagsterInstance, policy: Policy) -> str:
+def _describe_running(instance: dg.DagsterInstance, policy: Policy, names: Names) -> str:
     """Which release of the policy is being made, in words; empty if none."""
-    run = find_run(instance, job_name(policy.policy), unfinished=True)
+    run = find_run(instance, names.job(policy.policy), unfinished=True)
     if run is None:
         return ""
     return f"release {run.tags.get('dagster/partition', '?')} is being made (run {run.run_id[:8]}); one after the other."
@@ -193,9 +209,9 @@ def _ended_well_since(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
     return last is not None and last.run_id != run.run_id and last.status == dg.DagsterRunStatus.SUCCESS
 
 
-def _record_failed(site: Site, run: dg.DagsterRun, words: str, *, told_elsewhere: bool) -> None:
+def _record_failed(site: Site, run: dg.DagsterRun, words: str, names: Names, *, told_elsewhere: bool) -> None:
     partition = run.tags.get("dagster/partition")
-    policy = next((known for known in site.read_policies()[0] if job_name(known.policy) == run.job_name), None)
+    policy = next((known for known in site.read_policies()[0] if names.job(known.policy) == run.job_name), None)
     if policy is None or partition is None:
         return
     try:

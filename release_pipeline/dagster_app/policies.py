@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline import __version__
+from release_pipeline.dagster_app.names import Names
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.policy import load_policy
 from release_pipeline.policy.load import check_name
@@ -24,22 +25,17 @@ def fence(text: str) -> str:
     return f"{marks}\n{text}\n{marks}"
 
 
-def policy_key(file_name: str) -> dg.AssetKey:
-    """The key of a policy file's asset."""
-    return dg.AssetKey(["policy", Path(file_name).stem.replace("-", "_")])
-
-
-def build_policy_asset(file: Path) -> Any:
+def build_policy_asset(file: Path, names: Names) -> Any:
     """The policy file as an asset: its hash, claim and plan, when it can be read and nothing in it contradicts itself."""
-    key = policy_key(file.name)
+    key = names.policy_file(file.name)
 
     @dg.multi_asset(
-        name=f"policy__{key.path[-1]}",
+        name="__".join(key.path),
         specs=[
             dg.AssetSpec(
                 key,
                 skippable=True,
-                group_name=GROUP,
+                group_name=names.name(GROUP),
                 description=f"The policy file policies/{file.name}: what may be released, and how it is protected.",
                 owners=["team:stewards"],
                 kinds={"yaml"},

@@ -1,6 +1,6 @@
 """The chain of assets of one policy: each asset is one call into `flow`, partitioned by release, grouped by trust zone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,11 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
-from release_pipeline.dagster_app.operations import ON_TIME, Refused, on_time_check, record_failure
+from release_pipeline.dagster_app.names import Names, asset_prefix
+from release_pipeline.dagster_app.operations import ON_TIME, Refused, build_failure_hook, on_time_check
 from release_pipeline.dagster_app.partitions import partitions_of
-from release_pipeline.dagster_app.policies import policy_key
-from release_pipeline.dagster_app.runs import parts_of, process_tags
-from release_pipeline.dagster_app.site import SiteParam, asset_prefix, job_name
+from release_pipeline.dagster_app.runs import parts_of, tag_run
+from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import (
     DataRefused,
     GateFailed,
@@ -74,31 +74,38 @@ def freshness_of(policy: Policy) -> dg.FreshnessPolicy | None:
     return None if wait is None else dg.FreshnessPolicy.time_window(fail_window=wait * 1.1)
 
 
-def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda _: None) -> tuple[list[Any], Any]:
-    """The assets of one policy and the job that runs them all for one release. `say` is told each step of a
-    stage as it begins, and each warning as it is found, before anything is charged."""
-    prefix = asset_prefix(policy.policy)
-    releases = partitions_of(policy)
-    pool = f"vault_{asset_prefix(policy.population)}"
+def build_release_assets(
+    policy: Policy,
+    names: Names = Names(),  # noqa: B008  frozen
+    *,
+    upstream: Sequence[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[list[Any], Any]:
+    """The assets of one policy and the job that runs them all for one release. `upstream`: the asset that its source comes from.
+    `say` is told each step of a stage as it begins, and each warning as it is found, before anything is charged."""
+    releases = partitions_of(policy, names)
+    pool = names.name("vault", asset_prefix(policy.population))
+
+    needed = {names.resource}
 
     def key(stage: str) -> dg.AssetKey:
-        return dg.AssetKey([prefix, stage])
+        return names.stage(policy.policy, stage)
 
     def spec(stage: str, previous: str | None) -> dict[str, Any]:
         zone, kinds, words = ZONES[stage]
         return {
-            "group_name": zone,
+            "group_name": names.name(zone),
             "kinds": kinds,
             "description": f"{words}\n\n{describe_claim(policy)}",
             "owners": OWNERS,
             "code_version": __version__,
-            "deps": [key(previous)] if previous else [policy_key(f"{policy.policy}.yaml"), key("source")],
+            "deps": [key(previous)] if previous else [names.policy_file(f"{policy.policy}.yaml"), key("source")],
         }
 
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
-        @dg.asset(key=key(stage), partitions_def=releases, pool=pool, **spec(stage, previous))
-        def build(context: dg.AssetExecutionContext, site: SiteParam) -> dg.MaterializeResult[Any]:
-            with opened_flow(context, site, policy, say) as flow:
+        @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
+        def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
                 result = step(flow)
             if stage == "ingested":
                 context.log_event(dg.AssetMaterialization(key("source"), description=f"Delivered for {flow.id}."))
@@ -110,6 +117,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         key=key("validated"),
         partitions_def=releases,
         pool=pool,
+        required_resource_keys=needed,
         check_specs=[
             dg.AssetCheckSpec(family, asset=key("validated"), blocking=True, description=words)
             for family, words in families_of(policy).items()
@@ -117,8 +125,8 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         + [dg.AssetCheckSpec(WARNINGS, asset=key("validated"), description="What stops nothing and deserves a word.")],
         **spec("validated", "ingested"),
     )
-    def validated(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
-        with opened_flow(context, site, policy, say) as flow:
+    def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
             result = flow.validate(judge_expectations)
         for verdict in result.verdicts:
             counts = [count_record(check) for check in verdict.checks]
@@ -142,6 +150,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         key=key("microaggregated"),
         partitions_def=releases,
         pool=pool,
+        required_resource_keys=needed,
         check_specs=[
             dg.AssetCheckSpec(
                 "gates",
@@ -152,9 +161,9 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         ],
         **spec("microaggregated", "validated"),
     )
-    def microaggregated(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
+    def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            with opened_flow(context, site, policy, say) as flow:
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
                 result = flow.microaggregate()
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
@@ -175,25 +184,27 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
             ),
             *([dg.AssetCheckSpec(ON_TIME, asset=key("candidate"), description=TIMELY)] if policy.cron else []),
         ],
-        name=f"{prefix}__audited_and_candidate",
+        name="__".join([*key("audited").path[:-1], "audited_and_candidate"]),
         partitions_def=releases,
         can_subset=False,
         pool=pool,
+        required_resource_keys=needed,
     )
-    def audited_and_candidate(context: dg.AssetExecutionContext, site: SiteParam) -> Iterator[Any]:
-        with opened_flow(context, site, policy, say) as flow:
+    def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
             audited = flow.audit()
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with opened_flow(context, site, policy, say) as flow:
+        with opened_flow(context, names.site_of(context), policy, say) as flow:
             candidate = flow.freeze()
             whole = flow.candidate_is_whole()
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.report)
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
-        yield from on_time_check(policy, key("candidate"), site.open())
+        yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
 
     source = dg.AssetSpec(
         key("source"),
-        group_name="restricted",
+        deps=[dg.AssetKey(list(upstream))] if upstream else [],
+        group_name=names.name("restricted"),
         description=f"What the policy names as its source: {policy.source.words}. It is delivered, not made here.",
         owners=OWNERS,
     )
@@ -207,8 +218,9 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
         audited_and_candidate,
     ]
     job = dg.define_asset_job(
-        job_name(policy.policy),
-        hooks={record_failure},
+        names.job(policy.policy),
+        executor_def=dg.in_process_executor,
+        hooks={build_failure_hook(names)},
         selection=dg.AssetSelection.assets(*[key(stage) for stage in ZONES]),
         description=f"One release of {policy.policy}, from its source to the candidate.",
     )
@@ -217,7 +229,7 @@ def build_release_assets(policy: Policy, *, say: Callable[[str], None] = lambda 
 
 @contextmanager
 def opened_flow(
-    context: dg.AssetExecutionContext, site: SiteParam, policy: Policy, say: Callable[[str], None]
+    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None]
 ) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
     are in Dagster's log, and told."""
@@ -226,7 +238,7 @@ def opened_flow(
         context.log.info(step)
         say(step)
 
-    context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
+    tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=tell)
         with flow.recording_refusals():

@@ -18,6 +18,7 @@ from release_pipeline.errors import ReleasePipelineError
 
 PROCESS, HOST, RUN = "release-pipeline/process", "release-pipeline/host", "release-pipeline/run"
 PARTS = "error"
+_ONE_PROCESS = ("in_process", "execute_in_process_executor")  # Dagster's executors that execute all steps of a run in its process
 IN_PROGRESS = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -32,6 +33,13 @@ def process_tags(run_id: str | None = None) -> dict[str, str]:
     """The tags of a run of this process; with the run's id once it is known, for whoever executes it anew copies its tags."""
     mine = {PROCESS: _identify(os.getpid()), HOST: socket.gethostname()}
     return mine if run_id is None else {**mine, RUN: run_id}
+
+
+def tag_run(context: dg.AssetExecutionContext) -> None:
+    """Say of a run which process it is, where it is one. Where every step has its own, as under a team's executor, that of a step
+    ends long before the run, and whoever looks would take the run for dead: there Dagster's own monitoring looks."""
+    if context.job_def.executor_def.name in _ONE_PROCESS:
+        context.instance.add_run_tags(context.run.run_id, process_tags(context.run.run_id))
 
 
 def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:

@@ -1,4 +1,4 @@
-"""A site as Dagster's resource, and how its policies are called there."""
+"""A site as Dagster's resource."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,19 +20,6 @@ class SiteResource:
         return find_site(Path(self.home))
 
 
-SiteParam = dg.ResourceParam[SiteResource]
-
-
 def fix_site(site: SiteResource) -> dg.ResourceDefinition:
     """The resource for Dagster's definitions: its schema of config is empty, so that any config for it is refused."""
     return dg.ResourceDefinition(resource_fn=lambda _: site, config_schema={}, description="The site of these definitions.")
-
-
-def asset_prefix(policy: str) -> str:
-    """A policy's name as the prefix of its asset keys."""
-    return policy.replace("-", "_")
-
-
-def job_name(policy: str) -> str:
-    """The job that makes one release of a policy."""
-    return f"release_{asset_prefix(policy)}"

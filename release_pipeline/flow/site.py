@@ -14,6 +14,7 @@ from typing import Any
 
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, StoreError, WrongUsage
+from release_pipeline.flow.upstream import read_upstream
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, read_text
 from release_pipeline.policy.messages import raise_problems
@@ -154,6 +155,15 @@ class Site:
             "service_passphrase_file", f"{said['service_key']}.passphrase"
         )
 
+    def upstream_of(self, policy: str) -> tuple[str, ...]:
+        """The key of the asset in somebody's Dagster that the policy's source comes from, if site.yaml names one; none, when it
+        cannot be read, which every release says."""
+        try:
+            said = self._settings().get("upstream", {})
+        except ReleasePipelineError:
+            return ()
+        return read_upstream(said, list(said), file=str(self.home / "site.yaml")).get(policy, ())
+
     @property
     def publishes_by_itself(self) -> bool:
         """Whether the site names a service's key; no, when site.yaml cannot be read."""
@@ -210,20 +220,21 @@ class Site:
             raise_problems(document, document.problems, str(file), what="file")
         said: Plain = document.value
         texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "engine", "spill"), str)
-        kinds = {"internal_metrics_in_ui": bool, **texts}
+        kinds = {"internal_metrics_in_ui": bool, "upstream": dict, **texts}
         is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
         chosen = (("looks", _LOOKS), ("engine", ENGINES))
         if not isinstance(said, dict) or not is_known or any(said.get(name, of[0]) not in of for name, of in chosen):
             raise ReleasePipelineError(
                 "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
                 "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB', 'engine: auto', memory or "
-                "duckdb, and 'spill: FOLDER' may stand here.",
+                "duckdb, 'spill: FOLDER', and 'upstream: {POLICY: ASSET/KEY}' may stand here.",
                 where=str(file),
             )
         if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:
             raise ReleasePipelineError(
                 f"memory is no size of {format_size(LEAST)} or more.", where=str(file), remedy="Say it as in 8 GiB or 400 MB."
             )
+        read_upstream(said.get("upstream", {}), [policy.stem for policy in self.policy_files()], file=str(file))
         return said
 
     def keyed_hash(self, content: bytes) -> str:

@@ -24,6 +24,7 @@ from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobO
 
 from release_pipeline.dagster_app import operations, releases
 from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.runs import HOST, PROCESS, free_dead_runs, process_tags
 from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import StoreBusy
@@ -591,7 +592,7 @@ def test_hook_never_raises(tmp_path: Path) -> None:
             raise OSError(CANARY)
 
     context = dg.build_hook_context(resources={"site": NoSite()}, op_exception=RuntimeError(CANARY), run_id="r", job_name="j")
-    operations.record_failure(context)
+    operations.build_failure_hook(Names())(context)
 
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {

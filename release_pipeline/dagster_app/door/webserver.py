@@ -40,6 +40,8 @@ from release_pipeline.dagster_app.door.judge import LONGEST
 from release_pipeline.dagster_app.door.patience import stop_late
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Sessions
+from release_pipeline.dagster_app.reloading import Stamps, reload_when_changed, stamp_files
+from release_pipeline.flow.site import HOME
 
 _WORKSPACE = "workspace.yaml"
 _STATEMENT_MILLISECONDS, _RECYCLE_SECONDS = 15_000, 3600  # as dagster-webserver has them
@@ -66,6 +68,8 @@ def main(argument: str) -> int:
     """Serve until told to end; the exit code."""
     said = json.loads(argument)
     opening = Opening(**{**said, "allow_hosts": tuple(said["allow_hosts"])})
+    home = Path(os.environ[HOME])
+    loaded = stamp_files(home)
     configure_loggers(log_level="INFO")
     os.environ |= {
         "DAGSTER_IS_DEV_CLI": "1",
@@ -77,6 +81,7 @@ def main(argument: str) -> int:
         instance.optimize_for_webserver(_STATEMENT_MILLISECONDS, _RECYCLE_SECONDS, -1)
         workspace = Path(_WORKSPACE) if opening.read_only else stack.enter_context(_code_server(instance))
         context = stack.enter_context(_Context(instance, WorkspaceFileTarget([str(workspace)]), version=dagster_version))
+        stack.enter_context(_reloading(context, home, loaded))
         daemon = None if opening.read_only else stack.enter_context(_daemon(instance, workspace))
         server = _build_server(opening, context)
         ending.server = server
@@ -192,6 +197,23 @@ def _code_server(instance: dg.DagsterInstance) -> Iterator[Path]:
         workspace = Path(folder) / _WORKSPACE
         workspace.write_text(json.dumps({"load_from": list(servers.get_code_server_specs())}), encoding="utf-8")  # JSON is YAML
         yield workspace
+
+
+@contextlib.contextmanager
+def _reloading(context: WorkspaceProcessContext, home: Path, loaded: Stamps) -> Iterator[None]:
+    """Meanwhile the code locations are loaded anew whenever the site's files were changed; the daemon sees it by the servers."""
+
+    def reload() -> None:
+        for name in context.code_location_names:
+            context.reload_code_location(name)
+
+    ending = threading.Event()
+    watching = threading.Thread(target=reload_when_changed, args=(home, loaded, reload, ending), daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ending.set()
 
 
 @contextlib.contextmanager

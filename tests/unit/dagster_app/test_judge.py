@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
+import dagster
 import pytest
 from dagster_graphql.schema import create_schema
 from graphql import GraphQLInterfaceType, GraphQLObjectType, get_named_type
@@ -29,6 +31,12 @@ def params(**more: Any) -> dict[str, Any]:
     return {"p": {"selector": {"repositoryLocationName": "a", "repositoryName": "b", "jobName": "c"}, **more}}
 
 
+def is_locked() -> bool:
+    """Whether this is the version of Dagster that requirements.lock has: in others names may be missing, and none may be new."""
+    lock = Path(__file__).resolve().parents[3] / "requirements.lock"
+    return f"\ndagster=={dagster.__version__} " in lock.read_text()
+
+
 def test_every_field_at_the_top_is_decided_on() -> None:
     """A later version of Dagster that adds one fails here until somebody says who may ask for it."""
     schema = create_schema().graphql_schema
@@ -36,7 +44,8 @@ def test_every_field_at_the_top_is_decided_on() -> None:
     assert schema.mutation_type is not None
     assert schema.subscription_type is not None
     fields = {*schema.query_type.fields, *schema.mutation_type.fields, *schema.subscription_type.fields, "__typename"}
-    assert fields == QUERIES | MUTATIONS | SUBSCRIPTIONS | NOBODY
+    decided = QUERIES | MUTATIONS | SUBSCRIPTIONS | NOBODY
+    assert fields == decided if is_locked() else fields <= decided
     assert not NOBODY & (QUERIES | MUTATIONS | SUBSCRIPTIONS)
 
 
@@ -206,7 +215,8 @@ def test_every_number_that_can_be_asked_with_is_decided_on() -> None:
         if isinstance(kind, GraphQLObjectType | GraphQLInterfaceType):
             for field in kind.fields.values():
                 found |= {name for name, one in field.args.items() if get_named_type(one.type).name in ("Int", "Float")}
-    assert found == COUNTS | PLACES | {SPAN[1]}
+    decided = COUNTS | PLACES | {SPAN[1]}
+    assert found == decided if is_locked() else found <= decided
 
 
 @pytest.mark.parametrize("role", Role)

@@ -1,0 +1,134 @@
+"""A site's definitions beside those of others: what they are called, and that they merge."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from release_pipeline.dagster_app.building import build_defs
+from release_pipeline.dagster_app.names import Names, read_prefix
+from release_pipeline.errors import WrongUsage
+
+POLICIES = Path(__file__).resolve().parents[3] / "policies"
+STAGES = ("source", "ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate", "published")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with three of the shipped policies, one of which has periods and a timetable."""
+    home = tmp_path_factory.mktemp("merging") / "site"
+    (home / "policies").mkdir(parents=True)
+    for name in ("census-once", "adult-k-epsilon"):
+        shutil.copy(POLICIES / f"{name}.yaml", home / "policies")
+    text = (POLICIES / "rand-hie.yaml").read_text()
+    (home / "policies" / "monthly.yaml").write_text(
+        text.replace("policy: rand-hie", "policy: monthly").replace(
+            'releases: ["1", "2", "3", "4", "5"]', 'releases: {every: month, first: 2026-10, cron: "0 6 5 * *"}'
+        )
+    )
+    return home
+
+
+def names_of(defs: dg.Definitions) -> dict[str, set[str]]:
+    """All that Dagster knows by a name."""
+    repository = defs.get_repository_def()
+    graph = defs.resolve_asset_graph()
+    nodes = [graph.get(key) for key in graph.get_all_asset_keys()]
+    partitions = [node.partitions_def for node in nodes]
+    return {
+        "assets": {node.key.to_user_string() for node in nodes},
+        "groups": {node.group_name for node in nodes},
+        "pools": {pool for node in nodes if node.is_executable for pool in node.pools},
+        "partitions": {known.name for known in partitions if isinstance(known, dg.DynamicPartitionsDefinition) and known.name},
+        "jobs": {job.name for job in repository.get_all_jobs() if not job.name.startswith("__")},
+        "schedules": {schedule.name for schedule in repository.schedule_defs},
+        "sensors": {sensor.name for sensor in repository.sensor_defs},
+        "resources": set(defs.resources or {}),
+        "ops": {node.name for job in repository.get_all_jobs() for node in job.nodes},
+    }
+
+
+def test_names_without_a_prefix_are_those_of_sites_in_use(home: Path) -> None:
+    """Records of every site stand under these names: none may ever change."""
+    policies = ("adult_k_epsilon", "census_once", "monthly")
+    stages = {f"{policy}/{stage}" for policy in policies for stage in STAGES}
+    ops = {f"{policy}__{stage}" for policy in policies for stage in (*STAGES[1:6], "audited_and_candidate", "published")}
+    assert names_of(build_defs(home)) == {
+        "assets": stages | {f"policy/{policy}" for policy in policies},
+        "groups": {"policies", "restricted", "protection", "audit", "public"},
+        "pools": {"vault_adult_1994", "vault_census_1995", "vault_rand_hie_participants", "publication"},
+        "partitions": {"releases_monthly"},
+        "jobs": {"check_policies", "prune", *(f"{job}_{policy}" for job in ("release", "publish") for policy in policies)},
+        "schedules": {"prune_daily", "timetable_monthly", *(f"publication_{policy}" for policy in policies)},
+        "sensors": {"watch", *(f"arrival_{policy}" for policy in policies)},
+        "resources": {"site"},
+        "ops": ops | {f"policy__{policy}" for policy in policies} | {"prune_vault"},
+    }
+
+
+@pytest.mark.parametrize("prefix", ["health", ["statistics", "health"]])
+def test_with_a_prefix_every_name_has_it(home: Path, prefix: str | list[str]) -> None:
+    """The same names, behind the prefix: in keys as parts of their own, in ops as Dagster joins keys."""
+    parts = [prefix] if isinstance(prefix, str) else prefix
+    plain, prefixed = names_of(build_defs(home)), names_of(build_defs(home, prefix=prefix))
+    joints = {"assets": "/", "ops": "__"}
+    for kind, names in plain.items():
+        joint = joints.get(kind, "_")
+        expected = {joint.join([*parts, name]) for name in names if name != "prune_vault"}
+        assert prefixed[kind] == expected | ({"_".join([*parts, "prune_vault"])} if kind == "ops" else set()), kind
+
+
+def make_team() -> dg.Definitions:
+    """What a team has: assets in groups that we have too, an executor, a resource, a job."""
+
+    @dg.asset(group_name="policies")
+    def orders(warehouse: dg.ResourceParam[str]) -> str:
+        return warehouse
+
+    job = dg.define_asset_job("everything", selection=dg.AssetSelection.assets(orders))
+    return dg.Definitions(
+        assets=[orders],
+        jobs=[job],
+        resources={"warehouse": "duck"},
+        executor=dg.multiprocess_executor.configured({"max_concurrent": 3}),
+    )
+
+
+def test_a_site_and_a_second_one_merge_into_a_team_s_definitions(home: Path) -> None:
+    """Executor and resources of the team stay theirs; our jobs run in one process as ever; ours check our policies alone."""
+    team = make_team()
+    merged = dg.Definitions.merge(team, build_defs(home), build_defs(home, prefix="health"), build_defs(home, prefix="labour"))
+    dg.Definitions.validate_loadable(merged)
+    repository = merged.get_repository_def()
+    ours = [job for job in repository.get_all_jobs() if not job.name.startswith(("__", "everything"))]
+    assert len(ours) == 3 * 8
+    assert {job.executor_def.name for job in ours} == {"in_process"}
+    assert repository.get_job("everything").executor_def.name == "multiprocess"
+    assert merged.executor is team.executor
+    for names in (Names(), Names(("health",))):
+        job = repository.get_job(names.name("check_policies"))
+        assert job.asset_layer.executable_asset_keys == {
+            names.policy_file(f"{policy}.yaml") for policy in ("adult-k-epsilon", "census-once", "monthly")
+        }
+
+
+def test_two_sites_under_the_same_names_do_not_merge(home: Path) -> None:
+    """Dagster names the resource that both have: one of them needs a prefix."""
+    with pytest.raises(dg.DagsterInvariantViolationError, match="different resources with same key 'site'"):
+        dg.Definitions.merge(build_defs(home), build_defs(home))
+
+
+def test_a_site_without_policies_has_definitions(tmp_path: Path) -> None:
+    """Its check runs over nothing."""
+    (tmp_path / "policies").mkdir()
+    dg.Definitions.validate_loadable(build_defs(tmp_path))
+
+
+@pytest.mark.parametrize("prefix", ["", "a b", "1a", "a/b", "a-b", ["a", ""], "ä"])
+def test_a_prefix_that_no_name_could_have_is_refused(prefix: str | list[str]) -> None:
+    """With what one may be."""
+    with pytest.raises(WrongUsage, match="cannot be the prefix of a site"):
+        read_prefix(prefix)

@@ -1,0 +1,59 @@
+"""`upstream` of site.yaml: which asset of somebody's Dagster a policy's source comes from."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from release_pipeline.dagster_app.building import build_defs
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.site import Site
+
+POLICIES = Path(__file__).resolve().parents[3] / "policies"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A site with one policy."""
+    (tmp_path / "policies").mkdir()
+    shutil.copy(POLICIES / "census-once.yaml", tmp_path / "policies")
+    return Site(tmp_path, {})
+
+
+@pytest.mark.parametrize("key", ["warehouse/people", "[warehouse, people]"])
+def test_the_source_follows_the_asset_that_site_yaml_names(site: Site, key: str) -> None:
+    """With or without a prefix of the site's own; the policy, and so its hash, says nothing of it."""
+    before = site.policy("census-once").canonical_hash()
+    (site.home / "site.yaml").write_text(f"upstream: {{census-once: {key}}}\n")
+    assert site.upstream_of("census-once") == ("warehouse", "people")
+    assert site.upstream_of("other") == ()
+    assert site.policy("census-once").canonical_hash() == before
+    for prefix in ((), ("health",)):
+        graph = build_defs(site.home, prefix=prefix).resolve_asset_graph()
+        source = graph.get(dg.AssetKey([*prefix, "census_once", "source"]))
+        assert source.parent_keys == {dg.AssetKey(["warehouse", "people"])}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("{people: a/b}", r"names a policy 'people' that this site has not.*There are: census-once"),
+        ("{census-once: a//b}", "a key with a part that is no text, or empty"),
+        ("{census-once: [a, 1]}", "a key with a part that is no text, or empty"),
+        ("{census-once: ' a'}", "a key with a part that is no text, or empty"),
+        ("{census-once: []}", "is no key of an asset"),
+        ("{census-once: {a: b}}", "is no key of an asset"),
+        ("{census-once: null}", "is no key of an asset"),
+        ("census-once", "may stand here"),
+    ],
+)
+def test_what_is_wrong_is_refused_in_words_and_takes_no_definitions_down(site: Site, said: str, words: str) -> None:
+    """Whatever reads site.yaml refuses; the UI goes on, as with anything else that is wrong there."""
+    (site.home / "site.yaml").write_text(f"upstream: {said}\n")
+    with pytest.raises(ReleasePipelineError, match=rf"(?s)site\.yaml.*{words}"):
+        _ = site.memory
+    source = build_defs(site.home).resolve_asset_graph().get(dg.AssetKey(["census_once", "source"]))
+    assert source.parent_keys == set()
