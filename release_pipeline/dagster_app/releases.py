@@ -83,10 +83,8 @@ def build_release_assets(
 ) -> tuple[list[Any], Any]:
     """The assets of one policy and the job that runs them all for one release. `upstream`: the asset that its source comes from.
     `say` is told each step of a stage as it begins, and each warning as it is found, before anything is charged."""
-    releases = partitions_of(policy, names)
+    releases, needed = partitions_of(policy, names), {names.resource}
     pool = names.name("vault", asset_prefix(policy.population))
-
-    needed = {names.resource}
 
     def key(stage: str) -> dg.AssetKey:
         return names.stage(policy.policy, stage)

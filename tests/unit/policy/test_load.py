@@ -44,7 +44,7 @@ SITE = "{role: quasi, do: keep, values: [1, 2, 3], missing: {category: 3}, why: 
 SCORE = "{role: confidential, do: noise, domain: [0, 100], grid: 0.1, outside: fail, missing: fail, why: by construction}"
 KNOWN = (
     "Known: policy, steward, population, source, person, releases, protect, columns, drop, derive, expect, tables, suppress, "
-    "gates, audit, review, publish, retain, shape."
+    "gates, audit, review, publish, retain, about, shape."
 )
 NAMES = "Use letters, digits and hyphens (policy, people: lower case), a letter first."
 TWO = '["1", "2"]'
@@ -470,13 +470,13 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
         ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit, slots."),
         ("k: 5", "k: 5, konsistency: none", "protect", "Did you mean 'consistency'?"),
         ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role, domain, grid, outside."),
-        ("do: keep", "do: keep, grid: 1", "columns.site", "Known: label, labels, codes, role, values, missing, do, why."),
+        ("do: keep", "do: keep, grid: 1", "columns.site", "Known: label, description, unit, question, labels, codes, role, values, missing, do, why."),
         ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
         (
             "do: noise",
             "do: noise, values: [1]",
             "columns.income",
-            "Known: label, codes, do, role, domain, grid, outside, why, missing, transform, atoms, centre, tail.",
+            "Known: label, description, unit, question, codes, do, role, domain, grid, outside, why, missing, transform, atoms, centre, tail.",
         ),
         ("{fill: 0}", "{fill: 0, fil: 1}", "columns.income.missing", "Did you mean 'fill'?"),
         ("at_most: 5%", "at_most: 5%, least: 1", "suppress", "Known: quasi_groups_below, at_most."),
