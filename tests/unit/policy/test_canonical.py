@@ -134,7 +134,7 @@ GOLDEN = {
     "census-together": "e778a852856806d3d053a681e4512b3dfaecd4f60e3cce723475101ed46f23d2",
     "rand-hie-dp": "30979d1550faea3e5a84e5f09efb4dc18cd6449271dfbb70f948fc1047a9160a",
     "rand-hie-table": "008b5e20ece2c014df2ce42d18b25a04b38b62835ee1e6661087c17cf24aa1fd",
-    "rand-hie": "0715eb6f0a626265c16c04c4398d779797b5acbcd4519b9b2ab05a0b20446742",
+    "rand-hie": "e1072982189745613bb2745ee541bddd073ffc1c0d86ec6793c7634801cfaf52",
 }
 FORM = (
     '{"audit":{"predict":{"income":{"above":"500","equals":null},"town":{"above":null,"equals":2}}},"columns":{"income":{"do":"noise",'

@@ -18,9 +18,9 @@ LATER: dict[type[BaseModel], set[str]] = {
     OPTIONS["columns"]: OF_PARTS | {"clamp", "definition", "delta"},
     OPTIONS["by-value"]: OF_PARTS | {"definition", "delta"},
     OPTIONS["whole-table"]: OF_PARTS | {"definition", "delta", "pairs", "never"},
-    KINDS["noise"]: {"label", "codes", "transform", "atoms", "centre", "tail", "dated"},
-    KINDS["keep"]: {"label", "labels", "codes"},
-    KINDS["generalise"]: {"label", "labels", "codes"},
+    KINDS["noise"]: {"label", "description", "unit", "question", "codes", "transform", "atoms", "centre", "tail", "dated"},
+    KINDS["keep"]: {"label", "description", "unit", "question", "labels", "codes"},
+    KINDS["generalise"]: {"label", "description", "unit", "question", "labels", "codes"},
     Person: {"unit", "slots"},
     Scheduled: {"first"},
     Source: {"query"},
@@ -36,7 +36,7 @@ LATER: dict[type[BaseModel], set[str]] = {
         "marketer_risk",
         "clamped_at_most",
     },
-    Policy: {"audit", "derive", "expect", "tables"},
+    Policy: {"about", "audit", "derive", "expect", "tables"},
 }
 
 

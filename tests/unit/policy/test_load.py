@@ -470,7 +470,12 @@ def test_what_one_value_can_know_is_told_in_words(changes: tuple[tuple[str, str]
         ("column: id", "column: id, records: 1", "person", "Known: column, records_per_release, unit, slots."),
         ("k: 5", "k: 5, konsistency: none", "protect", "Did you mean 'consistency'?"),
         ("do: drop", "do: drop, why: unique", "columns.id", "Known: do, role, domain, grid, outside."),
-        ("do: keep", "do: keep, grid: 1", "columns.site", "Known: label, description, unit, question, labels, codes, role, values, missing, do, why."),
+        (
+            "do: keep",
+            "do: keep, grid: 1",
+            "columns.site",
+            "Known: label, description, unit, question, labels, codes, role, values, missing, do, why.",
+        ),
         ("{category: 3}", "{category: 3, colour: 1}", "columns.site.missing", "Known: category."),
         (
             "do: noise",

@@ -164,7 +164,7 @@ def make_document(
     """The demo's policy, or one with other columns, under sixty settings."""
     document = ExploreDocument(
         policy="rand-hie",
-        hash="0715eb6f0a626265c16c04c4398d779797b5acbcd4519b9b2ab05a0b20446742",
+        hash="e1072982189745613bb2745ee541bddd073ffc1c0d86ec6793c7634801cfaf52",
         population="folk",
         on="like",
         on_words="data/randhie.csv, release 1",
