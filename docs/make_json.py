@@ -23,12 +23,17 @@ from typing import Annotated, Any
 
 from release_pipeline.cli import main as command
 from release_pipeline.cli.failure import FailureDocument
+from release_pipeline.flow.alerts.alert import Alert
+from release_pipeline.flow.alerts.look import preview
 from release_pipeline.flow.claims import ClaimsDocument
 from release_pipeline.flow.exploring.document import ExploreDocument
+from release_pipeline.flow.site import Site
 from release_pipeline.flow.status.check import CheckDocument, InvalidDocument
+from release_pipeline.flow.status.health import HealthDocument
 from release_pipeline.flow.status.ledger_document import LedgerDocument
 from release_pipeline.flow.status.overview import StatusDocument
 from release_pipeline.flow.status.run import RunDocument
+from release_pipeline.policy.documents import to_json
 from release_pipeline.verify import VerificationView
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +46,8 @@ DOCUMENTS: dict[str, tuple[type, ...]] = {
     "run": (RunDocument,),
     "verify": (VerificationView,),
     "audit-claims": (ClaimsDocument,),
+    "health": (HealthDocument,),
+    "alert": (Alert,),
     "error": (FailureDocument,),
 }
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -84,6 +91,9 @@ ABOUT = {
     "checked. Earlier versions printed a list of levels and words alone.",
     "audit-claims": "`release-pipeline audit-claims (POLICY | --all-methods) [--quick] --json`: every claim attacked, and what "
     "that proves. Exit code 1 if one is broken (`holds` is false).",
+    "health": "`release-pipeline status --health --json`: whether the site is well. Exit code 1 if not.",
+    "alert": "What a webhook of `alerts` in site.yaml is sent, one POST for each thing that happened: "
+    "[operating.md](operating.md#alerts). It may come twice, with the same `id`.",
     "error": "What any of them prints when it is refused or fails, wrong usage included.",
 }
 EXAMPLES = {  # by title: the document, and the arguments of the command
@@ -110,6 +120,8 @@ EXAMPLES = {  # by title: the document, and the arguments of the command
     "run": ("run", ["run", "rand-hie", "--release", "2", "--home", "{site}"]),
     "verify": ("verify", ["verify", "{site}/releases/rand-hie/1/r1"]),
     "audit-claims": ("audit-claims", ["audit-claims", "{site}/policies/rand-hie.yaml", "--quick"]),
+    "health": ("health", ["status", "--health", "--home", "{site}"]),
+    "alert": ("alert", []),  # of no command: what a webhook would be sent
     "error": ("error", ["run", "rand-hie", "--release", "1", "--revise", "a correction", "--home", "{site}"]),
 }
 
@@ -263,6 +275,9 @@ def run_examples(site: Path) -> dict[str, str]:
     like.write_text("".join(lines[:-1]), encoding="utf-8")
     examples: dict[str, str] = {}
     for title, (_, arguments) in EXAMPLES.items():
+        if not arguments:
+            examples[title] = _write_alert(site)
+            continue
         told = io.StringIO()
         with contextlib.redirect_stdout(told), contextlib.redirect_stderr(io.StringIO()):
             command([*(word.format(site=site) for word in arguments), "--json"])
@@ -270,6 +285,18 @@ def run_examples(site: Path) -> dict[str, str]:
     broken.unlink()
     like.unlink()
     return examples
+
+
+def _write_alert(site: Path) -> str:
+    """What the demo's site would tell first."""
+    said, file = b"", site / "site.yaml"
+    if file.is_file():
+        said = file.read_bytes()
+    file.write_bytes(said + b"\nalerts: [{on: [waiting], webhook: 'https://alerts.example.org'}]\n")
+    try:
+        return json.dumps(to_json(preview(Site(site, {}))[0].alert), indent=2)
+    finally:
+        file.write_bytes(said)
 
 
 def _cut(value: Any, most: int = 2) -> Any:

@@ -24,6 +24,7 @@ from release_pipeline.cli import (
     reviewing,
     root,
     series,
+    telling,
 )
 from release_pipeline.cli.failure import ErrorView, Parser, fail, view_error
 from release_pipeline.cli.options import PROGRAM
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for part in (demo, policies, exploring, releases, series, people, reviewing, root, auditor, keeping, experiments):
+    for part in (demo, policies, exploring, releases, series, people, reviewing, root, auditor, keeping, telling, experiments):
         part.add_commands(commands)
     return parser
 

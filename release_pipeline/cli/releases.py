@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from release_pipeline.cli.options import Progress, add_home, add_json, print_json, whole_number
 from release_pipeline.cli.stopping import tell_run
 from release_pipeline.cli.visible import print_lines
 from release_pipeline.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from release_pipeline.flow.site import Site
 
 
 def add_commands(commands: Any) -> None:
@@ -32,6 +36,8 @@ def add_commands(commands: Any) -> None:
     form = status.add_mutually_exclusive_group()
     add_json(form, "the releases")
     form.add_argument("--html", type=Path, metavar="FILE", help="as one .html page, with the budgets and their charts")
+    form.add_argument("--metrics", action="store_true", help="counts and ages as OpenMetrics text, for who watches many sites")
+    status.add_argument("--health", action="store_true", help="only whether the site is well; exit code 1 if not")
     status.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
     add_home(status)
     status.set_defaults(run=_status)
@@ -118,6 +124,8 @@ def _status(options: argparse.Namespace) -> int:
     from release_pipeline.policy.documents import to_json
 
     site = find_site(options.home)
+    if options.health:
+        return _health(options, site)
     if options.overwrite and options.html is None:
         raise WrongUsage("--overwrite is about the file of --html, and none is named.", remedy="Add --html FILE.html.")
     if options.html is not None:
@@ -125,11 +133,35 @@ def _status(options: argparse.Namespace) -> int:
 
         matters = write_status(site, options.html, overwrite=options.overwrite)
         print(f"{options.html}: needs attention: {matters}")
+    elif options.metrics:
+        from release_pipeline.flow.status.metrics import write_metrics
+
+        print(write_metrics(site), end="")
     elif options.json:
         print_json(to_json(view_status(site)))
     else:
         print_lines(describe_status(site))
     return 0
+
+
+def _health(options: argparse.Namespace, site: Site) -> int:
+    from release_pipeline.flow.status.health import check_health, describe_health
+    from release_pipeline.policy.documents import to_json
+
+    if options.html is not None or options.metrics:
+        raise WrongUsage("--health goes alone, or with --json.")
+
+    def ask() -> datetime | None:
+        from release_pipeline.dagster_app.heartbeat import read_heartbeat
+
+        return read_heartbeat(site)
+
+    found = check_health(site, heartbeat=ask)
+    if options.json:
+        print_json(to_json(found))
+    else:
+        print_lines(describe_health(found))
+    return 0 if found.ok else 1
 
 
 def _ledger(options: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from release_pipeline.dagster_app.publication import build_publication
 from release_pipeline.dagster_app.releases import build_release_assets
 from release_pipeline.dagster_app.reloading import stamp_files
 from release_pipeline.dagster_app.site import SiteResource, fix_site
+from release_pipeline.dagster_app.telling import build_telling
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.load import list_policies
 
@@ -56,7 +57,11 @@ def build_defs(
         assets=assets,
         jobs=[*jobs, pruning],
         schedules=[daily, *publications, *(build_timetable(policy, names) for policy in policies if policy.cron)],
-        sensors=[build_watch(policies, names, loaded), *(build_arrival(policy, names) for policy in policies)],
+        sensors=[
+            build_watch(policies, names, loaded),
+            build_telling(names),
+            *(build_arrival(policy, names) for policy in policies),
+        ],
         resources=_fix_sites({names.resource: SiteResource(str(home.resolve())), **(resource_overrides or {})}),
     )
 

@@ -12,6 +12,8 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.emitting import emit_published
+from release_pipeline.dagster_app.logs import form_of_service
 from release_pipeline.dagster_app.names import Names
 from release_pipeline.dagster_app.publication import PUBLISHED, describe_package
 from release_pipeline.dagster_app.runs import find_cause, find_run, free_dead_runs, process_tags
@@ -84,6 +86,7 @@ def record_published(site: Site, release: ReleaseId) -> None:
     """Tell the site's Dagster of a package that was published by command, so that the lineage in its UI ends there too."""
     with _instance(site) as instance:
         instance.report_runless_asset_event(describe_package(site, release, _NAMES))
+    emit_published(site, release)
 
 
 def record_withdrawn(site: Site, release: ReleaseId, words: str) -> None:
@@ -105,20 +108,24 @@ def open_ui(site: Site, *, port: int, read_only: bool, allow_hosts: Sequence[str
     """Serve the UI of a site behind its door until it is stopped, and nothing that it started is left: with its daemon, or
     read-only without."""
     from release_pipeline.dagster_app.door.forwarded import read_proxy
+    from release_pipeline.dagster_app.door.machines import read_token
     from release_pipeline.dagster_app.door.webserver import Opening
 
     _check_port(port)
     if trusted_proxy is not None:
         read_proxy(trusted_proxy)  # refused here, in words; the process that serves reads it again
+    form = form_of_service()  # likewise
     print(f"starting the UI of {site.home}: the links to log in follow in half a minute", flush=True)
     prepare(site)
     check_environment(site)
+    read_token(site)  # likewise
     record_policies(site)
     proxy = None if trusted_proxy is None else str(trusted_proxy.resolve())
     code = serve(
         Opening(port, read_only=read_only, allow_hosts=tuple(allow_hosts), trusted_proxy=proxy).command(),
         folder=site.dagster_home,
         environment={**os.environ, HOME: str(site.home), "DAGSTER_HOME": str(site.dagster_home)},
+        form=form,
     )
     if code:
         raise RunFailed(

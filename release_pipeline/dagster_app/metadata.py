@@ -11,12 +11,10 @@ from typing import Any
 
 import dagster as dg
 
-from release_pipeline.flow.release import STAGES, StageResult
+from release_pipeline.flow.origins import list_columns
+from release_pipeline.flow.release import StageResult
 from release_pipeline.policy import Policy
-from release_pipeline.policy.derivations import list_leaves
-from release_pipeline.policy.kinds import CalibrateColumn, GeneraliseColumn, NoiseColumn, RecomputeColumn, ReleasedColumn
 
-TYPES = {"number": "double", "whole number": "bigint", "text": "varchar", "date": "date", "moment": "timestamp"}
 ALLOWED: dict[str, tuple[type, ...]] = {
     "anonymity_k": (int, type(None)),
     "arrays": (str,),
@@ -81,20 +79,12 @@ def build_metadata(result: StageResult, *, show_internal: bool) -> dict[str, Any
 def column_metadata(policy: Policy, previous: dg.AssetKey, *, stage: str) -> dict[str, Any]:
     """The released columns, what was done to each, and which columns of the previous asset each comes from. From the candidate on
     there are recomputed ones, which come of those that they are made of."""
-    columns = [dg.TableColumn(name, type=_type(column), description=_words(policy, name)) for name, column in _released(policy)]
-    deps = {name: [dg.TableColumnDep(asset_key=previous, column_name=name)] for name, _ in _released(policy)}
-    for name in policy.recomputed_columns if stage in ("candidate", "published") else ():
-        how = policy.derive[name]
-        kind = TYPES["text" if how.is_text else "number"]
-        columns.append(dg.TableColumn(name, type=kind, description=_words(policy, name)))
-        leaves = list_leaves(policy.derive, policy.recomputed_columns, name)
-        origins = leaves if stage == "candidate" else [name]
-        deps[name] = [dg.TableColumnDep(asset_key=previous, column_name=column) for column in origins]
-    for name in policy.calibrated_columns if stage in ("candidate", "published") else ():
-        columns.append(dg.TableColumn(name, type=TYPES["number"], description=_words(policy, name)))
-        deps[name] = [dg.TableColumnDep(asset_key=previous, column_name=name)]
+    columns = list_columns(policy, stage)
+    deps = {each.name: [dg.TableColumnDep(asset_key=previous, column_name=name) for name in each.origins] for each in columns}
     return {
-        "dagster/column_schema": dg.TableSchema(columns=columns),
+        "dagster/column_schema": dg.TableSchema(
+            columns=[dg.TableColumn(each.name, type=each.type, description=each.words) for each in columns]
+        ),
         "dagster/column_lineage": dg.TableColumnLineage(deps_by_column=deps),
     }
 
@@ -104,46 +94,19 @@ def column_origins(policy: Policy) -> Any:
 
     The same as the declared column lineage, which Dagster records, and only its commercial UI draws.
     """
-    records: list[dg.TableRecord] = []
-    for name, _ in _released(policy):
-        passed = [stage for stage in STAGES if stage != "microaggregated" or name not in policy.kept_columns]
-        row = {"released": name, "from source column": name, "done": _words(policy, name), "passed": " > ".join(passed)}
-        records.append(dg.TableRecord(row))
-    for name in policy.recomputed_columns:
-        leaves = ", ".join(list_leaves(policy.derive, policy.recomputed_columns, name))
-        records.append(
-            dg.TableRecord({"released": name, "from source column": leaves, "done": _words(policy, name), "passed": "candidate"})
-        )
-    for name, column in policy.calibrated_columns.items():
-        row = {"released": name, "from source column": ", ".join(column.to), "done": _words(policy, name), "passed": "candidate"}
-        records.append(dg.TableRecord(row))
-    return dg.MetadataValue.table(records)
-
-
-def _released(policy: Policy) -> list[tuple[str, ReleasedColumn]]:
-    return list(policy.released_columns.items())
-
-
-def _type(column: ReleasedColumn) -> str:
-    return TYPES[column.released_as]
-
-
-def _words(policy: Policy, name: str) -> str:
-    column = policy.columns[name]
-    if policy.protect.is_synthetic:
-        return f"{column.role}; synthetic: made of noisy counts of all columns"
-    if isinstance(column, NoiseColumn):
-        k = f", k = {policy.protect.k}" if policy.protect.k else ""
-        if name not in policy.column_epsilon:
-            return f"{column.role}; replaced by centroids of {policy.protect.method}{k}"
-        return f"{column.role}; noise by {policy.protect.method}{k}, {policy.unit} {policy.column_epsilon[name]}"
-    if isinstance(column, CalibrateColumn):
-        return f"{column.role}; made of the published tables {', '.join(column.to)} and the released rows"
-    if isinstance(column, RecomputeColumn):
-        return f"{column.role}; made of what is published: {'; '.join(policy.derive[name].preview())}"
-    if isinstance(column, GeneraliseColumn):
-        return f"{column.role}; made coarser: {column.hierarchy.words}"
-    return f"{column.role}; released as it is"
+    return dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "released": each.name,
+                    "from source column": ", ".join(each.sources),
+                    "done": each.words,
+                    "passed": " > ".join(each.passed),
+                }
+            )
+            for each in list_columns(policy, "candidate")
+        ]
+    )
 
 
 def _flatten(figures: Mapping[str, Any], prefix: str = "") -> list[tuple[str, float]]:

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline import __version__
+from release_pipeline.dagster_app.emitting import MADE, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata
 from release_pipeline.dagster_app.names import Names, asset_prefix
 from release_pipeline.dagster_app.operations import RELEASE
@@ -47,11 +48,14 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
     def published(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         site = names.site_of(context)
         tag_run(context)
-        with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
-            here = site.open()
-            release = open_release(here, policy.policy, context.partition_key).id
-            publish(here, release, key=read_service_key(here))
-            metadata, version = _describe(here, release, names)
+        last = context.op_execution_context.retry_number >= RETRIES
+        with emitting(context, site, policy, PUBLISHED, MADE) as told:
+            with readable_failures(last=last, where=site.home):
+                here = site.open()
+                release = open_release(here, policy.policy, context.partition_key).id
+                publish(here, release, key=read_service_key(here))
+                metadata, version = _describe(here, release, names)
+            told.complete(describe_published(here, release)[0], release)
         return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(version))
 
     job = dg.define_asset_job(

@@ -8,6 +8,8 @@ from typing import Any
 import dagster as dg
 
 from release_pipeline import __version__
+from release_pipeline.dagster_app.checks import check_result, count_record, list_assertions
+from release_pipeline.dagster_app.emitting import emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
 from release_pipeline.dagster_app.names import Names, asset_prefix
 from release_pipeline.dagster_app.operations import ON_TIME, Refused, build_failure_hook, on_time_check
@@ -25,14 +27,10 @@ from release_pipeline.errors import (
 )
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.release import (
-    EXPECTATIONS,
-    IMPOSSIBLE,
-    Check,
     ReleaseFlow,
     StageResult,
     families_of,
     judge_expectations,
-    round_up,
 )
 from release_pipeline.policy import Policy
 from release_pipeline.policy.calendar import longest_wait
@@ -103,8 +101,10 @@ def build_release_assets(
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
-                result = step(flow)
+            with emitting(context, names.site_of(context), policy, stage, ZONES[stage][2]) as told:
+                with opened_flow(context, names.site_of(context), policy, say) as flow:
+                    result = step(flow)
+                told.complete(result, flow.id)
             if stage == "ingested":
                 context.log_event(dg.AssetMaterialization(key("source"), description=f"Delivered for {flow.id}."))
             return materialized(result, flow, key(previous or "source"))
@@ -124,8 +124,14 @@ def build_release_assets(
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with opened_flow(context, names.site_of(context), policy, say) as flow:
-            result = flow.validate(judge_expectations)
+        with emitting(context, names.site_of(context), policy, "validated", ZONES["validated"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                result = flow.validate(judge_expectations)
+            told.assertions = list_assertions(result, policy)
+            if result.refusal:
+                told.refuse(result.refusal)
+            else:
+                told.complete(result, flow.id)
         for verdict in result.verdicts:
             counts = [count_record(check) for check in verdict.checks]
             yield check_result(verdict.family, key("validated"), verdict.passed, verdict.messages, counts)
@@ -161,8 +167,10 @@ def build_release_assets(
     )
     def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
-                result = flow.microaggregate()
+            with emitting(context, names.site_of(context), policy, "microaggregated", ZONES["microaggregated"][2]) as told:
+                with opened_flow(context, names.site_of(context), policy, say) as flow:
+                    result = flow.microaggregate()
+                told.complete(result, flow.id)
         except GateFailed as failed:
             yield check_result("gates", key("microaggregated"), False, failed.findings)
             raise Refused(str(failed), metadata=parts_of(failed), allow_retries=False) from None
@@ -189,12 +197,16 @@ def build_release_assets(
         required_resource_keys=needed,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with opened_flow(context, names.site_of(context), policy, say) as flow:
-            audited = flow.audit()
+        with emitting(context, names.site_of(context), policy, "audited", ZONES["audited"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                audited = flow.audit()
+            told.complete(audited, flow.id)
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with opened_flow(context, names.site_of(context), policy, say) as flow:
-            candidate = flow.freeze()
-            whole = flow.candidate_is_whole()
+        with emitting(context, names.site_of(context), policy, "candidate", ZONES["candidate"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say) as flow:
+                candidate = flow.freeze()
+                whole = flow.candidate_is_whole()
+            told.complete(candidate, flow.id)
         yield materialized(candidate, flow, key("suppressed"), asset=key("candidate"), report=flow.report)
         yield check_result("frozen", key("candidate"), whole, () if whole else ("A file was changed.",))
         yield from on_time_check(policy, key("candidate"), names.site_of(context).open())
@@ -255,24 +267,6 @@ def materialized(
     if report is not None:
         metadata |= {"report": dg.MetadataValue.path(report)}
     return dg.MaterializeResult(asset_key=asset, metadata=metadata, data_version=dg.DataVersion(result.version))
-
-
-def count_record(check: Check) -> dict[str, str | int]:
-    """What the UI shows of one check: what was counted, how often; of an expectation rounded up, and how often it may."""
-    record: dict[str, str | int] = {"column": check.column, "fact": check.fact}
-    if check.family in (EXPECTATIONS, IMPOSSIBLE):
-        return record | {"count": round_up(check.count), "at_most": check.at_most}
-    return record | {"count": check.count}
-
-
-def check_result(
-    name: str, asset: dg.AssetKey, passed: bool, messages: tuple[str, ...], counts: list[dict[str, str | int]] | None = None
-) -> dg.AssetCheckResult:
-    """A check with its sentences and its counts per column; never a cell."""
-    metadata: dict[str, Any] = {"found": " ".join(messages) or "nothing"}
-    if counts:
-        metadata["counts"] = dg.MetadataValue.table([dg.TableRecord(dict(record)) for record in counts])
-    return dg.AssetCheckResult(check_name=name, asset_key=asset, passed=passed, metadata=metadata)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,17 +18,24 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from release_pipeline.dagster_app.logs import rewrite
+
 _STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _GRACE_SECONDS = 75.0  # Dagster gives each of its services a minute
 _LEFTOVER_SECONDS = 10.0
 _LOOK_SECONDS = 0.1
 
 
-def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str]) -> int:
+def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str], form: str | None = None) -> int:
     """Run `program` in `folder` until it ends or this process is asked to stop, by SIGTERM, SIGINT, or SIGHUP; gives its exit
-    code, or 0 after being asked. Nothing that it started is left then. Who asks twice does not want to wait."""
+    code, or 0 after being asked. Nothing that it started is left then. Who asks twice does not want to wait. `form`: how what it
+    prints is written (`logs`); None leaves it alone."""
+    pipe = None if form is None else subprocess.PIPE
     with _heard() as asked:  # before anything is started: whoever asks from now on is answered
-        server = subprocess.Popen(program, cwd=folder, env=environment, start_new_session=True)  # noqa: S603  our own program
+        server = subprocess.Popen(  # noqa: S603  our own program
+            program, cwd=folder, env=environment, start_new_session=True, stdout=pipe, stderr=pipe
+        )
+        writers = _write_logs(server, form)
         try:
             while server.poll() is None and not asked:
                 time.sleep(_LOOK_SECONDS)
@@ -36,7 +44,30 @@ def serve(program: Sequence[str], *, folder: Path, environment: Mapping[str, str
                 _wait(server, asked, _GRACE_SECONDS)
         finally:
             _end_all(server, asked)
+            _end_logs(server, writers)
         return 0 if asked else server.returncode
+
+
+def _write_logs(server: subprocess.Popen[bytes], form: str | None) -> list[threading.Thread]:
+    """The threads that write anew what the server and all that it started print."""
+    if form is None or server.stdout is None or server.stderr is None:
+        return []
+    writers = [
+        threading.Thread(target=rewrite, args=(server.stdout,), kwargs={"form": form, "source": "stdout"}, daemon=True),
+        threading.Thread(target=rewrite, args=(server.stderr,), kwargs={"form": form, "source": "stderr"}, daemon=True),
+    ]
+    for writer in writers:
+        writer.start()
+    return writers
+
+
+def _end_logs(server: subprocess.Popen[bytes], writers: list[threading.Thread]) -> None:
+    """Everything that was printed is written; whoever still holds a stream, though the session is gone, is not waited for."""
+    for writer in writers:
+        writer.join(_LEFTOVER_SECONDS)
+    for stream, writer in zip((server.stdout, server.stderr), writers, strict=False):
+        if stream is not None and not writer.is_alive():
+            stream.close()
 
 
 @contextmanager

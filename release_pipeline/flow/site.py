@@ -18,7 +18,7 @@ from release_pipeline.flow.upstream import read_upstream
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies, read_text
 from release_pipeline.policy.messages import raise_problems
-from release_pipeline.policy.text import EMPTY, read_yaml
+from release_pipeline.policy.text import EMPTY, Document, read_yaml
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
@@ -208,26 +208,35 @@ class Site:
             )
         return folder
 
+    def read_settings(self) -> Document | None:
+        """site.yaml as it stands, with the place of every key; None where it is left out or empty."""
+        file = self.home / "site.yaml"
+        if not file.is_file():
+            return None
+        document = read_yaml(read_text(file))
+        if [what for _, what, _ in document.problems] == [EMPTY]:
+            return None
+        if document.problems:
+            raise_problems(document, document.problems, str(file), what="file")
+        return document
+
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
         file = self.home / "site.yaml"
-        if not file.is_file():
+        document = self.read_settings()
+        if document is None:
             return {}
-        document = read_yaml(read_text(file))
-        if [what for _, what, _ in document.problems] == [EMPTY]:
-            return {}
-        if document.problems:
-            raise_problems(document, document.problems, str(file), what="file")
         said: Plain = document.value
         texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "engine", "spill"), str)
-        kinds = {"internal_metrics_in_ui": bool, "upstream": dict, **texts}
+        kinds = {"internal_metrics_in_ui": bool, "upstream": dict, "alerts": list, "lineage": dict, **texts}
         is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
         chosen = (("looks", _LOOKS), ("engine", ENGINES))
         if not isinstance(said, dict) or not is_known or any(said.get(name, of[0]) not in of for name, of in chosen):
             raise ReleasePipelineError(
                 "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
                 "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB', 'engine: auto', memory or "
-                "duckdb, 'spill: FOLDER', and 'upstream: {POLICY: ASSET/KEY}' may stand here.",
+                "duckdb, 'spill: FOLDER', 'upstream: {POLICY: ASSET/KEY}', a list 'alerts', and 'lineage: {openlineage: URL or "
+                "FOLDER}' may stand here.",
                 where=str(file),
             )
         if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:

@@ -55,6 +55,22 @@ def locked(folder: Path, *, waiting: Callable[[], None] | None = None) -> Genera
         os.close(handle)
 
 
+@contextmanager
+def locked_if_free(folder: Path) -> Generator[bool]:
+    """Likewise, and nobody waits: whether the folder was free. Where it was not, somebody else is in there during the block."""
+    make_private_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(handle)
+
+
 def sync(path: Path) -> None:
     """What was written to a file, or to a folder's list of files, is on the disk after this."""
     handle = os.open(path, os.O_RDONLY)

@@ -24,6 +24,7 @@ from release_pipeline.policy.scalars import canonical_name
 from release_pipeline.policy.sections import Source
 from release_pipeline.store.connections import open_delivered, open_memory, source_errors
 from release_pipeline.store.derived import derive_columns
+from release_pipeline.store.expansion import expand
 from release_pipeline.store.loading import Columns, ReleaseFilter, create_raw, select_columns
 from release_pipeline.store.objects import ObjectSource, check_address, fetched, is_address, open_object, stamp_of
 from release_pipeline.store.packed import PACKED_ENDINGS, TABLES, Packing, read_start, unpacked
@@ -268,19 +269,6 @@ def _check_names(source: _Door, where: str) -> _Door:
         what = f"a column name has several lines or more than {LONGEST_NAME} characters{hint}."
         raise SourceError(what, where=where, remedy="Repair the header.")
     return source
-
-
-def expand(text: str, values: Mapping[str, str]) -> str:
-    """`text` with every ${NAME} replaced; a name without a value means that the source is missing."""
-
-    def look_up(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise SourceError(
-                f"the source is missing: {match[1]} is not set.", remedy=f"Set the environment variable {match[1]}."
-            )
-        return values[match[1]]
-
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", look_up, text)
 
 
 @contextmanager

@@ -16,8 +16,10 @@ import uvicorn
 
 from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Door
+from release_pipeline.dagster_app.door.machines import Machines
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.site import Site
 from tests.guards import HANGING
 
 SHARED = "0123456789abcdef0123456789abcdef"
@@ -68,11 +70,24 @@ def served(door: Door) -> Iterator[int]:
         thread.join(HANGING)
 
 
+def machines_of(home: Path) -> Machines:
+    """Who answers machines, of a site where nothing has happened."""
+    return Machines(Site(home, {}), token="t" * 43, heartbeat=lambda: None)
+
+
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A door that trusts the proxy."""
     proxy = read_proxy(write_proxy(tmp_path_factory.mktemp("proxy")))
-    with served(Door({"": echo}, way=proxy, addresses=proxy.addresses, most=Role.OPERATE)) as port:
+    with served(
+        Door(
+            {"": echo},
+            way=proxy,
+            addresses=proxy.addresses,
+            most=Role.OPERATE,
+            machines=machines_of(tmp_path_factory.mktemp("site")),
+        )
+    ) as port:
         yield port
 
 
@@ -139,7 +154,7 @@ def test_roles_and_origins_hold_behind_the_proxy_too(port: int) -> None:
 def test_read_only_makes_everybody_view(tmp_path: Path) -> None:
     """Whatever groups somebody has."""
     proxy = read_proxy(write_proxy(tmp_path))
-    with served(Door({"": echo}, way=proxy, addresses=proxy.addresses, most=Role.VIEW)) as port:
+    with served(Door({"": echo}, way=proxy, addresses=proxy.addresses, most=Role.VIEW, machines=machines_of(tmp_path))) as port:
         assert ask(port, [*CAME.items(), ("X-Forwarded-Groups", "stewards")])[1]["role"] == "view"
         assert post(port, "stewards")[0] == 403
 

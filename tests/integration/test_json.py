@@ -32,7 +32,7 @@ from tests.integration.sites import GX_WARNINGS, SPOILED, TinySite, make_rows, m
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted((ROOT / "policies").glob("*.yaml"))
-NAMES = ("status", "ledger", "check", "explore", "run", "verify", "audit-claims", "error")
+NAMES = ("status", "ledger", "check", "explore", "run", "verify", "audit-claims", "health", "alert", "error")
 MONTHLY = '{every: month, cron: "0 6 1 * *"}'
 Document = dict[str, Any]
 

@@ -228,6 +228,7 @@ def test_every_policy_has_its_schedule_and_sensors_in_the_right_state(operate: C
         "arrival_by_year": "RUNNING",
         "arrival_by_hand": "STOPPED",
         "arrival_once": "STOPPED",
+        "tell": "RUNNING",
         "watch": "RUNNING",
     }
     timetables = {one.name: one for one in repository.schedule_defs if one.name.startswith("timetable_")}
@@ -348,7 +349,7 @@ def test_broken_policy_takes_no_other_timetable_down(scheduled: Operated) -> Non
     defs = build_defs(scheduled.tiny.home)
     dg.Definitions.validate_loadable(defs)
     names = {one.name for one in [*defs.get_repository_def().schedule_defs, *defs.get_repository_def().sensor_defs]}
-    assert names == {"timetable_people", "arrival_people", "publication_people", "prune_daily", "watch"}
+    assert names == {"timetable_people", "arrival_people", "publication_people", "prune_daily", "tell", "watch"}
     assert requested(scheduled.tick()) == ["1"]
     assert scheduled.look().skip_message == "All is well."
 

@@ -31,7 +31,8 @@ from release_pipeline.policy import Policy, parse_policy
 from release_pipeline.policy.sections import Source
 from release_pipeline.stages.checks import match_header
 from release_pipeline.store import objects
-from release_pipeline.store.source import SourceDoor, expand, find_source, open_raw
+from release_pipeline.store.expansion import expand
+from release_pipeline.store.source import SourceDoor, find_source, open_raw
 from tests.guards import HANGING
 from tests.integration.sites import TinySite, make_rows, make_site
 

@@ -12,6 +12,7 @@ from release_pipeline.dagster_app.door.addresses import Addresses, Headers, read
 from release_pipeline.dagster_app.door.entrance import LOGIN, LOGOUT, LONGEST_FORM, Entrance
 from release_pipeline.dagster_app.door.forwarded import TrustedProxy
 from release_pipeline.dagster_app.door.judge import LONGEST, judge_request
+from release_pipeline.dagster_app.door.machines import PATHS, Machines
 from release_pipeline.dagster_app.door.patience import Patience
 from release_pipeline.dagster_app.door.refusal import Refused
 from release_pipeline.dagster_app.door.roles import Role
@@ -43,14 +44,20 @@ class Door:
     """Lets requests through to Dagster: whose, from where, and what they may ask.
 
     `places`: Dagster's application below each prefix. `way`: by the token that was printed, or by the headers of a proxy. `most`:
-    what anybody may do here, whatever their role.
+    what anybody may do here, whatever their role. `machines`: who answers those that have no session.
     """
 
     def __init__(
-        self, places: Mapping[str, Application], *, way: Entrance | TrustedProxy, addresses: Addresses, most: Role
+        self,
+        places: Mapping[str, Application],
+        *,
+        way: Entrance | TrustedProxy,
+        addresses: Addresses,
+        most: Role,
+        machines: Machines,
     ) -> None:
         self._places, self._way, self._addresses, self._most = dict(places), way, addresses, most
-        self._patience, self._sockets = Patience(), Sockets()
+        self._machines, self._patience, self._sockets = machines, Patience(), Sockets()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -81,6 +88,10 @@ class Door:
             raise Refused(405, "the door takes GET, HEAD and POST.")
         if path == ALIVE:
             return JSONResponse({})
+        if path in PATHS:
+            if method == "POST":
+                raise Refused(405, "this is asked by GET.")
+            return await self._machines.answer(path, headers)
         prefix = self._find_prefix(path)
         own = await self._answer_entrance(Request(scope, receive), method, path, prefix)
         if own is not None:

@@ -37,11 +37,13 @@ from release_pipeline.dagster_app.door.entrance import LOGIN, Entrance
 from release_pipeline.dagster_app.door.forwarded import read_proxy
 from release_pipeline.dagster_app.door.guard import ROLE, Application, Door
 from release_pipeline.dagster_app.door.judge import LONGEST
+from release_pipeline.dagster_app.door.machines import Machines, read_token
 from release_pipeline.dagster_app.door.patience import stop_late
 from release_pipeline.dagster_app.door.roles import Role
 from release_pipeline.dagster_app.door.sessions import Sessions
+from release_pipeline.dagster_app.heartbeat import last_heartbeat
 from release_pipeline.dagster_app.reloading import Stamps, reload_when_changed, stamp_files
-from release_pipeline.flow.site import HOME
+from release_pipeline.flow.site import HOME, find_site
 
 _WORKSPACE = "workspace.yaml"
 _STATEMENT_MILLISECONDS, _RECYCLE_SECONDS = 15_000, 3600  # as dagster-webserver has them
@@ -83,7 +85,7 @@ def main(argument: str) -> int:
         context = stack.enter_context(_Context(instance, WorkspaceFileTarget([str(workspace)]), version=dagster_version))
         stack.enter_context(_reloading(context, home, loaded))
         daemon = None if opening.read_only else stack.enter_context(_daemon(instance, workspace))
-        server = _build_server(opening, context)
+        server = _build_server(opening, context, _machines(instance))
         ending.server = server
         if daemon is not None:
             threading.Thread(target=_end_with, args=(daemon, server), daemon=True).start()
@@ -106,17 +108,22 @@ class _Context(WorkspaceProcessContext):
         )
 
 
-def _build_server(opening: Opening, context: WorkspaceProcessContext) -> _Server:
+def _machines(instance: dg.DagsterInstance) -> Machines:
+    site = find_site(Path(os.environ[HOME]))
+    return Machines(site, token=read_token(site), heartbeat=lambda: last_heartbeat(instance))
+
+
+def _build_server(opening: Opening, context: WorkspaceProcessContext, machines: Machines) -> _Server:
     most = Role.VIEW if opening.read_only else Role.OPERATE
     if opening.trusted_proxy is not None:
         proxy = read_proxy(Path(opening.trusted_proxy))
-        door = Door({"": _dagster(context, "")}, way=proxy, addresses=proxy.addresses, most=most)
+        door = Door({"": _dagster(context, "")}, way=proxy, addresses=proxy.addresses, most=most, machines=machines)
         links = [f"https://{host}" for host in proxy.hosts]
     else:
         sessions = Sessions(tuple(role for role in Role if role is Role.VIEW or most is Role.OPERATE))
         entrance, addresses = Entrance(sessions), local_addresses(opening.port, opening.allow_hosts)
         places = {prefix: _dagster(context, prefix) for prefix in entrance.prefixes.values()}
-        door = Door(places, way=entrance, addresses=addresses, most=most)
+        door = Door(places, way=entrance, addresses=addresses, most=most, machines=machines)
         links = [f"{_WORDS[role]}: http://127.0.0.1:{opening.port}{LOGIN}#{token}" for role, token in sessions.tokens.items()]
     config = uvicorn.Config(
         door,

@@ -17,10 +17,10 @@ from release_pipeline.flow.sums import hash_of_file
 from release_pipeline.policy.load import read_text
 from release_pipeline.policy.sections import Source
 from release_pipeline.policy.text import read_yaml
+from release_pipeline.store.expansion import expand
 from release_pipeline.store.ledger import RESERVED
 from release_pipeline.store.objects import is_address
 from release_pipeline.store.registry import Event
-from release_pipeline.store.source import expand
 
 _OF_A_SITE = ("populations.yaml", "registry.duckdb", "vault", "site.yaml")
 

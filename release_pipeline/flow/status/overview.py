@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
 
 from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.alerts.report import find_trouble
 from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.exploring.looks import LookView, count_looks_before, describe_looks, group_looks, view_looks
 from release_pipeline.flow.holds import find_hold
@@ -163,6 +164,7 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         statuses = read_statuses(events)
         used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
+    broken += [words for words in find_trouble(site) if words not in broken]
     lines = [line for policy in policies for line in _lines_of(site, policy, statuses, events, caps, now)]
     listed = {line.release for line in lines}
     unread = " (its policy cannot be read, or has this release no more)"

@@ -1,0 +1,148 @@
+"""A look at a site: what there is to tell and was not told is put in the queues of those who want it. Nothing is sent here.
+
+What was told is a file of ids, written after the queues: a crash in between tells it once more, under the same id. At the first
+look there is no such file, and what is over by then is not told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.alerts.alert import Alert
+from release_pipeline.flow.alerts.caps import Spending, list_spending
+from release_pipeline.flow.alerts.matters import Matter, View, find_matters
+from release_pipeline.flow.alerts.outbox import Outbox, folder_of
+from release_pipeline.flow.alerts.settings import Rule, read_alerts
+from release_pipeline.flow.files import own_folder, write_private_json, write_text
+from release_pipeline.flow.policies import read_caps
+from release_pipeline.flow.site import Site
+from release_pipeline.policy import Policy
+from release_pipeline.policy.documents import to_json
+from release_pipeline.store.folders import locked
+from release_pipeline.store.registry import Event
+
+TOLD, HEAD = "told", "head"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An alert that was put in queues, and whose."""
+
+    alert: Alert
+    rules: tuple[Rule, ...]
+
+
+def look(site: Site, *, now: datetime | None = None) -> list[Told]:
+    """Put what is new in the queues, and give it. Nothing where site.yaml has no `alerts`."""
+    rules = read_alerts(site)
+    if not rules:
+        return []
+    folder = folder_of(site)
+    own_folder(site.dagster_home)
+    with locked(folder):
+        view = _read_view(site, rules, now or datetime.now(UTC))
+        found, told = find_matters(view), list[Told]()
+        if not (folder / TOLD).exists():
+            _begin(folder, found)
+        for new in _list_new(folder, found, rules):
+            for rule in new.rules:
+                outbox_of(site, rule).put(to_json(new.alert), name=_file_name(new.alert))
+            _append(folder / TOLD, new.alert.id)
+            told.append(new)
+        _note_head(folder, view.events)
+    return told
+
+
+def preview(site: Site, *, now: datetime | None = None) -> list[Told]:
+    """What a look would put in the queues now. Changes nothing."""
+    rules, folder = read_alerts(site), folder_of(site)
+    if not rules:
+        return []
+    found = find_matters(_read_view(site, rules, now or datetime.now(UTC)))
+    if not (folder / TOLD).exists():
+        found = [matter for matter in found if matter.stands]
+    return [*_list_new(folder, found, rules)]
+
+
+def describe_preview(found: list[Told]) -> Iterator[str]:
+    """It in lines for a person: what, and who is told it."""
+    for told in found:
+        whom = ", ".join(rule.channel.words for rule in told.rules) or "nobody"
+        yield f"{told.alert.kind}: {told.alert.title}: {told.alert.words} (to {whom})"
+    if not found:
+        yield "nothing is to be told"
+
+
+def outbox_of(site: Site, rule: Rule) -> Outbox:
+    """The queue of the channel that a rule names."""
+    return Outbox(folder_of(site) / rule.name)
+
+
+def read_spending(site: Site, policies: list[Policy], events: tuple[Event, ...]) -> tuple[Spending, ...]:
+    """How far the caps are spent; nothing where populations.yaml cannot be read, which `status` tells."""
+    with suppress(ReleasePipelineError):
+        return list_spending(read_caps(site), policies, events)
+    return ()
+
+
+def _read_view(site: Site, rules: tuple[Rule, ...], now: datetime) -> View:
+    policies, _ = site.read_policies()
+    with site.open_registry(read_only=True) as registry:
+        events = registry.events
+    shares = {rule.share for rule in rules if "cap" in rule.on}
+    spending = read_spending(site, policies, events) if shares else ()
+    return View(site.home.name, events, tuple(policies), spending, site.publishes_by_itself, shares, now)
+
+
+def _list_new(folder: Path, found: list[Matter], rules: tuple[Rule, ...]) -> Iterator[Told]:
+    """What was not told, with who wants it, each channel once; what nobody wants counts as told."""
+    known = _read_told(folder)
+    for matter in found:
+        alert = matter.alert
+        if alert.id not in known:
+            known.add(alert.id)
+            wanting = {rule.name: rule for rule in rules if rule.wants(alert.kind, alert.share)}
+            yield Told(alert, tuple(wanting.values()))
+
+
+def _begin(folder: Path, found: list[Matter]) -> None:
+    """The file of what was told, with what is over before anybody looked."""
+    over = "".join(f"{matter.alert.id}\n" for matter in found if not matter.stands)
+    write_text(folder / TOLD, over)
+
+
+def _read_told(folder: Path) -> set[str]:
+    """The ids of what was told; half a line, of a write that was stopped, is none."""
+    try:
+        text = (folder / TOLD).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return set()
+    return {line for line in text.splitlines(keepends=False) if line}
+
+
+def _append(file: Path, line: str) -> None:
+    """A line at the end of a file, on the disk for good. What an earlier write left half is ended first."""
+    with file.open("r+b") as written:
+        if written.seek(0, os.SEEK_END) and (written.seek(-1, os.SEEK_END), written.read(1))[1] != b"\n":
+            written.write(b"\n")
+        written.write(f"{line}\n".encode())
+        written.flush()
+        os.fsync(written.fileno())
+
+
+def _file_name(alert: Alert) -> str:
+    """The id as a part of a file's name."""
+    return hashlib.sha256(alert.id.encode()).hexdigest()[:16]
+
+
+def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
+    """The last event that a look saw, for who asks later whether the registry still has it (`flow.status.health`)."""
+    if events:
+        write_private_json(folder / HEAD, {"event": events[-1].number, "hash": events[-1].hash})

@@ -1,0 +1,97 @@
+"""What is to be sent and was not yet, a file each, in order. Written whole or not at all, so that a crash loses none; what was
+sent is removed afterwards, so that a crash in between sends it once more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from release_pipeline.flow.files import own_folder, write_private_json
+from release_pipeline.flow.site import Site
+from release_pipeline.store.folders import locked, locked_if_free
+
+_FAILING = "failing"
+_ENDING = ".json"
+Deliver: TypeAlias = Callable[[Mapping[str, Any]], None]  # raises `NotSent`
+
+
+class NotSent(Exception):
+    """Somebody did not take what was sent. The words never have an address, which may hold a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Since when somebody takes nothing, and why in words."""
+
+    since: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """What one receiver is still to get, in a folder of its own."""
+
+    folder: Path
+
+    def put(self, document: Mapping[str, Any], *, name: str) -> None:
+        """Keep a document until it is sent, after all others; one of that name is kept once."""
+        own_folder(self.folder.parent)
+        with locked(self.folder):
+            kept = self.list_files()
+            if any(file.stem.partition("-")[2] == name for file in kept):
+                return
+            number = int(kept[-1].stem.partition("-")[0]) + 1 if kept else 1
+            write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", document)
+
+    def list_files(self) -> list[Path]:
+        """What is kept, in order."""
+        return sorted(self.folder.glob(f"[0-9]*-*{_ENDING}"))
+
+    def send(self, deliver: Deliver, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
+        """Deliver what is kept, the oldest first, up to the first that is not taken; gives how many were. Where another process
+        is at it, it is left to that."""
+        sent = 0
+        if not self.folder.is_dir():
+            return 0
+        with locked_if_free(self.folder / "sending") as is_mine:
+            for file in self.list_files() if is_mine else []:
+                if not may_go_on():
+                    break
+                try:
+                    deliver(json.loads(file.read_text(encoding="utf-8")))
+                except NotSent as failed:
+                    self._note(str(failed))
+                    break
+                file.unlink()
+                sent += 1
+                (self.folder / _FAILING).unlink(missing_ok=True)
+        return sent
+
+    @property
+    def failing(self) -> Failing | None:
+        """Since when nothing is taken, and why; None where the last attempt went well, or there was none."""
+        try:
+            return Failing(**json.loads((self.folder / _FAILING).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+    def _note(self, words: str) -> None:
+        before = self.failing
+        since = before.since if before is not None else datetime.now(UTC).isoformat(timespec="seconds")
+        write_private_json(self.folder / _FAILING, {"since": since, "words": words})
+
+
+def folder_of(site: Site) -> Path:
+    """Where a site keeps what is to be sent, and what was told."""
+    return site.dagster_home / "outbox"
+
+
+def describe_unsent(name: str, outbox: Outbox) -> Iterator[str]:
+    """What one receiver was to get and did not take, in words; nothing while all goes well."""
+    failing, kept = outbox.failing, len(outbox.list_files())
+    if failing is not None and kept:
+        yield f"{name}: {kept} not sent, tried since {failing.since}: {failing.words}"

@@ -1,0 +1,142 @@
+"""Whether a site is well: what must be so for any release to go on, looked at without changing anything."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from release_pipeline.errors import ReleasePipelineError, StoreBusy
+from release_pipeline.flow.alerts.look import HEAD
+from release_pipeline.flow.alerts.outbox import folder_of
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.upcoming import words_of
+from release_pipeline.policy.documents import Moment
+from release_pipeline.store.memory import format_size
+from release_pipeline.store.registry import Event, RegistryChanged
+
+LEAST_FREE = 256 << 20  # bytes of the disk under which a release would hardly end
+LONGEST_SILENCE = timedelta(minutes=5)  # Dagster's daemon says every 30 seconds that it lives
+Name: TypeAlias = Literal["registry", "chain", "vault", "disk", "daemon"]
+Heartbeat: TypeAlias = Callable[[], datetime | None]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that was looked at."""
+
+    name: Annotated[Name, "what"]
+    ok: Annotated[bool, "whether it is as it should be"]
+    words: Annotated[str, "how it is"]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthDocument:
+    """What `status --health --json` prints."""
+
+    FORMAT: ClassVar[str] = "release-pipeline/health/1"
+
+    made: Annotated[Moment, "when"]
+    ok: Annotated[bool, "whether every check is"]
+    checks: Annotated[tuple[HealthCheck, ...], "in the order in which they were made"]
+
+
+def check_health(site: Site, *, heartbeat: Heartbeat, now: datetime | None = None) -> HealthDocument:
+    """Look at a site. `heartbeat`: when Dagster's daemon last said that it lives, None where it never did."""
+    now = now or datetime.now(UTC)
+    checks = (*_check_registry(site), _check_vault(site), _check_disk(site), _check_daemon(site, heartbeat, now))
+    return HealthDocument(now.isoformat(timespec="seconds"), all(check.ok for check in checks), checks)
+
+
+def describe_health(found: HealthDocument) -> Iterator[str]:
+    """It in lines for a person."""
+    for check in found.checks:
+        yield f"{'ok' if check.ok else 'NOT OK':<6}  {check.name:<8}  {check.words}"
+
+
+def _check_registry(site: Site) -> Iterator[HealthCheck]:
+    """Whether it can be read, and whether every event fits the one before, the vault's seals, and what was seen before."""
+    try:
+        with site.open_registry(read_only=True) as registry:
+            events = registry.events
+    except StoreBusy:
+        yield HealthCheck("registry", ok=True, words="another process is working with it; nothing more was looked at")
+        return
+    except RegistryChanged as error:
+        yield HealthCheck("registry", ok=True, words="it can be read")
+        yield HealthCheck("chain", ok=False, words=str(error))
+        return
+    except ReleasePipelineError as error:
+        yield HealthCheck("registry", ok=False, words=str(error))
+        return
+    yield HealthCheck("registry", ok=True, words="it can be read" if events else "nothing has happened at this site yet")
+    yield _check_chain(site, events)
+
+
+def _check_chain(site: Site, events: tuple[Event, ...]) -> HealthCheck:
+    whole = f"{len(events)} events, each sealed and after the one before"
+    try:
+        seen = json.loads((folder_of(site) / HEAD).read_text(encoding="utf-8"))
+        number, digest = int(seen["event"]), str(seen["hash"])
+    except FileNotFoundError:
+        return HealthCheck("chain", ok=True, words=whole)
+    except (OSError, ValueError, KeyError, TypeError):
+        return HealthCheck("chain", ok=True, words=f"{whole}; what the last look saw cannot be read")
+    if len(events) < number or events[number - 1].hash != digest:
+        words = f"event {number}, which the last look saw, is not there any more: the registry is another one, or an older one"
+        return HealthCheck("chain", ok=False, words=words)
+    return HealthCheck("chain", ok=True, words=f"{whole}, up to event {number} as the last look saw them")
+
+
+def _check_vault(site: Site) -> HealthCheck:
+    """Whether it is there, and nobody else's to read."""
+    try:
+        mode = site.vault.stat().st_mode
+    except FileNotFoundError:
+        is_new = not site.registry.exists()
+        return HealthCheck("vault", ok=is_new, words="there is none yet" if is_new else "it is gone: restore it from a backup")
+    except OSError as error:
+        return HealthCheck("vault", ok=False, words=f"it cannot be looked at: {error.strerror}")
+    if not stat.S_ISDIR(mode):
+        return HealthCheck("vault", ok=False, words="it is no folder")
+    if mode & 0o077:
+        return HealthCheck("vault", ok=False, words="other accounts may look into it: chmod 700 vault")
+    if site.registry.exists() and not (site.vault / "key").is_file():
+        return HealthCheck("vault", ok=False, words="its key is missing: restore it from a backup")
+    return HealthCheck("vault", ok=True, words="it is there, for its owner alone")
+
+
+def read_free(site: Site) -> int:
+    """The bytes that this account may still write where the vault lies, or will."""
+    return shutil.disk_usage(site.vault if site.vault.is_dir() else site.home).free
+
+
+def _check_disk(site: Site) -> HealthCheck:
+    try:
+        free = read_free(site)
+    except OSError as error:
+        return HealthCheck("disk", ok=False, words=f"it cannot be looked at: {error.strerror}")
+    enough = free >= LEAST_FREE
+    words = f"{format_size(free)} are free where the vault lies"
+    return HealthCheck("disk", ok=enough, words=words if enough else f"{words}, and {format_size(LEAST_FREE)} are the least")
+
+
+def _check_daemon(site: Site, heartbeat: Heartbeat, now: datetime) -> HealthCheck:
+    """Whether it lives, where something waits for it: a timetable, or what is published by schedule."""
+    try:
+        last = heartbeat()
+    except ReleasePipelineError as error:
+        return HealthCheck("daemon", ok=False, words=str(error))
+    if last is None:
+        return HealthCheck("daemon", ok=True, words="none ever ran here")
+    policies, _ = site.read_policies()
+    is_needed = site.publishes_by_itself or any(policy.cron is not None for policy in policies)
+    lives = now - last <= LONGEST_SILENCE
+    words = f"it said last that it lives {words_of(last)}"
+    return HealthCheck(
+        "daemon", ok=lives or not is_needed, words=words if lives or is_needed else f"{words}; nothing waits for it"
+    )

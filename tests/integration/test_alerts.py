@@ -1,0 +1,306 @@
+"""What a real site tells: each thing once and in order, to whom it may concern, and no cell of anybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import jsonschema
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.dagster_app.definitions import build_defs
+from release_pipeline.dagster_app.site import SiteResource
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.alerts import channels, look, sender
+from release_pipeline.flow.alerts.alert import Alert
+from release_pipeline.flow.alerts.look import TOLD
+from release_pipeline.flow.alerts.matters import AT_ONCE, LATE_AFTER
+from release_pipeline.flow.alerts.outbox import NotSent, folder_of
+from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.publication.publish import publish
+from release_pipeline.flow.status.overview import list_releases
+from release_pipeline.flow.timetable import record_policies
+from release_pipeline.flow.trust.keys import PrivateKey
+from tests.integration.people import RELEASE, copy_site, review
+from tests.integration.sites import GX_WARNINGS, ROOT, TinySite, make_rows, make_site, spoil
+from tests.leaks import find_canaries, read_blobs
+
+pytestmark = GX_WARNINGS
+
+ALL = "alerts:\n  - {on: [failed, blocked, waiting, late, cap], webhook: 'https://all.example'}\n"
+CANARIES = ("Kanarienvogel", "Zaunkoenig", "87654321")
+Sent = list[tuple[str, Alert]]
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
+    """What webhooks get, instead of the network; an address with `down` in it takes nothing."""
+    got: Sent = []
+
+    def post(address: str, document: Mapping[str, Any]) -> None:
+        if "down" in address:
+            raise NotSent("it answered 503.")
+        validate(document)
+        got.append((address, channels.Alert(**{name: part for name, part in document.items() if name != "format"})))
+
+    monkeypatch.setattr(channels, "post", post)
+    return got
+
+
+def validate(document: Mapping[str, Any]) -> None:
+    """It is what the schema that ships says."""
+    schema = json.loads((ROOT / "release_pipeline" / "schemas" / "alert-1.json").read_text())
+    jsonschema.Draft202012Validator({**schema, "additionalProperties": False}).validate(document)
+
+
+def say(tiny: TinySite, text: str) -> None:
+    """Write site.yaml."""
+    (tiny.home / "site.yaml").write_text(text)
+
+
+def ids(sent: Sent) -> list[str]:
+    """What was sent, in order."""
+    return [alert.id for _, alert in sent]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A candidate, a release that is blocked, a run that broke off; canaries in the source."""
+    rows = make_rows(releases=("1", "2", "3"))
+    rows = [{**row, "name": CANARIES[0], "remark": CANARIES[1]} for row in rows]
+    tiny = make_site(tmp_path_factory.mktemp("alerts") / "office", rows=rows, releases='["1", "2", "3"]')
+    tiny.flow("1").run()
+    tiny.write_rows([{**row, "income": CANARIES[2]} if row["year"] == "2" and row["sex"] == "1" else row for row in rows])
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow("2").run()
+    open_release(tiny.site, "people", "3").check_may_begin()
+    open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="abc")
+    return tiny.home
+
+
+@pytest.fixture
+def tiny(made: Path, tmp_path: Path) -> TinySite:
+    """The same site, to be changed."""
+    return copy_site(made, tmp_path / "office")
+
+
+def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> None:
+    """What stands when somebody is first named, in the order in which it happened; then nothing, until something happens."""
+    say(tiny, ALL)
+    sender.tell(tiny.site)
+    kinds = [(alert.kind, alert.release, alert.waits_for) for _, alert in sent]
+    assert kinds == [
+        ("waiting", "people/1/r1", "review"),
+        ("blocked", "people/2/r1", None),
+        ("failed", "people/3/r1", None),
+    ]
+    blocked = sent[1][1]
+    assert blocked.reason_code == "data-refused"
+    assert blocked.words == tiny.status("2").reason
+    assert blocked.site == "office"
+    assert sent[2][1].words == "people__ingested: it failed."
+    sender.tell(tiny.site)
+    assert len(sent) == 3
+    open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="def")
+    sender.tell(tiny.site)
+    assert [alert.kind for _, alert in sent[3:]] == ["failed"]
+    assert len(set(ids(sent))) == 4
+
+
+@pytest.mark.slow
+def test_what_was_over_before_anybody_was_named_is_not_told(tiny: TinySite, sent: Sent) -> None:
+    """A block that is gone by the first look; one that comes and goes between two looks is told."""
+    spoiled = (tiny.home / "people.csv").read_text()
+    tiny.write_rows(make_rows(releases=("1", "2", "3")))
+    tiny.flow("2").run()
+    say(tiny, ALL)
+    sender.tell(tiny.site)
+    assert [alert.kind for _, alert in sent] == ["waiting", "failed", "waiting"]
+    (tiny.home / "people.csv").write_text(spoiled)
+    spoil(tiny, "out of domain", make_rows(releases=("3",)))
+    with pytest.raises(ReleasePipelineError):
+        tiny.flow("3").run()
+    tiny.write_rows(make_rows(releases=("1", "2", "3")))
+    tiny.flow("3").run()
+    sender.tell(tiny.site)
+    assert [(alert.kind, alert.release) for _, alert in sent[3:]] == [("blocked", "people/3/r1"), ("waiting", "people/3/r1")]
+
+
+def test_each_is_told_what_it_asked_for(tiny: TinySite, sent: Sent) -> None:
+    """Two rules of one channel are one channel; what nobody wanted is not told to who comes later."""
+    say(
+        tiny,
+        "alerts:\n  - {on: [blocked], webhook: 'https://a.example'}\n  - {on: [blocked, failed], webhook: 'https://a.example'}\n"
+        "  - {on: [failed], webhook: 'https://b.example'}\n",
+    )
+    sender.tell(tiny.site)
+    assert sorted((address[8], alert.kind) for address, alert in sent) == [("a", "blocked"), ("a", "failed"), ("b", "failed")]
+    say(tiny, ALL)
+    sender.tell(tiny.site)
+    assert len(sent) == 3
+
+
+@pytest.mark.slow
+def test_who_takes_nothing_holds_up_nobody_and_is_seen(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither the others nor a run; `status` says so; later it gets everything, in order."""
+    say(tiny, ALL + "  - {on: [blocked, waiting], webhook: '${DOWN}'}\n")
+    site = replace(tiny.site, environment={"DOWN": "https://down.example/kanarie"})
+    done = sender.tell(site)
+    assert [(each.sent, each.left) for each in done] == [(3, 0), (0, 2)]
+    [words] = [line for line in list_releases(site)[1] if "not sent" in line]
+    assert words.startswith("webhook ${DOWN}: 2 not sent, tried since ")
+    assert words.endswith(": it answered 503.")
+    assert main(["status", "--home", str(tiny.home)]) == 0
+    assert f"broken: {words}" in capsys.readouterr().out
+    tiny.write_rows(make_rows(releases=("1", "2", "3")))
+    tiny.flow("2").run()
+    site = replace(tiny.site, environment={"DOWN": "https://up.example"})
+    sender.tell(site)
+    assert [alert.kind for address, alert in sent if "up" in address] == ["waiting", "blocked", "waiting"]
+    assert not [line for line in list_releases(site)[1] if "not sent" in line]
+
+
+@pytest.mark.parametrize("where", ["put", "_append"])
+def test_a_crash_loses_nothing(tiny: TinySite, sent: Sent, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    """Between the queue and the list of what was told: the same thing under the same id, and only that once more."""
+    say(tiny, ALL)
+
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(look.Outbox if where == "put" else look, where, die)
+        with pytest.raises(KeyboardInterrupt):
+            look.look(tiny.site)
+    sender.tell(tiny.site)
+    assert [alert.kind for _, alert in sent] == ["waiting", "blocked", "failed"]
+
+
+def test_half_a_line_of_what_was_told_counts_for_nothing(tiny: TinySite, sent: Sent) -> None:
+    """A machine that stopped while it wrote."""
+    say(tiny, ALL)
+    sender.tell(tiny.site)
+    told = folder_of(tiny.site) / TOLD
+    told.write_text(told.read_text()[:-9])
+    sender.tell(tiny.site)
+    assert ids(sent)[3:] == ids(sent)[2:3]
+    sender.tell(tiny.site)
+    assert len(sent) == 4
+
+
+@pytest.mark.slow
+def test_a_candidate_that_is_approved_waits_to_be_published(
+    candidate: Path, keys: dict[str, PrivateKey], tmp_path: Path, sent: Sent
+) -> None:
+    """At once where people publish; where a schedule does, once it should have."""
+    tiny = copy_site(candidate, tmp_path / "office")
+    pinned = (tiny.home / "site.yaml").read_text()
+    say(tiny, pinned + ALL)
+    review(tiny, keys, "ben", "cleo")
+    sender.tell(tiny.site)
+    assert [alert.waits_for for _, alert in sent] == ["publication"]
+    other = copy_site(candidate, tmp_path / "other")
+    say(other, f"{pinned}service_key: robot.key\n{ALL}")
+    review(other, keys, "ben", "cleo")
+    now = datetime.now(UTC)
+    assert look.preview(other.site, now=now) == []
+    [told] = look.preview(other.site, now=now + AT_ONCE)
+    assert told.alert.title == "people/1/r1 waits for its publication"
+    publish(other.site, RELEASE, key=keys["robot"])
+    assert look.preview(other.site, now=now + AT_ONCE) == []
+
+
+def test_a_timetable_that_is_not_kept_is_told_once(tmp_path: Path, sent: Sent) -> None:
+    """Not in the minutes in which the daemon opens it; each period by itself; not while the series is held."""
+    tiny = make_site(tmp_path / "office", releases='{list: ["1", "2"], cron: "0 6 1 * *"}')
+    record_policies(tiny.site)
+    say(tiny, ALL)
+    due = (datetime.now(UTC).replace(day=1) + timedelta(days=32)).replace(day=1, hour=6, minute=0, second=0, microsecond=0)
+    assert look.preview(tiny.site, now=due + LATE_AFTER) == []
+    late = due + LATE_AFTER + timedelta(seconds=1)
+    [told] = look.look(tiny.site, now=late)
+    assert (told.alert.id, told.alert.moment) == ("late/people/1", due.isoformat())
+    assert look.look(tiny.site, now=late) == []
+    assert main(["hold", "people", "--why", "a doubt", "--home", str(tiny.home)]) == 0
+    (folder_of(tiny.site) / TOLD).unlink()
+    assert look.preview(tiny.site, now=late) == []
+
+
+@pytest.mark.parametrize(
+    ("cap", "rule", "told"),
+    [
+        ("epsilon: 3, definition: idp, scope: column", "", ["1 is left, and that is less than is needed for people/2/r1."]),
+        ("epsilon: 4, definition: idp, scope: column", "", []),
+        ("epsilon: 4, definition: idp, scope: column", ", share: 50%", ["50% or more."]),
+        ("epsilon: 4, definition: idp, scope: column", ", share: 51%", []),
+    ],
+)
+def test_a_cap_that_is_nearly_spent_is_told(tiny: TinySite, sent: Sent, cap: str, rule: str, told: list[str]) -> None:
+    """Where the next release has no room, or a share is reached; once more only under another cap."""
+    tiny.write_cap(cap)
+    say(tiny, f"alerts:\n  - {{on: [cap]{rule}, webhook: 'https://a.example'}}\n")
+    sender.tell(tiny.site)
+    sender.tell(tiny.site)
+    assert [alert.words.rpartition(": " if not rule else ", ")[2] for _, alert in sent] == told
+    assert all((alert.population, alert.release) == ("folk", None) for _, alert in sent)
+    tiny.write_cap("epsilon: 3.5, definition: idp, scope: column")
+    sender.tell(tiny.site)
+    assert len(sent) == len(told) + 1
+
+
+def test_no_cell_is_told(tiny: TinySite, sent: Sent) -> None:
+    """Not in what is sent, nor in what is kept; the search would find one."""
+    say(tiny, ALL + "  - {on: [failed, blocked, waiting], webhook: 'https://down.example'}\nlineage: {openlineage: lineage}\n")
+    sender.tell(tiny.site)
+    blobs = read_blobs(tiny.site.dagster_home) | {"sent": json.dumps([str(alert) for _, alert in sent]).encode()}
+    assert len([name for name in blobs if name.endswith(".json")]) == 3
+    assert find_canaries(blobs, CANARIES) == []
+    assert find_canaries({**blobs, "planted": CANARIES[1].encode()}, CANARIES) != []
+
+
+@pytest.mark.slow
+def test_the_daemon_looks_and_never_fails(tiny: TinySite, sent: Sent) -> None:
+    """The sensor says what it did, also of a site.yaml that means nothing."""
+
+    def look_once() -> str:
+        sensor = build_defs(tiny.home).get_repository_def().get_sensor_def("tell")
+        with dg.build_sensor_context(resources={"site": SiteResource(home=str(tiny.home))}) as context:
+            return sensor.evaluate_tick(context).skip_message or ""
+
+    assert look_once() == "nothing is told: site.yaml has neither 'alerts' nor 'lineage'."
+    say(tiny, ALL)
+    assert look_once() == "webhook https://all.example: 3 sent."
+    assert look_once() == "webhook https://all.example: 0 sent."
+    say(tiny, "alerts:\n  - {on: [never], webhook: 'https://a.example'}\n")
+    assert "alerts.0.on: on is a list of what is told" in look_once()
+    assert len(sent) == 3
+
+
+def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.CaptureFixture[str]) -> None:
+    """--dry-run prints and remembers nothing; the exit code tells whether something is left."""
+    home = ["--home", str(tiny.home)]
+    assert main(["alert", *home]) == 0
+    assert capsys.readouterr().out == "nothing is told: site.yaml has neither 'alerts' nor 'lineage'\n"
+    say(tiny, ALL)
+    for _ in range(2):
+        assert main(["alert", "--dry-run", *home]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["waiting", "blocked", "failed"] * 2
+    assert all(line.endswith("(to webhook https://all.example)") for line in told)
+    assert (sent, (tiny.site.dagster_home / "outbox").exists()) == ([], False)
+    assert main(["alert", *home]) == 0
+    assert capsys.readouterr().out == "webhook https://all.example: 3 sent\n"
+    assert main(["alert", "--dry-run", *home]) == 0
+    assert capsys.readouterr().out == "nothing is to be told\n"
+    say(tiny, "alerts:\n  - {on: [failed], webhook: 'http://down.example'}\n")
+    open_release(tiny.site, "people", "3").record_failed("people__ingested: it failed.", run="ghi")
+    assert main(["alert", *home]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "webhook http://down.example: 0 sent, 1 left: it answered 503.\n"
+    assert "warning: webhook http://down.example: what goes there by http can be read" in printed.err

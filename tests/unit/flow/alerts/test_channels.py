@@ -1,0 +1,203 @@
+"""A webhook and a mail server, spoken to for real: what arrives, and what is said when it does not."""
+
+from __future__ import annotations
+
+import json
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email import message_from_string
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from release_pipeline.flow.alerts import channels
+from release_pipeline.flow.alerts.alert import Alert, read_alert
+from release_pipeline.flow.alerts.channels import Mail, Webhook
+from release_pipeline.flow.alerts.outbox import NotSent
+from release_pipeline.policy.documents import to_json
+
+SECRET = "kanarie-4711"  # noqa: S105  in every address
+ALERT = Alert(
+    id="blocked/people/1/r1/event-7",
+    kind="blocked",
+    site="office",
+    moment="2026-03-01T10:00:00+00:00",
+    title="people/1/r1 is blocked",
+    words="column income: 1 record outside.\nBcc: eva@example.org",
+    remedy="Repair it.",
+    release="people/1/r1",
+    policy="people",
+)
+
+
+@contextmanager
+def serving(server: socketserver.TCPServer) -> Iterator[int]:
+    """The port of a server that answers meanwhile."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield int(server.server_address[1])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def hooked(status: int, got: list[Any], **headers: str) -> Iterator[int]:
+    """A web server that answers every POST so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            got.append((self.path, dict(self.headers), json.loads(body)))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    with serving(HTTPServer(("127.0.0.1", 0), Handler)) as port:
+        yield port
+
+
+def test_a_webhook_gets_the_document() -> None:
+    """As JSON; a name and password in the address are sent as HTTP has them, and not in the address."""
+    got: list[Any] = []
+    with hooked(204, got) as port:
+        Webhook(f"http://ana:w%40rd@127.0.0.1:{port}/hook?to=x#part").send(ALERT)
+    [(path, headers, document)] = got
+    assert (path, headers["Content-Type"]) == ("/hook?to=x", "application/json")
+    assert headers["Authorization"] == "Basic YW5hOndAcmQ="
+    assert document == to_json(ALERT)
+    assert read_alert({**document, "a key of later": 1}) == ALERT
+
+
+@pytest.mark.parametrize(("status", "words"), [(500, "it answered 500."), (404, "it answered 404."), (301, "it answered 301.")])
+def test_whoever_does_not_take_it_is_told_without_the_address(status: int, words: str) -> None:
+    """And nobody is followed elsewhere."""
+    got: list[Any] = []
+    with hooked(status, got, Location=f"http://127.0.0.1:1/{SECRET}") as port, pytest.raises(NotSent) as failed:
+        Webhook(f"http://127.0.0.1:{port}/{SECRET}").send(ALERT)
+    assert (str(failed.value), len(got)) == (words, 1)
+
+
+def no_answer() -> Iterator[int]:
+    """A port that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (f"http://127.0.0.1:1/{SECRET}", "it cannot be reached (ConnectionRefusedError)."),
+        (f"http://{SECRET}.invalid/", "it cannot be reached (gaierror)."),
+        (f"ftp://{SECRET}.invalid/", "what it names is no address that begins with https://."),
+        (f"{SECRET}", "what it names is no address that begins with https://."),
+        (f"http://127.0.0.1:port/{SECRET}", "it cannot be reached ("),
+        (f"http://127.0.0.1/{SECRET}\r\nX-More: 1", "it cannot be reached"),
+    ],
+)
+def test_an_address_that_is_none_is_told_without_it(address: str, words: str) -> None:
+    with pytest.raises(NotSent) as failed:
+        Webhook(address).send(ALERT)
+    assert str(failed.value).startswith(words.rstrip("."))
+    assert SECRET not in str(failed.value)
+
+
+def test_whoever_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while; of the web and of mail."""
+    monkeypatch.setattr(channels, "WAIT_SECONDS", 0.05)
+    for port in no_answer():
+        with pytest.raises(NotSent, match="TimeoutError"):
+            Webhook(f"http://127.0.0.1:{port}/").send(ALERT)
+        with pytest.raises(NotSent, match="cannot be reached"):
+            mail(port).send(ALERT)
+
+
+def mail(port: int, **more: Any) -> Mail:
+    """A channel to a mail server here."""
+    parts: dict[str, Any] = {"starttls": False, "user": "", "password": "", **more}
+    return Mail(("a@example.org", "b@example.org"), "c@example.org", "127.0.0.1", port, **parts)
+
+
+@contextmanager
+def mailing(got: list[str], answer: Callable[[str], str] = lambda _: "250 OK") -> Iterator[int]:
+    """A mail server of ten lines."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.say("220 here")
+            for raw in self.rfile:
+                line = raw.decode().rstrip()
+                if line == "data":
+                    self.say("354 go on")
+                    got.append("".join(iter(lambda: self.rfile.readline().decode(), ".\r\n")))
+                    self.say("250 OK")
+                elif line.lower() == "quit":
+                    self.say("221 bye")
+                    return
+                else:
+                    got.append(line)
+                    self.say(answer(line))
+
+        def say(self, words: str) -> None:
+            self.wfile.write(f"{words}\r\n".encode())
+
+    with serving(socketserver.TCPServer(("127.0.0.1", 0), Handler)) as port:
+        yield port
+
+
+def test_a_mail_has_the_words_and_no_header_of_theirs() -> None:
+    """To everybody; the same alert is the same message."""
+    got: list[str] = []
+    with mailing(got) as port:
+        mail(port).send(ALERT)
+        mail(port).send(ALERT)
+    one, other = (message_from_string(text) for text in got if text.startswith("Subject"))
+    assert one["Subject"] == "[office] people/1/r1 is blocked"
+    assert (one["To"], one["From"], one["Bcc"]) == ("a@example.org, b@example.org", "c@example.org", None)
+    assert one["Message-ID"] == other["Message-ID"]
+    assert [line for line in got if line.startswith("rcpt")] == ["rcpt TO:<a@example.org>", "rcpt TO:<b@example.org>"] * 2
+    text = one.get_payload()
+    assert isinstance(text, str)
+    assert "column income: 1 record outside." in text
+    assert "Id: blocked/people/1/r1/event-7" in text
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        ("mail", "the mail server refused (550)."),
+        ("rcpt", "the mail server cannot be reached or used (SMTPRecipientsRefused)."),
+        ("ehlo", "the mail server cannot be reached or used"),
+    ],
+)
+def test_a_mail_that_is_refused_is_told_without_addresses(refused: str, words: str) -> None:
+    got: list[str] = []
+
+    def answer(line: str) -> str:
+        is_it = line.lower().startswith((refused, "helo" if refused == "ehlo" else refused))
+        return f"550 no {SECRET} a@example.org" if is_it else "250 OK"
+
+    with mailing(got, answer) as port, pytest.raises(NotSent) as failed:
+        mail(port).send(ALERT)
+    assert words.rstrip(".").split(" (")[0].split(" cannot")[0] in str(failed.value)
+    assert SECRET not in str(failed.value)
+    assert "example.org" not in str(failed.value)
+
+
+def test_a_password_is_not_sent_to_a_server_that_has_no_tls() -> None:
+    """STARTTLS is asked for first, and without it nothing goes on."""
+    got: list[str] = []
+    with mailing(got) as port, pytest.raises(NotSent):
+        mail(port, starttls=True, user="ana", password=SECRET).send(ALERT)
+    assert SECRET not in "".join(got)
+    assert not [line for line in got if line.upper().startswith("AUTH")]

@@ -1,0 +1,98 @@
+"""The queue of what is to be sent: in order, nothing lost, nothing held back by more than the one that takes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from release_pipeline.flow.alerts.outbox import NotSent, Outbox, describe_unsent
+from release_pipeline.store.folders import locked_if_free
+
+
+class Receiver:
+    """Takes documents, until it does not."""
+
+    def __init__(self) -> None:
+        self.got: list[str] = []
+        self.takes = 99
+
+    def __call__(self, document: Mapping[str, Any]) -> None:
+        if len(self.got) == self.takes:
+            raise NotSent("it answered 500.")
+        self.got.append(document["is"])
+
+
+def filled(folder: Path, *names: str) -> Outbox:
+    """A queue with these in it."""
+    outbox = Outbox(folder / "outbox" / "one")
+    for name in names:
+        outbox.put({"is": name}, name=name)
+    return outbox
+
+
+def test_all_are_sent_in_order_and_once(tmp_path: Path) -> None:
+    """Put twice, a document is there once; files are the owner's alone."""
+    outbox, receiver = filled(tmp_path, "c", "a", "b", "a"), Receiver()
+    assert {file.stat().st_mode & 0o777 for file in outbox.list_files()} == {0o600}
+    assert outbox.send(receiver) == 3
+    assert receiver.got == ["c", "a", "b"]
+    assert (outbox.list_files(), outbox.send(receiver), [*describe_unsent("x", outbox)]) == ([], 0, [])
+
+
+def test_what_is_not_taken_stays_and_is_tried_again(tmp_path: Path) -> None:
+    """The order holds, `status` tells since when, and it is over with the first that is taken."""
+    outbox, receiver = filled(tmp_path, "a", "b", "c"), Receiver()
+    receiver.takes = 1
+    assert outbox.send(receiver) == 1
+    first = outbox.failing
+    assert first is not None
+    assert outbox.send(receiver) == 0
+    assert outbox.failing == first
+    assert [*describe_unsent("hook", outbox)] == [f"hook: 2 not sent, tried since {first.since}: it answered 500."]
+    outbox.put({"is": "d"}, name="d")
+    receiver.takes = 99
+    assert outbox.send(receiver) == 3
+    assert (receiver.got, outbox.failing) == (["a", "b", "c", "d"], None)
+
+
+def test_a_crash_after_sending_sends_it_once_more(tmp_path: Path) -> None:
+    """At least once: whoever dies between sending and noting it has sent."""
+    outbox, receiver = filled(tmp_path, "a", "b"), Receiver()
+
+    def die(document: Mapping[str, Any]) -> None:
+        receiver(document)
+        raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        outbox.send(die)
+    assert outbox.send(receiver) == 2
+    assert receiver.got == ["a", "a", "b"]
+
+
+def test_one_process_sends_at_a_time(tmp_path: Path) -> None:
+    """The other one leaves it alone, and does not wait."""
+    outbox, receiver = filled(tmp_path, "a"), Receiver()
+    with locked_if_free(outbox.folder / "sending") as free:
+        assert free
+        assert outbox.send(receiver) == 0
+    assert outbox.send(receiver) == 1
+
+
+def test_time_ends_a_look(tmp_path: Path) -> None:
+    """The next one goes on."""
+    outbox, receiver = filled(tmp_path, "a", "b"), Receiver()
+    assert outbox.send(receiver, may_go_on=lambda: not receiver.got) == 1
+    assert outbox.send(receiver) == 1
+
+
+def test_a_new_document_comes_after_those_that_wait(tmp_path: Path) -> None:
+    """Also after the tenth, and where the first ones are gone."""
+    outbox, receiver = filled(tmp_path, *(f"n{number}" for number in range(12))), Receiver()
+    receiver.takes = 5
+    outbox.send(receiver)
+    outbox.put({"is": "last"}, name="last")
+    receiver.takes = 99
+    outbox.send(receiver)
+    assert receiver.got == [*(f"n{number}" for number in range(12)), "last"]
