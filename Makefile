@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-table test quick ui lint docs bench lock dagster-versions clean
+.PHONY: help demo demo-table test quick ui lint docs bench lock dist dagster-versions clean
 
 help:  ## list the targets
 	@echo "Release Pipeline. The targets:"
@@ -70,6 +70,9 @@ docs: $(READY)  ## the site of docs/, in site/: open site/index.html, no network
 bench: $(READY)  ## measure speed and memory as ratios against named baselines
 	$(BIN)/python -m benchmarks
 
+dist: $(READY)  ## build wheels and source archives of what is committed into dist/, the same bytes each time, and look at them
+	@$(BIN)/python deploy/make_dist.py
+
 lock:  ## refresh requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --extra demo --extra dev --extra docs --universal --python-version 3.11 \
 	  --no-emit-package release-pipeline-analyst --no-emit-index-url --generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
@@ -87,6 +90,6 @@ dagster-versions: $(READY)  ## Dagster's side under both ends of the range of ve
 	done
 
 clean:  ## remove what make made
-	rm -rf $(VENV) demo demo-table site build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-table site build dist .pytest_cache .ruff_cache .hypothesis
 	! grep -qsx '$(DEMO_ENV)' .env || rm .env
 	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -179,9 +180,18 @@ def _instance(site: Site) -> Iterator[dg.DagsterInstance]:
 
 
 def check_environment(site: Site) -> None:
-    """Refuse when the site's dagster.yaml takes something from an environment variable that is not set."""
+    """Refuse when the site's dagster.yaml takes something from an environment variable that is not set, or keeps records where
+    this installation cannot."""
     file = site.dagster_home / "dagster.yaml"
-    missing = sorted(name for name in _variables(read_yaml(read_text(file)).value) if name not in os.environ)
+    settings: Any = read_yaml(read_text(file)).value
+    storage = settings.get("storage") if isinstance(settings, dict) else None
+    if isinstance(storage, dict) and "postgres" in storage and find_spec("dagster_postgres") is None:
+        raise RecordsUnreadable(
+            "Dagster's records in Postgres need dagster-postgres.",
+            where=str(file),
+            remedy="pip install 'release-pipeline[postgres]'",
+        )
+    missing = sorted(name for name in _variables(settings) if name not in os.environ)
     if missing:
         raise RecordsUnreadable(
             f"it needs {', '.join(missing)} from the environment.", where=str(file), remedy="Set it, then start again."

@@ -185,24 +185,21 @@ def test_texts_stay_texts(words: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow  # the validators take seconds to begin
 @pytest.mark.filterwarnings("ignore")  # other people's programs
-def test_by_the_validators_of_the_standards(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DDI-Codebook 2.6 by its schema, DCAT-AP 3.0.1 by its shapes, Croissant 1.0 by mlcroissant, RO-Crate 1.1 by
-    rocrate-validator."""
+def test_by_the_validators_of_the_standards(package: Path) -> None:
+    """DDI-Codebook 2.6 by its schema, DCAT-AP 3.0.1 by its shapes, Croissant 1.0 by mlcroissant."""
     assert find_codebook_faults(package / "ddi-codebook.xml") == []
     assert list(find_catalogue_faults(package / "dcat.jsonld")) == []
     assert read_croissant(package / "croissant.json")[0]["rows/income"] == 5
-    assert find_crate_faults(package, monkeypatch) == []
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_the_validators_find_faults(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_validators_find_faults(package: Path) -> None:
     """A title taken away from each."""
     for name, (old, new) in {
         "ddi-codebook.xml": ("<titl>", "<title>"),
         "dcat.jsonld": ('"dct:title"', '"dct:titel"'),
         "croissant.json": ('"fileObject": {', '"fileObjekt": {'),
-        CRATE: ('"datePublished"', '"published"'),
     }.items():
         text = (package / name).read_text()
         (package / name).write_text(text.replace(old, new).replace("</titl>", "</title>"))
@@ -210,4 +207,15 @@ def test_the_validators_find_faults(package: Path, monkeypatch: pytest.MonkeyPat
     assert list(find_catalogue_faults(package / "dcat.jsonld"))
     with pytest.raises(Exception, match="fileObject"):
         read_croissant(package / "croissant.json")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_crate_by_its_validator(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RO-Crate 1.1 by rocrate-validator, and a fault that it finds. It is in no lock: it would decide which version of others'
+    packages the product runs with."""
+    pytest.importorskip("rocrate_validator", reason="rocrate-validator is not installed (pip install roc-validator, elsewhere)")
+    assert find_crate_faults(package, monkeypatch) == []
+    file = package / CRATE
+    file.write_text(file.read_text().replace('"datePublished"', '"published"'))
     assert find_crate_faults(package, monkeypatch)

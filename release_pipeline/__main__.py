@@ -1,0 +1,7 @@
+"""`python -m release_pipeline`, where the command is not on the path."""
+
+import sys
+
+from release_pipeline.cli.program import main
+
+sys.exit(main())

@@ -1,0 +1,242 @@
+"""What is in deploy/: the same facts in the image, in compose, in the units of systemd and in docs/operating.md."""
+
+from __future__ import annotations
+
+import configparser
+import fnmatch
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from release_pipeline.dagster_app import launch
+from release_pipeline.dagster_app.launch import prepare
+from release_pipeline.flow.site import HOME, Site
+from tests.unit.scripts import DEPLOY, ROOT, load
+
+UNITS = DEPLOY / "systemd"
+FOLDER, UID, STEWARDS = "/srv/release-pipeline", "10001", "10002"
+VARIABLE = "RELEASE_PIPELINE_DAGSTER_PASSWORD"
+
+
+@pytest.fixture(scope="module")
+def locked() -> ModuleType:
+    """deploy/locked.py."""
+    return load("deploy/locked.py")
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    """Those of compose.yaml."""
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+
+
+def read_unit(name: str) -> dict[str, list[str]]:
+    """The settings of a unit, of all sections, each with its values in order."""
+    found: dict[str, list[str]] = {}
+    for line in (UNITS / name).read_text().splitlines():
+        if "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def read_table(name: str) -> list[list[str]]:
+    """The lines of a file of sysusers.d or tmpfiles.d, word by word."""
+    return [shlex.split(line) for line in (UNITS / name).read_text().splitlines() if line and not line.startswith("#")]
+
+
+@pytest.fixture(scope="module")
+def steps() -> list[tuple[str, str]]:
+    """The instructions of the Containerfile, each on a line."""
+    text = re.sub(r"^#.*\n", "", (DEPLOY / "Containerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    found = [line.split(maxsplit=1) for line in text.splitlines() if line.strip()]
+    return [(name, " ".join(words.split())) for name, words in found]
+
+
+def find(steps: list[tuple[str, str]], name: str) -> list[str]:
+    """What stands after an instruction of this name."""
+    return [words for step, words in steps if step == name]
+
+
+# -- the image
+
+
+def test_the_image_is_built_of_what_is_named(steps: list[tuple[str, str]], locked: ModuleType) -> None:
+    """A base with a tag that is no moving one, hashes for all that others wrote, an account by number, no secret and no port."""
+    [base] = [words.partition("=")[2] for words in find(steps, "ARG") if words.startswith("BASE=")]
+    assert re.fullmatch(r"docker\.io/library/python:\d\.\d+-slim-[a-z]+", base)
+    assert find(steps, "FROM") == ["${BASE} AS build", "${BASE}"]
+    installs = [words for words in find(steps, "RUN") if "pip install" in words]
+    assert all("--require-hashes" in words or "--no-index" in words for words in installs)
+    assert len(installs) == 3
+    assert find(steps, "USER") == [f"{UID}:{UID}"]
+    assert find(steps, "EXPOSE") == []
+    assert not re.search("PASSWORD|SECRET|TOKEN", " ".join(words for _, words in steps))
+    assert find(steps, "ENTRYPOINT") == ['["release-pipeline"]']
+    assert '["release-pipeline", "status", "--health"]' in find(steps, "HEALTHCHECK")[0]
+    assert all(f"`{extra}`" in (ROOT / "docs" / "deploying.md").read_text() for extra in locked.IMAGE_EXTRAS)
+
+
+def test_what_the_image_is_built_of_gets_to_its_builder(steps: list[tuple[str, str]]) -> None:
+    """Everything is left out but what is named: all that the distributions are made of is, and no site."""
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    copied = [word for words in find(steps, "COPY") if "--from" not in words for word in words.split()[:-1]]
+    copied += [word.removeprefix("/source/") for words in find(steps, "COPY") for word in words.split() if "/source/" in word]
+    wanted = {*copied} - {"."} | {"release_pipeline", "sql", "policies", "packages", "dagster.yaml", "deploy/make_dist.py"}
+    wanted |= {"requirements.lock", "workspace.yaml", "CHANGELOG.md", "README.md", "pyproject.toml", "deploy/locked.py"}
+    assert [place for place in sorted(wanted) if not any(fnmatch.fnmatch(place, pattern) for pattern in kept)] == []
+    for private in ("vault", "registry.duckdb", "demo", "keys", ".env", "deploy/.env", ".git", "tests"):
+        assert not any(fnmatch.fnmatch(private, pattern) for pattern in kept), private
+
+
+# -- compose
+
+
+def test_the_ui_has_its_account_and_nothing_to_write_on_but_the_site(services: dict[str, Any]) -> None:
+    """Read-only root, no capability, no port; sources cannot be written, and folders are not made as somebody else's."""
+    ui = services["ui"]
+    assert ui["user"] == f"{UID}:{UID}"
+    assert (ui["read_only"], ui["cap_drop"], ui["network_mode"]) == (True, ["ALL"], "host")
+    assert "no-new-privileges:true" in ui["security_opt"]
+    assert not {"ports", "privileged", "cap_add", "devices"} & set(ui)
+    mounts = {mount["target"]: mount for mount in ui["volumes"]}
+    assert set(mounts) == {FOLDER, f"{FOLDER}/data", "/var/cache/release-pipeline", "/run/postgresql"}
+    assert mounts[f"{FOLDER}/data"]["read_only"]
+    assert all(mount["bind"] == {"create_host_path": False} for mount in mounts.values() if mount["type"] == "bind")
+    assert ui["environment"][HOME] == f"{FOLDER}/site"
+    assert ui["command"] == ["ui"]
+
+
+def test_dagsters_records_have_no_network_and_no_password_in_files(services: dict[str, Any]) -> None:
+    """The password comes from the environment, and its absence is said."""
+    postgres = services["postgres"]
+    assert postgres["network_mode"] == "none"
+    assert not {"ports", "privileged", "cap_add"} & set(postgres)
+    given = [services["ui"]["environment"][VARIABLE], postgres["environment"]["POSTGRES_PASSWORD"]]
+    assert all(value.startswith(f"${{{VARIABLE}:?") for value in given)
+    places = {mount["source"]: mount["target"] for mount in postgres["volumes"]}
+    assert places["socket"].endswith("/run/postgresql")
+
+
+def test_the_sites_dagster_is_the_one_that_ships_with_its_records_elsewhere(tmp_path: Path) -> None:
+    """deploy/dagster.yaml: all that the site would have, and the storage of compose.yaml."""
+    prepare(Site(tmp_path, {}))
+    said = yaml.safe_load((DEPLOY / "dagster.yaml").read_text())
+    storage = said.pop("storage")["postgres"]["postgres_db"]
+    assert said == yaml.safe_load((tmp_path / "dagster" / "dagster.yaml").read_text())
+    assert storage["password"] == {"env": VARIABLE}
+    assert storage["params"] == {"host": "/run/postgresql"}
+
+
+def test_records_that_this_installation_cannot_keep_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra that is missing, and not what Dagster says of it."""
+    site = Site(tmp_path, {})
+    prepare(site)
+    shutil.copy(DEPLOY / "dagster.yaml", site.dagster_home / "dagster.yaml")
+    monkeypatch.setenv(VARIABLE, "x")
+    launch.check_environment(site)
+    monkeypatch.setattr(launch, "find_spec", lambda _: None)
+    with pytest.raises(launch.RecordsUnreadable) as refused:
+        launch.check_environment(site)
+    assert str(refused.value) == (
+        f"{site.dagster_home / 'dagster.yaml'}: Dagster's records in Postgres need dagster-postgres. "
+        "pip install 'release-pipeline[postgres]'"
+    )
+
+
+def test_the_proxy_is_the_only_thing_that_is_added_for_it() -> None:
+    """compose.proxy.yaml: the command, and a file in the folder of keys."""
+    added = yaml.safe_load((DEPLOY / "compose.proxy.yaml").read_text())
+    assert added == {"services": {"ui": {"command": ["ui", "--trusted-proxy", f"{FOLDER}/keys/proxy.yaml"]}}}
+
+
+def test_compose_takes_it(tmp_path: Path) -> None:
+    """`docker compose config`, where a client is here: it needs no engine."""
+    docker = shutil.which("docker")
+    if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
+        pytest.skip("there is no `docker compose` here")
+    files = [part for name in ("compose.yaml", "compose.proxy.yaml") for part in ("--file", str(DEPLOY / name))]
+    command = [docker, "compose", *files, "config", "--quiet"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), VARIABLE: "x"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# -- systemd
+
+
+def test_accounts_have_the_same_numbers_everywhere() -> None:
+    """Those of the image: a site can go from one kind of host to the other."""
+    users = read_table("release-pipeline.sysusers.conf")
+    assert ["u", "release-pipeline", UID] in [line[:3] for line in users]
+    assert ["g", "release-stewards", STEWARDS] in [line[:3] for line in users]
+
+
+def test_folders_have_the_modes_that_the_operators_page_says() -> None:
+    """policies/ is written by the group of stewards, keys and backups are read by nobody else; what the program makes itself is
+    left to it."""
+    made = {path: (mode, user, group) for _, path, mode, user, group, *_ in read_table("release-pipeline.tmpfiles.conf")}
+    assert "`policies/` belongs to a group of stewards (2775, files 664)" in (ROOT / "docs" / "operating.md").read_text()
+    assert made[f"{FOLDER}/site/policies"] == ("2775", "release-pipeline", "release-stewards")
+    for name in ("keys", "backups"):
+        assert made[f"{FOLDER}/{name}"] == ("0700", "release-pipeline", "release-pipeline")
+    assert f"{FOLDER}/site/vault" not in made
+    assert f"{FOLDER}/site/dagster" not in made
+
+
+SERVICES = sorted(file.name for file in UNITS.glob("*.service"))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_units_are_hardened(name: str) -> None:
+    """Nothing but the site can be written, nothing gained; each runs a command that there is."""
+    unit = read_unit(name)
+    assert unit["User"] == ["release-pipeline"]
+    for key in ("NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectHome", "RestrictNamespaces", "RestrictSUIDSGID"):
+        assert unit[key] == ["yes"], key
+    assert unit["ProtectSystem"] == ["strict"]
+    assert unit["ReadWritePaths"] == [FOLDER]
+    assert unit["ReadOnlyPaths"] == [f"{FOLDER}/data"]
+    assert unit["CapabilityBoundingSet"] == [""]
+    assert f"{HOME}={FOLDER}/site" in unit["Environment"][0].split()
+    command = re.search(r"/opt/release-pipeline/bin/release-pipeline (\w+)", unit["ExecStart"][0])
+    assert command is not None
+    assert command[1] in {"ui", "backup", "status"}
+
+
+def test_the_links_to_log_in_stay_out_of_the_journal() -> None:
+    """They stand in a folder that the operator's account alone can open."""
+    place = read_unit("release-pipeline-ui.service")["StandardOutput"][0]
+    assert place == "truncate:/run/release-pipeline/links"
+    made = {line[1]: line[2] for line in read_table("release-pipeline.tmpfiles.conf")}
+    assert made["/run/release-pipeline"] == "0700"
+
+
+def test_timers_have_their_services() -> None:
+    """And each is read by the rules of such files."""
+    for timer in UNITS.glob("*.timer"):
+        assert timer.with_suffix(".service").is_file()
+        parser = configparser.ConfigParser(strict=True, interpolation=None)
+        parser.optionxform = str  # type: ignore[assignment,method-assign]
+        parser.read(timer)
+        assert parser["Install"]["WantedBy"] == "timers.target"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
+def test_systemd_reads_the_units(tmp_path: Path) -> None:
+    """`systemd-analyze verify`, with a program where they look for one: it knows every setting, and no value is wrong."""
+    for file in UNITS.glob("release-pipeline-*"):
+        text = file.read_text().replace("/opt/release-pipeline/bin/release-pipeline", sys.executable)
+        (tmp_path / file.name).write_text(text)
+    units = sorted(str(file) for file in tmp_path.iterdir())
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False)
+    assert [line for line in done.stderr.splitlines() if "release-pipeline" in line] == []

@@ -1,0 +1,98 @@
+"""What is made of the lock: the image's lock, its bill of materials, the list of licences; and what wheels say of themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.unit.scripts import DEPLOY, ROOT, load
+
+MADE_ON = (3, 11)  # the lock's oldest Python: what is installed from it has the versions that made files name
+
+
+@pytest.fixture(scope="module")
+def locked() -> ModuleType:
+    """deploy/locked.py."""
+    return load("deploy/locked.py")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info[:2] != MADE_ON, reason="made files name what the lock has for its oldest Python")
+@pytest.mark.parametrize("script", ["deploy/make_lock.py", "docs/make_licences.py"])
+def test_made_files_are_as_they_are_made(script: str) -> None:
+    """The locks of the image, and the list of licences."""
+    assert load(script).main(["--check"]) == 0, f"run {script}"
+
+
+def test_the_image_has_what_the_lock_has(locked: ModuleType) -> None:
+    """Pin by pin and hash by hash; all that the product asks for itself, and nothing for developers."""
+    pins = locked.read_lock()
+    image = locked.read_lock(DEPLOY / "requirements.lock")
+    assert set(image) < set(pins)
+    names = {pin.name for pin in image}
+    assert set(locked.list_own_requirements("release-pipeline", locked.IMAGE_EXTRAS)) - set(locked.PROJECTS) <= names
+    assert not {"pytest", "ruff", "hypothesis", "hatchling", "matplotlib", "statsmodels"} & names
+    assert set(locked.read_lock(DEPLOY / "build.lock")) < set(pins)
+
+
+def test_every_package_of_the_lock_has_its_licence(locked: ModuleType) -> None:
+    """On the page, with the versions; those that ask something are named, with what."""
+    page = (ROOT / "docs" / "licences.md").read_text()
+    for name, group in locked.list_packages(locked.read_lock()):
+        [line] = re.findall(rf"^\| {re.escape(name)} \|.*$", page, flags=re.MULTILINE)
+        _, _, versions, licence, part, _ = [cell.strip() for cell in line.split("|")]
+        assert versions == " or ".join(pin.version for pin in group)
+        assert licence
+        assert part
+        if re.search("GPL|MPL|Mozilla", licence):
+            assert f"- **{name}** ({part}): " in page
+
+
+def test_a_lock_that_is_damaged_is_refused_with_its_line(locked: ModuleType, tmp_path: Path) -> None:
+    """A pin without hashes, and a line that is no pin."""
+    for text in ("numpy==2.4.6\n", "numpy>=2 \\\n    --hash=sha256:00\n"):
+        (tmp_path / "a.lock").write_text(text)
+        with pytest.raises(SystemExit, match=r"a\.lock:1: .*make lock"):
+            locked.read_lock(tmp_path / "a.lock")
+
+
+@pytest.mark.slow
+def test_the_bill_of_materials_lists_the_image(locked: ModuleType, tmp_path: Path) -> None:
+    """Every pin with every hash, references that lead somewhere, no moment, and the same bytes twice."""
+    maker = load("deploy/make_sbom.py")
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    assert [maker.main(["-o", str(file)]) for file in files] == [0, 0]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    document = json.loads(files[0].read_text())
+    pins = locked.read_lock(DEPLOY / "requirements.lock")
+    parts = {part["bom-ref"]: part for part in document["components"]}
+    assert len(parts) == len(pins) + 1  # and the analyst's distribution
+    for pin in pins:
+        part = parts[f"pkg:pypi/{pin.name}@{pin.version}"]
+        assert [one["content"] for one in part["externalReferences"][0]["hashes"]] == list(pin.hashes)
+    known = {*parts, document["metadata"]["component"]["bom-ref"]}
+    assert {one["ref"] for one in document["dependencies"]} == known
+    assert {name for one in document["dependencies"] for name in one["dependsOn"]} < known
+    assert "timestamp" not in document["metadata"]
+
+
+def test_an_archive_that_says_the_wrong_thing_is_told_apart(tmp_path: Path) -> None:
+    """Metadata by the rules, and what belongs into no distribution."""
+    wheel = tmp_path / "a-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("a-0.1.0.dist-info/METADATA", "Metadata-Version: 2.4\nName: a\nVersion: 0.1.0\n")
+        file.writestr("a/people.duckdb", "")
+    with pytest.raises(SystemExit) as refused:
+        load("deploy/make_dist.py").check_archive(wheel)
+    assert str(refused.value).splitlines() == [
+        f"{wheel.name}: it has no page in Markdown.",
+        f"{wheel.name}: it names no licence.",
+        f"{wheel.name}: the text of its licence is not in it.",
+        f"{wheel.name}: a/people.duckdb is no part of it.",
+    ]
