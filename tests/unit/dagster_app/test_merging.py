@@ -63,7 +63,7 @@ def test_names_without_a_prefix_are_those_of_sites_in_use(home: Path) -> None:
         "partitions": {"releases_monthly"},
         "jobs": {"check_policies", "prune", *(f"{job}_{policy}" for job in ("release", "publish") for policy in policies)},
         "schedules": {"prune_daily", "timetable_monthly", *(f"publication_{policy}" for policy in policies)},
-        "sensors": {"watch", *(f"arrival_{policy}" for policy in policies)},
+        "sensors": {"watch", "tell", *(f"arrival_{policy}" for policy in policies)},
         "resources": {"site"},
         "ops": ops | {f"policy__{policy}" for policy in policies} | {"prune_vault"},
     }

@@ -81,7 +81,7 @@ def test_failed_freeze_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("disk full")
 
-    for target in ("write_table", "sync", "write_sums"):
+    for target in ("write_data", "sync", "write_sums"):
         with monkeypatch.context() as patch:
             patch.setattr(candidate, target, fail)
             with pytest.raises(OSError, match="disk full"):
