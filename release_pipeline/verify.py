@@ -1427,6 +1427,7 @@ class _Known:
     moments: Mapping[int, datetime] = field(default_factory=dict[int, datetime])
 
 
+AT_TARGETS = ("delivering", "delivered", "recalled")
 OFFICE_EVENTS = ("trusted", "recovery", "revoked", "clock")
 MADE = ("reserved", "secret", "drawn", "candidate", "publishing", "published")  # what happens to a release that is made
 
@@ -1453,6 +1454,7 @@ class _History:
         self._entered: set[int] = set()  # events that follow from what the officer accepted after a restore
         self._looked = 0  # signatures, also those that do not hold
         self._held: dict[str, int] = {}  # policies whose series are held, and the events since which they are
+        self._delivering = set[tuple[str, ...]]()  # packages that began to go to targets
         self._gone: set[str] = set()  # releases that were lost with the site: nothing is made under their names again
         for event in events:
             self._of.setdefault((event.kind, event.release), []).append(event)
@@ -1479,6 +1481,8 @@ class _History:
             self.looked.append(event)
         elif event.kind in ("held", "resumed"):
             self._follow_hold(event)
+        elif event.kind in AT_TARGETS:
+            self._follow_delivery(event)
         elif event.kind == "reserved":
             charged = self.policies.get(get(event.content, "policy_hash", _HEX))
             self._stewards[event.release] = charged[1]["steward"] if charged else ""
@@ -1499,6 +1503,27 @@ class _History:
             self._held[policy] = event.number
         else:
             del self._held[policy]
+
+    def _follow_delivery(self, event: Event) -> None:
+        """What went to a target is what was published, and what came back was retracted or superseded before."""
+        name, address = get(event.content, "target", _NAME), get(event.content, "address", str)
+        place = (event.release, name, get(event.content, "via", _NAME), address)
+        if get(event.content, "package_hash", _HEX) != self._published.get(event.release):
+            raise Fault(f"it tells of another package of {event.release} than was published before it")
+        if event.kind == "delivering":
+            self._delivering.add(place)
+        elif place not in self._delivering:
+            raise Fault(f"it tells of a delivery to {name} that no event before it began")
+        elif event.kind == "recalled":
+            self._check_recalled(event)
+
+    def _check_recalled(self, event: Event) -> None:
+        state = get(event.content, "state", _NAME)
+        if state not in ("retracted", "superseded") or not self.of(state, event.release):  # up to this event
+            raise Fault(f"it tells {event.content['target']} that {event.release} was {state}, and no event before it says so")
+        if undone := get(event.content, "undone", str):
+            words = f"{event.release} was {state}, and at {event.content['target']} this was not done: {undone}"
+            self._report("note", f"{EVENTS}: event {event.number} (recalled): {words}")
 
     def _follow_lost(self, event: Event) -> None:
         self._gone.add(event.release)
@@ -2255,6 +2280,9 @@ def _check_publication(report: _Report, history: _History, package: _Package) ->
     if {signed.hash for signed in published.values()} != {package.hash}:
         raise Fault("the release was published with other content too")
     report("ok", f"{EVENTS}: published in event {max(published)}, as signed")
+    for event in history.of("delivered", package.release):
+        target, where = get(event.content, "target", _NAME), get(event.content, "where", str)
+        report("ok", f"{EVENTS}: delivered in event {event.number} to {target}: {where}")
     for kind in TOMBSTONES.values():
         events = history.find(kind, package.release, package.hash)
         for at, signed in events.items():

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from release_pipeline.cli.delivering import deliver_release
 from release_pipeline.cli.options import add_home, add_key, add_passphrase, read_key_of, read_passphrase_of, read_release_of
 from release_pipeline.cli.stopping import AGAIN, describe_release
 from release_pipeline.errors import ReleasePipelineError, WrongUsage
@@ -63,7 +64,8 @@ def add_commands(commands: Any) -> None:
     publish = commands.add_parser(
         "publish",
         help="verify everything about an approved candidate anew, and write its public package",
-        description="Verifies hashes, gates, approvals, cap and embargo, and writes releases/POLICY/RELEASE/rN, whole.",
+        description="Verifies hashes, gates, approvals, cap and embargo, and writes releases/POLICY/RELEASE/rN, whole; then "
+        "brings it to the targets of site.yaml, if there are any.",
     )
     publish.add_argument("target", metavar="RELEASE")
     add_key(publish, "the key of the service, or of the officer")
@@ -166,6 +168,7 @@ def _publish(options: argparse.Namespace) -> int:
     print(f"{folder}\npackage {hash_of(folder)}")
     with _reporting_to_dagster() as launch:
         launch.record_published(site, release)
+    deliver_release(site, release)
     return 0
 
 
@@ -188,6 +191,7 @@ def _retract(options: argparse.Namespace) -> int:
     print(f"{folder}: retracted; its data are gone, and RETRACTED.md says why, as it was signed first")
     with _reporting_to_dagster() as launch:
         launch.record_withdrawn(site, release, f"{release} was retracted: {options.why}")
+    deliver_release(site, release)
     return 0
 
 
@@ -201,4 +205,5 @@ def _supersede(options: argparse.Namespace) -> int:
     print(f"{folder}: superseded by {new}; SUPERSEDED.md says so")
     with _reporting_to_dagster() as launch:
         launch.record_withdrawn(site, old, f"{old} was superseded by {new}.")
+    deliver_release(site, old)
     return 0

@@ -14,6 +14,7 @@ from types import FrameType
 from release_pipeline import __version__
 from release_pipeline.cli import (
     auditor,
+    delivering,
     demo,
     experiments,
     exploring,
@@ -89,7 +90,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for part in (demo, policies, exploring, releases, series, people, reviewing, root, auditor, keeping, telling, experiments):
+    signing = (people, delivering, reviewing, root, auditor)
+    for part in (demo, policies, exploring, releases, series, *signing, keeping, telling, experiments):
         part.add_commands(commands)
     return parser
 

@@ -17,6 +17,7 @@ from release_pipeline.dagster_app.releases import OWNERS, RETRIES, readable_fail
 from release_pipeline.dagster_app.runs import find_run, tag_run
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.opening import open_release
+from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.publication.publish import describe_published, list_publishable, publish, read_service_key
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseId
@@ -43,7 +44,8 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
         owners=OWNERS,
         code_version=__version__,
         deps=[names.stage(policy.policy, CANDIDATE)],
-        description="The package in releases/: data, privacy card, note, sums and signature. Everything is verified anew before.",
+        description="The package in releases/, and at the targets of site.yaml: data, privacy card, note, sums and signature. "
+        "Everything is verified anew before.",
     )
     def published(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         site = names.site_of(context)
@@ -54,6 +56,7 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
                 here = site.open()
                 release = open_release(here, policy.policy, context.partition_key).id
                 publish(here, release, key=read_service_key(here))
+                _deliver(context, here, release, names)
                 metadata, version = _describe(here, release, names)
             told.complete(describe_published(here, release)[0], release)
         return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(version))
@@ -78,6 +81,16 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
         return _request(context.instance, names.site_of(context).open(), policy, names)
 
     return published, job, publication
+
+
+def _deliver(context: dg.AssetExecutionContext, site: Site, release: ReleaseId, names: Names) -> None:
+    """Bring a package to the targets of the site. Where that fails the run does, and the package is public all the same: so its
+    materialization is told before."""
+    try:
+        deliver(site, release)
+    except ReleasePipelineError:
+        context.instance.report_runless_asset_event(describe_package(site, release, names))  # what a failed step logs is lost
+        raise
 
 
 def describe_package(site: Site, release: ReleaseId, names: Names) -> dg.AssetMaterialization:

@@ -101,6 +101,10 @@ class Site:
         """Nobody else publishes, retracts or supersedes on this site meanwhile."""
         return locked(self.vault / "publishing")
 
+    def delivering_alone(self, *, waiting: Callable[[], None] | None = None) -> AbstractContextManager[None]:
+        """Nobody else delivers packages of this site to targets, or recalls them, meanwhile."""
+        return locked(self.vault / "delivering", waiting=waiting)
+
     def candidate(self, release: str) -> Path:
         """The frozen folder of a candidate (release: policy/partition/rN)."""
         return self.vault / "candidates" / release
@@ -228,15 +232,15 @@ class Site:
             return {}
         said: Plain = document.value
         texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "engine", "spill"), str)
-        kinds = {"internal_metrics_in_ui": bool, "upstream": dict, "alerts": list, "lineage": dict, **texts}
+        kinds = {"internal_metrics_in_ui": bool, "upstream": dict, "alerts": list, "lineage": dict, "targets": dict, **texts}
         is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
         chosen = (("looks", _LOOKS), ("engine", ENGINES))
         if not isinstance(said, dict) or not is_known or any(said.get(name, of[0]) not in of for name, of in chosen):
             raise ReleasePipelineError(
                 "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
                 "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB', 'engine: auto', memory or "
-                "duckdb, 'spill: FOLDER', 'upstream: {POLICY: ASSET/KEY}', a list 'alerts', and 'lineage: {openlineage: URL or "
-                "FOLDER}' may stand here.",
+                "duckdb, 'spill: FOLDER', 'upstream: {POLICY: ASSET/KEY}', a list 'alerts', 'lineage: {openlineage: URL or "
+                "FOLDER}', and 'targets: {NAME: {to: FOLDER or ADDRESS}}' may stand here.",
                 where=str(file),
             )
         if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:

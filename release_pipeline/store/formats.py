@@ -88,8 +88,14 @@ def _add_looks(event: Content) -> Content:
     return event
 
 
+def _add_deliveries(event: Content) -> Content:
+    """From 5 to 6: events of packages that went to targets and came back (`delivering`, `delivered`, `recalled`), without which
+    an earlier version would retract a release and leave its data where they were delivered."""
+    return event
+
+
 SITE = Format(
-    "the registry of the site", (_name_columns, _add_kinds, _add_holds, _add_looks)
+    "the registry of the site", (_name_columns, _add_kinds, _add_holds, _add_looks, _add_deliveries)
 )  # an event is in that of the last `format` event
 POLICY = Format("the canonical form of a policy")
 NOTE = Format("the note of a stage")  # with it the tables of the stage

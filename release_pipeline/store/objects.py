@@ -16,8 +16,7 @@ from release_pipeline.errors import ReleasePipelineError, SourceError, read_out_
 from release_pipeline.policy.sections import find_secret_in_address
 from release_pipeline.store.anonymous import open_anonymous, path_of
 from release_pipeline.store.loading import Columns, ReleaseFilter
-
-STORES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}  # what reads each
+from release_pipeline.store.schemes import STORES
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ ONLY_IN = {
         "store/survey_reader",  # a program of its own: a damaged file may end it
         "store/survey_writer",  # what it reads was written by it
     ),
-    "fsspec": "store/objects",
+    "fsspec": ("store/objects", "store/targets/files"),
     "sklearn": "stages/measures/",
     "cryptography": ("privacy/noise/streams", "flow/trust/"),
 }

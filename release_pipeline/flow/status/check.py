@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from release_pipeline.errors import PolicyInvalid
 from release_pipeline.flow.forecast import MemoryView, describe_memory, forecast_memory
+from release_pipeline.flow.publication.targets import read_targets
 from release_pipeline.flow.site import ENGINES, find_site
 from release_pipeline.flow.status.headroom import (
     ComingView,
@@ -99,6 +100,8 @@ def check_policy(file: Path, *, rows: int | None, home: Path | None) -> Check:
         check_rows(policy, rows)
     folder = home or file.resolve().parent.parent
     site = folder if (folder / "populations.yaml").is_file() else None
+    if site is not None:
+        read_targets(find_site(site))  # a package that could go nowhere is no plan
     if rows is None and site is not None and (last := _find_last(site, policy)) is not None:
         return Check(make_plan(policy, rows=last.records, rows_from=f"as {last.id} had"), site)
     return Check(make_plan(policy, rows=rows), site)

@@ -15,7 +15,10 @@ from release_pipeline.flow.cap import open_account
 from release_pipeline.flow.exploring.looks import LookView, count_looks_before, describe_looks, group_looks, view_looks
 from release_pipeline.flow.holds import find_hold
 from release_pipeline.flow.policies import Caps, policy_of, read_caps
+from release_pipeline.flow.publication.deliveries import OutstandingView, view_task
+from release_pipeline.flow.publication.delivery import list_outstanding
 from release_pipeline.flow.publication.published import package_is_whole
+from release_pipeline.flow.publication.targets import find_target_faults
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.status.prospects import SeriesStatus, describe_prospects, list_prospects, view_prospects
@@ -140,6 +143,9 @@ class StatusDocument:
         tuple[LookView, ...],
         "every look at confidential records that parameters may be chosen by, and what was called public, in order",
     ] = ()
+    outstanding: Annotated[
+        tuple[OutstandingView, ...], "what is to be done yet at targets of published packages: `release-pipeline deliver`"
+    ] = ()
 
 
 def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
@@ -149,7 +155,8 @@ def view_status(site: Site, *, now: datetime | None = None) -> StatusDocument:
     series = tuple(view_prospects(found) for found in list_prospects(site, now=now))
     with site.open_registry(read_only=True) as registry:
         looks = view_looks(registry.events)
-    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), series, looks)
+    outstanding = tuple(view_task(task) for task in list_outstanding(site))
+    return StatusDocument(now.isoformat(timespec="seconds"), tuple(lines), tuple(broken), series, looks, outstanding)
 
 
 def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line], list[str]]:
@@ -164,7 +171,7 @@ def list_releases(site: Site, *, now: datetime | None = None) -> tuple[list[Line
         statuses = read_statuses(events)
         used = _find_policies(registry, statuses.values(), policies)
     broken += _find_broken_clock(events)
-    broken += [words for words in find_trouble(site) if words not in broken]
+    broken += [words for words in (*find_trouble(site), *find_target_faults(site)) if words not in broken]
     lines = [line for policy in policies for line in _lines_of(site, policy, statuses, events, caps, now)]
     listed = {line.release for line in lines}
     unread = " (its policy cannot be read, or has this release no more)"
@@ -254,6 +261,7 @@ def describe_status(site: Site, *, now: datetime | None = None) -> Iterator[str]
         yield from (f"{'held' if found.hold else 'ticks'} {found.policy}: {line}" for line in describe_prospects(found))
     with site.open_registry(read_only=True) as registry:
         yield from describe_looks(group_looks(registry.events))
+    yield from (f"outstanding {task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site))
     for reason in broken:
         yield f"broken: {reason}"
 

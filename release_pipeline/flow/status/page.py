@@ -13,6 +13,7 @@ from release_pipeline.errors import Blocked, ReleasePipelineError, WrongUsage
 from release_pipeline.flow.exploring.looks import group_looks
 from release_pipeline.flow.files import check_output, write_text
 from release_pipeline.flow.policies import policy_of
+from release_pipeline.flow.publication.delivery import list_outstanding
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseStatus, read_statuses
 from release_pipeline.flow.status.ledger import Ledger, describe_lost, read_ledgers
@@ -48,6 +49,7 @@ def build_status(site: Site, *, folder: Path | None = None, now: datetime | None
     """The site as it is now; `folder` is where the page will lie (default: the site's), which its links begin at."""
     now = now or datetime.now(UTC)
     lines, broken = list_releases(site, now=now)
+    broken += [f"{task.words}; `release-pipeline deliver` does it" for task in list_outstanding(site)]
     policies = {policy.policy: policy for policy in site.read_policies()[0]}
     try:
         ledgers = read_ledgers(site)

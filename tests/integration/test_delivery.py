@@ -1,0 +1,511 @@
+"""Published packages go to targets, once and whole, whatever breaks off; and are taken back as far as a target lets one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from release_pipeline.cli import main
+from release_pipeline.flow.publication.deliveries import DELIVERED, DELIVERING, RECALLED
+from release_pipeline.flow.publication.delivery import NotDelivered, Outcome, deliver, list_outstanding
+from release_pipeline.flow.publication.verification import verify, write_events
+from release_pipeline.flow.publication.withdrawal import retract, supersede
+from release_pipeline.flow.secret_files import Probe
+from release_pipeline.flow.site import Site
+from release_pipeline.flow.trust.keys import PrivateKey
+from release_pipeline.store.targets import http
+from release_pipeline.store.targets.dataverse import DataverseTarget
+from release_pipeline.store.targets.zenodo import ZenodoTarget
+from release_pipeline.verify import verify_path
+from tests.integration.people import CORRECTION, RELEASE, copy_site
+from tests.integration.sites import TinySite
+from tests.integration.targets import CUT, LATER, TOKEN, Archive, Bucket, Ckan, Dataverse, Zenodo, serving
+from tests.leaks import find_canaries
+
+Keys = dict[str, PrivateKey]
+NAME = str(RELEASE)
+KEY_ID, PASSWORD = "AKIAzyxEXAMPLE", "s3cretword-of-the-store"
+SUMS, SIGNATURE = "SHA256SUMS", "SHA256SUMS.sig"
+
+
+class Killed(BaseException):
+    """In the place of a signal: nothing of ours catches it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of target: what site.yaml says, what lies there by name, and the number of deposits."""
+
+    text: str
+    contents: Callable[[], dict[str, bytes]]
+    count: Callable[[], int]
+    archive: Archive | None = None
+
+
+@dataclass(frozen=True)
+class Delivering:
+    """A published site with one target."""
+
+    tiny: TinySite
+    case: Case
+
+    @property
+    def site(self) -> Site:
+        """The site, with the token in its environment."""
+        return Site(self.tiny.home, {"TOKEN": TOKEN})
+
+    @property
+    def package(self) -> dict[str, bytes]:
+        """The package as it is in releases/."""
+        return {file.name: file.read_bytes() for file in self.site.package(NAME).iterdir()}
+
+    def kinds(self) -> list[str]:
+        """The kinds of the events about deliveries."""
+        return [event.kind for event in self.tiny.events() if event.kind in (DELIVERING, DELIVERED, RECALLED)]
+
+    def last(self) -> dict[str, Any]:
+        """What the last event has."""
+        return dict(self.tiny.events()[-1].content)
+
+    def finish(self, **how: Any) -> list[Outcome]:
+        """Deliver what is left, as often as it takes."""
+        outcomes: list[Outcome] = []
+        for _ in range(3):
+            try:
+                deliver(self.site, RELEASE, tell=outcomes.append, **how)
+            except NotDelivered:
+                continue
+            return outcomes
+        raise AssertionError("it is not finished by the same command")
+
+    def check_whole(self) -> None:
+        """Once there, and just what was published."""
+        assert self.case.contents() == self.package
+        assert self.case.count() == 1
+        assert self.kinds() == [DELIVERING, DELIVERED]
+
+
+def name_target(tiny: TinySite, text: str) -> None:
+    """Put targets into site.yaml."""
+    file = tiny.home / "site.yaml"
+    file.write_text(f"{file.read_text()}targets:\n{text}")
+
+
+def look(folder: Path) -> dict[str, bytes]:
+    """The files of a folder."""
+    return {file.name: file.read_bytes() for file in folder.iterdir()} if folder.is_dir() else {}
+
+
+def make_folder_case(tmp_path: Path) -> Case:
+    """A folder."""
+    folder = tmp_path / "public" / NAME
+    return Case(f"  open: {{to: {tmp_path / 'public'}}}\n", lambda: look(folder), folder.is_dir)
+
+
+def make_bucket_case(bucket: Bucket) -> Case:
+    """A part of an object store."""
+    start = f"/open-data/health/{NAME}/"
+    found = lambda: {key.removeprefix(start): part for key, part in bucket.objects.items() if key.startswith(start)}  # noqa: E731
+    return Case('  open: {to: "s3://open-data/health"}\n', found, lambda: len(bucket.objects) > 0, bucket)
+
+
+def make_dataverse_case(archive: Dataverse) -> Case:
+    """A collection of a Dataverse."""
+
+    def look_at() -> dict[str, bytes]:
+        out = [one for each in archive.datasets.values() for one in each["out"] if one["versionState"] == "RELEASED"]
+        return {name: bytes.fromhex(one["content"]) for name, one in (out[-1]["files"] if out else {}).items()}
+
+    known = "metadata: {authors: [Office], contact: data@example.org}"
+    text = f"  open: {{dataverse: '{archive.base}', collection: health, token: '${{TOKEN}}', {known}}}\n"
+    return Case(text, look_at, lambda: len(archive.datasets), archive)
+
+
+def make_zenodo_case(archive: Zenodo) -> Case:
+    """Zenodo."""
+
+    def look_at() -> dict[str, bytes]:
+        out = [one for one in archive.depositions.values() if one["submitted"]]
+        return {file["filename"]: archive.contents[f"{one['id']}/{file['filename']}"] for one in out for file in one["files"]}
+
+    known = "metadata: {creators: [{name: Office}], license: cc-by-4.0}"
+    text = f"  open: {{zenodo: '{archive.base}', token: '${{TOKEN}}', {known}}}\n"
+    return Case(text, look_at, lambda: len(archive.depositions), archive)
+
+
+def make_ckan_case(archive: Ckan) -> Case:
+    """A CKAN catalogue."""
+
+    def look_at() -> dict[str, bytes]:
+        files = [file["name"] for one in archive.datasets.values() if not one["private"] for file in one["resources"]]
+        assert len(files) == len(set(files)), "no file is there twice"
+        return {name: archive.contents[name] for name in files}
+
+    text = f"  open: {{ckan: '{archive.base}', organisation: health, token: '${{TOKEN}}'}}\n"
+    return Case(text, look_at, lambda: len(archive.datasets), archive)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits."""
+    monkeypatch.setattr(http, "PAUSES", ())
+    monkeypatch.setattr(DataverseTarget, "PAUSE", 0.0)
+    monkeypatch.setattr(ZenodoTarget, "LAG", ZenodoTarget.LAG * 0)
+
+
+@pytest.fixture
+def open_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Case]]:
+    """A kind of target, by name."""
+    archives: dict[str, tuple[type[Archive], Callable[[Any], Case]]] = {
+        "bucket": (Bucket, make_bucket_case),
+        "dataverse": (Dataverse, make_dataverse_case),
+        "zenodo": (Zenodo, make_zenodo_case),
+        "ckan": (Ckan, make_ckan_case),
+    }
+    with ExitStack() as stack:
+
+        def make(kind: str) -> Case:
+            if kind == "folder":
+                return make_folder_case(tmp_path)
+            archive = archives[kind][0]()
+            stack.enter_context(serving(archive))
+            for name, value in {
+                "AWS_ENDPOINT_URL": archive.base,
+                "AWS_ACCESS_KEY_ID": KEY_ID,
+                "AWS_SECRET_ACCESS_KEY": PASSWORD,
+                "AWS_DEFAULT_REGION": "nowhere-1",
+                "AWS_EC2_METADATA_DISABLED": "true",
+                "AWS_MAX_ATTEMPTS": "1",
+            }.items():
+                monkeypatch.setenv(name, value)
+            return archives[kind][1](archive)
+
+        yield make
+
+
+@pytest.fixture
+def delivering(request: pytest.FixtureRequest, published: Path, tmp_path: Path, open_case: Any) -> Delivering:
+    """A published site with a target of that kind."""
+    tiny, case = copy_site(published, tmp_path / "site"), open_case(request.param)
+    name_target(tiny, case.text)
+    return Delivering(tiny, case)
+
+
+SERVERS = ["dataverse", "zenodo", "ckan"]
+KINDS = ["folder", pytest.param("bucket", marks=pytest.mark.slow), *SERVERS]  # a store takes a second to open
+each = pytest.mark.parametrize("delivering", KINDS, indirect=True)
+each_server = pytest.mark.parametrize("delivering", SERVERS, indirect=True)
+
+
+@each
+def test_a_target_gets_the_package_once_and_just_as_it_is(delivering: Delivering, tmp_path: Path) -> None:
+    """Byte for byte, so that whoever fetches it can verify it; where it is stands in the registry. Once is enough."""
+    [task] = list_outstanding(delivering.site)
+    assert task.words.startswith(f"{NAME}: not delivered to open (")
+    [outcome] = delivering.finish()
+    delivering.check_whole()
+    fetched = tmp_path / "fetched"
+    fetched.mkdir()
+    for name, content in delivering.case.contents().items():
+        (fetched / name).write_bytes(content)
+    assert [finding.words for finding in verify_path(fetched) if finding.level == "FAIL"] == []
+    event = delivering.last()
+    assert outcome.words == f"{NAME}: delivered to open: {event['where']}"
+    assert event["package_hash"] == delivering.tiny.status().package_hash
+    assert delivering.finish() == list_outstanding(delivering.site) == []
+    delivering.check_whole()
+    assert [finding.words for finding in verify(delivering.tiny.home) if finding.level == "FAIL"] == []
+
+
+BOUNDARIES = ["delivering is noted", f"{SUMS} is sent", f"{SIGNATURE} is sent", "everything is there"]
+BOUNDARIES += ["it is public there", "delivered is noted"]
+
+
+@pytest.mark.parametrize("delivering", ["folder", *SERVERS], indirect=True)
+def test_killed_at_every_boundary_it_is_finished_once(delivering: Delivering) -> None:
+    """Each after the other on one site: what was there when it was killed is not sent again, nothing is made twice, and before
+    the end nobody takes it for whole."""
+    passed: list[str] = []
+
+    def die(boundary: str) -> None:
+        if boundary not in passed:
+            passed.append(boundary)
+            there = delivering.case.contents()
+            assert SIGNATURE not in there or there == delivering.package
+            raise Killed
+
+    while True:
+        try:
+            deliver(delivering.site, RELEASE, probe=Probe(reached=die))
+        except Killed:
+            continue
+        break
+    assert set(BOUNDARIES) <= set(passed)
+    assert len(passed) == len(delivering.package) + 4, "each file is sent once"
+    delivering.check_whole()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [CUT, LATER])
+@each_server
+def test_broken_off_at_every_request_it_is_finished_once(
+    delivering: Delivering, way: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that never came, of what was done or was not: the first attempt ends at its first request, the second at its
+    second, and so on."""
+    reply, attempt, count = Archive.reply, 0, 0
+
+    def break_off(self: Archive, asked: Any) -> Any:
+        nonlocal count
+        count += 1
+        self.refuse = {".*": [way]} if count == attempt else {}
+        return reply(self, asked)
+
+    monkeypatch.setattr(Archive, "reply", break_off)
+    while True:
+        attempt, count = attempt + 1, 0
+        try:
+            deliver(delivering.site, RELEASE)
+        except NotDelivered:
+            continue
+        break
+    assert attempt > len(delivering.package) / 2
+    delivering.check_whole()
+
+
+MAKES = r"POST .*/(datasets|depositions|package_create)"
+PUBLISHES = r"POST .*(publish|package_patch)"
+
+
+@pytest.mark.parametrize("pattern", [MAKES, PUBLISHES])
+@each_server
+def test_what_was_done_and_never_answered_is_not_done_again(delivering: Delivering, pattern: str) -> None:
+    """A deposit that nobody knows of is found by the hash of the package; one that is public is not published again."""
+    archive = delivering.case.archive
+    assert archive is not None
+    archive.refuse = {pattern: [LATER]}
+    with pytest.raises(NotDelivered):
+        deliver(delivering.site, RELEASE)
+    delivering.finish()
+    delivering.check_whole()
+    assert archive.count(pattern) == 1
+
+
+@pytest.mark.parametrize("delivering", ["zenodo"], indirect=True)
+def test_a_list_that_lags_makes_no_second_deposit(delivering: Delivering, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zenodo's list is an index: right after an attempt broke off one waits for it."""
+    archive = delivering.case.archive
+    assert isinstance(archive, Zenodo)
+    archive.refuse, archive.lags = {MAKES: [LATER]}, True
+    with pytest.raises(NotDelivered):
+        deliver(delivering.site, RELEASE)
+    monkeypatch.undo()
+    monkeypatch.setattr(http, "PAUSES", ())
+    with pytest.raises(NotDelivered, match="1 of 1") as refused:
+        deliver(delivering.site, RELEASE)
+    assert "Try again in a minute" in refused.value.in_full
+    archive.lags = False
+    delivering.finish()
+    delivering.check_whole()
+
+
+@pytest.mark.parametrize("delivering", ["dataverse"], indirect=True)
+def test_a_dataset_is_sought_only_among_those_that_can_be_it(delivering: Delivering) -> None:
+    """From the last one back, and not beyond one that is older than the publication."""
+    archive = delivering.case.archive
+    assert isinstance(archive, Dataverse)
+    for number, created in ((1, "2020-01-01T00:00:00Z"), (2, "2020-01-01T00:00:00Z"), (3, "2999-01-01T00:00:00Z")):
+        draft = {"createTime": created, "versionState": "DRAFT", "files": {}, "metadataBlocks": {"citation": {"fields": []}}}
+        archive.datasets[number] = {"id": number, "draft": draft, "out": []}
+    deliver(delivering.site, RELEASE)
+    assert archive.count("GET /api/datasets/3/.*") == archive.count("GET /api/datasets/2/.*") == 1
+    assert archive.count("GET /api/datasets/1/.*") == 0
+    assert delivering.case.contents() == delivering.package
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (401, "it does not know the token (401, "),
+        (302, "it sends one elsewhere, where the token does not go (302, "),
+        (CUT, "it cannot be reached, or the connection was cut ("),
+    ],
+)
+@each_server
+def test_a_refusal_is_a_sentence_without_a_secret(
+    delivering: Delivering, status: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither the token nor what the server replied: not in messages, events or status. What is public stays so."""
+    archive = delivering.case.archive
+    assert archive is not None
+    archive.refuse = {r"POST .*": [status]}
+    with pytest.raises(NotDelivered) as refused:
+        deliver(delivering.site, RELEASE)
+    assert words in refused.value.in_full
+    assert f"`release-pipeline deliver {NAME}` finishes what is left." in refused.value.remedy
+    assert delivering.tiny.status().state == "published"
+    assert [finding.words for finding in verify(delivering.tiny.home) if finding.level == "FAIL"] == []
+    assert main(["status", "--home", str(delivering.tiny.home)]) == 0
+    printed = capsys.readouterr()
+    assert f"outstanding {NAME}: not delivered to open (" in printed.out
+    events = write_events(delivering.tiny.events())
+    texts = {"error": refused.value.in_full, "cause": repr(refused.value.__context__), "events": events}
+    blobs = {name: text.encode() for name, text in {**texts, "out": printed.out, "err": printed.err}.items()}
+    assert not find_canaries(blobs, [TOKEN])
+    delivering.finish()
+    delivering.check_whole()
+
+
+@each_server
+def test_what_is_safe_is_tried_again(delivering: Delivering, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GET that failed twice, without a word; a POST may have been done."""
+    monkeypatch.setattr(http, "PAUSES", (0.0, 0.0))
+    archive = delivering.case.archive
+    assert archive is not None
+    archive.refuse = {r"POST .*": [503]}
+    with pytest.raises(NotDelivered):
+        deliver(delivering.site, RELEASE)
+    assert archive.count(r"POST .*") == 1
+    archive.refuse = {r"GET .*": [503, CUT]}
+    deliver(delivering.site, RELEASE)
+    delivering.check_whole()
+
+
+@pytest.mark.parametrize("delivering", ["zenodo"], indirect=True)
+def test_a_token_goes_to_no_other_server(delivering: Delivering) -> None:
+    """Neither where an answer sends one, nor to a bucket that lies elsewhere."""
+    archive, other = delivering.case.archive, Zenodo()
+    assert isinstance(archive, Zenodo)
+    with serving(other):
+        archive.elsewhere, archive.refuse = f"{other.base}/api/deposit/depositions", {r"GET .*": [302]}
+        with pytest.raises(NotDelivered) as refused:
+            deliver(delivering.site, RELEASE)
+        assert "it sends one elsewhere, where the token does not go (302" in refused.value.in_full
+        archive.buckets = other.base
+        with pytest.raises(NotDelivered) as refused:
+            deliver(delivering.site, RELEASE)
+        assert "what it replied is not what its documents describe" in refused.value.in_full
+        assert other.asked == []
+
+
+@each_server
+@pytest.mark.parametrize("reply", [b"<html>", b"{}", b'{"success": true, "data": 1, "result": 1}'])
+def test_a_reply_that_is_none_is_said(delivering: Delivering, reply: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another server than one thought: no traceback, and nothing of what it said."""
+    monkeypatch.setattr(Archive, "reply", lambda *_: (200, reply))
+    with pytest.raises(NotDelivered) as refused:
+        deliver(delivering.site, RELEASE)
+    assert "what it replied is not what its documents describe" in refused.value.in_full
+
+
+# what became of it
+
+
+@each
+def test_a_retraction_takes_the_data_away_where_that_can_be_done(delivering: Delivering, keys: Keys) -> None:
+    """And says where it cannot, and what to do then; what was done and what not stands in the registry."""
+    deliver(delivering.site, RELEASE)
+    before = delivering.case.contents()
+    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
+    [task] = list_outstanding(delivering.site)
+    assert task.words.endswith("is not told yet that it was retracted")
+    [outcome] = delivering.finish()
+    assert delivering.kinds() == [DELIVERING, DELIVERED, RECALLED]
+    event, archive = delivering.last(), delivering.case.archive
+    assert (event["state"], event["undone"]) == ("retracted", outcome.undone)
+    if isinstance(archive, Zenodo):
+        assert "Ask Zenodo's support to withdraw the record" in outcome.undone
+        assert delivering.case.contents() == before
+    elif isinstance(archive, Dataverse):
+        [dataset] = archive.datasets.values()
+        assert [one["versionState"] for one in dataset["out"]] == ["DEACCESSIONED"]
+        assert dataset["out"][0]["reason"] == f"{NAME} was retracted: wrong"
+    else:
+        assert delivering.case.contents() == delivering.package
+        assert {"RETRACTED.json", "RETRACTED.md"} < set(delivering.package)
+        assert event["removed"] == ["data.csv", "data.parquet"]
+    assert delivering.finish() == list_outstanding(delivering.site) == []
+    notes = [finding.words for finding in verify(delivering.tiny.home) if "this was not done" in finding.words]
+    assert len(notes) == bool(outcome.undone)
+    assert [finding.words for finding in verify(delivering.tiny.home) if finding.level == "FAIL"] == []
+
+
+@pytest.mark.slow
+@each
+def test_a_recall_that_is_killed_is_finished(delivering: Delivering, keys: Keys) -> None:
+    """Before it is noted, everything is done once more, and nothing differs."""
+    deliver(delivering.site, RELEASE)
+    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
+
+    def die(_: str) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        deliver(delivering.site, RELEASE, probe=Probe(reached=die))
+    done = delivering.case.contents()
+    delivering.finish()
+    assert delivering.case.contents() == done
+    assert delivering.kinds() == [DELIVERING, DELIVERED, RECALLED]
+
+
+@each
+def test_half_a_package_that_was_retracted_is_taken_away(delivering: Delivering, keys: Keys) -> None:
+    """Nobody ever had it whole: nothing stays, and it is not delivered any more."""
+
+    def die(boundary: str) -> None:
+        if boundary == "data.csv is sent":
+            raise Killed
+
+    with pytest.raises(Killed):
+        deliver(delivering.site, RELEASE, probe=Probe(reached=die))
+    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
+    delivering.finish()
+    archive = delivering.case.archive
+    left = archive.datasets if isinstance(archive, Dataverse) else archive.depositions if isinstance(archive, Zenodo) else {}
+    assert (delivering.case.contents(), left) == ({}, {})
+    assert delivering.kinds() == [DELIVERING, RECALLED]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_readers_of_a_superseded_package_are_referred_to_the_later(
+    kind: str, corrected: Path, keys: Keys, tmp_path: Path, open_case: Callable[[str], Case]
+) -> None:
+    """By the tombstone, where files can be added; one that is delivered only then gets it at once."""
+    tiny, case = copy_site(corrected, tmp_path / "site"), open_case(kind)
+    name_target(tiny, case.text)
+    delivering = Delivering(tiny, case)
+    deliver(delivering.site, RELEASE)
+    supersede(delivering.site, RELEASE, CORRECTION, key=keys["olga"])
+    [outcome] = delivering.finish()
+    if kind == "zenodo":
+        assert "add the later release to it as a related work" in outcome.undone
+    else:
+        assert case.contents() == delivering.package
+        assert {"SUPERSEDED.json", "SUPERSEDED.md"} < set(delivering.package)
+    retract(delivering.site, RELEASE, key=keys["olga"], why="wrong")
+    delivering.finish()
+    if isinstance(case.archive, Dataverse):
+        assert case.contents() == {}, "every version is deaccessioned"
+    assert [task.release for task in list_outstanding(delivering.site)] == [CORRECTION]
+    assert [finding.words for finding in verify(tiny.home) if finding.level == "FAIL"] == []
+
+
+def test_a_target_that_is_named_no_more_is_not_forgotten(published: Path, keys: Keys, tmp_path: Path) -> None:
+    """Its copy has data that are retracted: `status` says so until somebody names it again."""
+    tiny, case = copy_site(published, tmp_path / "site"), make_folder_case(tmp_path)
+    before = (tiny.home / "site.yaml").read_text()
+    name_target(tiny, case.text)
+    deliver(tiny.site)
+    (tiny.home / "site.yaml").write_text(before)
+    assert list_outstanding(tiny.site) == []
+    retract(tiny.site, RELEASE, key=keys["olga"], why="wrong")
+    with pytest.raises(NotDelivered) as refused:
+        deliver(tiny.site)
+    assert "site.yaml has no target of this name and address any more" in refused.value.in_full
+    assert len(list_outstanding(tiny.site)) == 1

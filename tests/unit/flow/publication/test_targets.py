@@ -1,0 +1,173 @@
+"""What site.yaml says of targets: read as it is meant, refused in words with the key, and never with a secret."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from release_pipeline.errors import PolicyInvalid, ReleasePipelineError
+from release_pipeline.flow.publication.targets import find_target_faults, open_target, read_targets
+from release_pipeline.flow.site import Site
+from release_pipeline.store.targets.http import open_server
+from release_pipeline.store.targets.target import Parcel, TargetFailed
+
+SECRET = "zyx-s3cretword"  # noqa: S105
+KNOWN = "metadata: {authors: [Office], contact: data@example.org}"
+CREATORS = "metadata: {creators: [{name: Office}], license: cc-by-4.0}"
+TOKEN = "token: '${TOKEN}'"  # noqa: S105
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    """A folder with a policy's name in it."""
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "people.yaml").write_text("")
+    return Site(tmp_path, {})
+
+
+def say(site: Site, text: str) -> None:
+    """Write site.yaml."""
+    (site.home / "site.yaml").write_text(f"targets: {text}\n")
+
+
+def test_each_kind_is_read_as_it_is_meant(site: Site) -> None:
+    """With its address, its place, the name of its token, and whose packages it wants."""
+    say(
+        site,
+        f"""
+  bucket:    {{to: "s3://open-data/health", policies: [people]}}
+  folder:    {{to: ../public}}
+  share:     {{to: "file:///srv/public"}}
+  archive:   {{dataverse: "https://data.example.org", collection: health, {TOKEN}, {KNOWN}}}
+  zenodo:    {{zenodo: "https://zenodo.org", {TOKEN}, {CREATORS}}}
+  catalogue: {{ckan: "http://localhost:5000/", organisation: health, {TOKEN}, metadata: {{license_id: cc-by}}}}
+""",
+    )
+    found = {target.name: target for target in read_targets(site)}
+    assert [target.kind for target in found.values()] == ["to", "to", "to", "dataverse", "zenodo", "ckan"]
+    assert (found["archive"].place, found["catalogue"].place) == ("health", "health")
+    assert (found["zenodo"].token, found["bucket"].token) == ("TOKEN", "")
+    assert found["zenodo"].metadata == {"creators": [{"name": "Office"}], "license": "cc-by-4.0"}
+    assert [found["bucket"].wants(policy) for policy in ("people", "others")] == [True, False]
+    assert found["folder"].wants("others")
+    assert find_target_faults(site) == []
+
+
+def test_without_the_section_there_are_none(site: Site) -> None:
+    """As it always was: the site's own folder alone."""
+    assert read_targets(site) == ()
+    (site.home / "site.yaml").write_text("looks: forbidden\n")
+    assert read_targets(site) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [
+        ("[]", "", "may stand here"),
+        ("{}", "targets: this is no mapping", "bucket"),
+        ("{A: {to: x}}", "targets.A: this is no name of a target", "lower-case"),
+        ("{a: x}", "targets.a: what kind of target it is says one of to, dataverse, zenodo, ckan", "folder"),
+        ("{a: {to: x, ckan: y}}", "targets.a: what kind of target", "says one of"),
+        ("{a: {to: x, polices: [people]}}", "targets.a.polices: 'polices' is not known here", "policies"),
+        ("{a: {to: x, policies: [other]}}", "targets.a.policies: policies is a list of policies of this site", "people"),
+        ("{a: {to: x, policies: []}}", "targets.a.policies", "people"),
+        ("{a: {to: releases/x}}", "targets.a.to: this folder is the site's own", "another"),
+        ("{a: {to: vault}}", "targets.a.to: this folder is the site's own", "another"),
+        ("{a: {to: '.'}}", "targets.a.to: this folder is the site's own", "another"),
+        ("{a: {to: 'file://other.example.org/x'}}", "targets.a.to: this folder is on another machine", "three slashes"),
+        ("{a: {to: 'ftp://x/y'}}", "targets.a.to: such an address is not known", "s3://"),
+        ("{a: {to: '${WHERE}'}}", "targets.a.to: this is no address", "registry"),
+        (f"{{a: {{to: 's3://ana:{SECRET}@b/c'}}}}", "targets.a.to: an address of an object store has no user", "environment"),
+        (f"{{a: {{zenodo: 'https://a:{SECRET}@b', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo", "no user, password"),
+        (f"{{a: {{zenodo: 'https://b/?k={SECRET}', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo", "no user, password"),
+        (f"{{a: {{zenodo: 'http://zenodo.org', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo: by http://", "on its way"),
+        (f"{{a: {{zenodo: 'zenodo.org', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo: this is no address", "https://"),
+        (f"{{a: {{zenodo: 'https://b', token: {SECRET}, {CREATORS}}}}}", "targets.a.token: a token is named", "${NAME}"),
+        (f"{{a: {{zenodo: 'https://b', {CREATORS}}}}}", "targets.a: 'token' is missing", ""),
+        (f"{{a: {{zenodo: 'https://b', {TOKEN}}}}}", "targets.a: 'metadata' is missing", ""),
+        (f"{{a: {{zenodo: 'https://b', {TOKEN}, metadata: {{license: x}}}}}}", "targets.a.metadata: 'creators' is missing", ""),
+        (
+            f"{{a: {{zenodo: 'https://b', {TOKEN}, metadata: {{license: x, creators: [Office]}}}}}}",
+            "targets.a.metadata.creators: creators is not as it should be",
+            "name: Office",
+        ),
+        (
+            f"{{a: {{zenodo: 'https://b', {TOKEN}, metadata: {{license: x, creators: [{{name: a}}], title: mine}}}}}}",
+            "targets.a.metadata.title: 'title' is not known here",
+            "",
+        ),
+        (f"{{a: {{dataverse: 'https://b', {TOKEN}, {KNOWN}}}}}", "targets.a: 'collection' is missing", ""),
+        (
+            f"{{a: {{dataverse: 'https://b', collection: c, {TOKEN}, metadata: {{authors: [a], contact: nobody}}}}}}",
+            "targets.a.metadata.contact: contact is not as it should be",
+            "data@example.org",
+        ),
+        (f"{{a: {{ckan: 'https://b', organisation: [c], {TOKEN}}}}}", "targets.a.organisation: organisation is a text", ""),
+        (
+            f"{{a: {{ckan: 'https://b', organisation: c, {TOKEN}, metadata: {{private: 'no'}}}}}}",
+            "targets.a.metadata.private: 'private' is not known here",
+            "",
+        ),
+    ],
+)
+def test_a_bad_section_is_refused_with_the_key(site: Site, text: str, key: str, words: str) -> None:
+    """The line, what is wrong and what to write; what may be a secret is not repeated."""
+    say(site, text)
+    if text == "[]":
+        with pytest.raises(ReleasePipelineError, match=words):
+            _ = site.officer
+        return
+    with pytest.raises(PolicyInvalid) as refused:
+        read_targets(site)
+    told = " ".join(refused.value.problems)
+    assert f"{key}" in told.replace(" (line", "")
+    assert words in told
+    assert SECRET not in f"{refused.value} {told}"
+    assert find_target_faults(site) == [refused.value.in_full]
+
+
+def test_every_fault_is_told_at_once(site: Site) -> None:
+    """In the order of the file."""
+    say(site, "{a: {to: releases}, b: {to: x, policies: [none]}, C: {to: y}}")
+    with pytest.raises(PolicyInvalid) as refused:
+        read_targets(site)
+    assert len(refused.value.problems) == 3
+
+
+@pytest.mark.parametrize("token", [None, "", "two\nlines", " "])
+def test_a_token_that_is_none_is_said_before_anything_is_sent(site: Site, token: str | None) -> None:
+    """Its name, and not what it is."""
+    say(site, f"{{a: {{ckan: 'https://catalogue.example.org', organisation: health, {TOKEN}}}}}")
+    [settings] = read_targets(site)
+    environment = {} if token is None else {"TOKEN": token}
+    with pytest.raises(ReleasePipelineError, match=r"TOKEN, is not in the environment|token is empty"):
+        open_target(Site(site.home, environment), settings, parcel())
+
+
+def parcel() -> Parcel:
+    """A package."""
+    return Parcel("people/1/r1", "0" * 64, "title", "description", datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (301, "it sends one elsewhere, where the token does not go (301, add)."),
+        (401, "it does not know the token (401, add)."),
+        (403, "the account of the token may not do that (403, add)."),
+        (413, "the file is too large for it (413, add)."),
+        (418, "it refused (418, add)."),
+        (429, "too much was asked of it in short time (429, add)."),
+        (500, "it failed (500, add)."),
+        (503, "it failed (503, add)."),
+    ],
+)
+def test_every_status_is_a_sentence(status: int, words: str) -> None:
+    """Whatever the server wrote beside it."""
+    refused = open_server("https://example.org/", "archive", {"Authorization": SECRET}).refused("add", status)
+    assert isinstance(refused, TargetFailed)
+    assert refused.what == words
+    assert refused.remedy
+    assert SECRET not in str(refused)
