@@ -114,8 +114,9 @@ HEAD = Format("the last event, as the vault knows it")
 WITNESSED = Format("the last event, as somebody outside keeps it")
 BACKUP = Format("a backup")
 SECRET = Format("the secret of a release or a series")
+OUTBOX = Format("alerts and lineage events that are not sent yet, and what was told")
 SETTINGS = Format("site.yaml and populations.yaml")
 FORMATS = (
     *(SITE, POLICY, NOTE, EVIDENCE, REFUSAL, AUDITED, STATEMENT, TRUSTED, OFFICERS, REVOKED, PROPOSAL, CAPS, CARD, DOSSIER),
-    *(HEAD, WITNESSED, BACKUP, SECRET, SETTINGS),
+    *(HEAD, WITNESSED, BACKUP, SECRET, OUTBOX, SETTINGS),
 )

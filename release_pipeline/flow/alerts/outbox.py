@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 
 from release_pipeline.flow.files import own_folder, write_private_json
 from release_pipeline.flow.site import Site
+from release_pipeline.store import formats
 from release_pipeline.store.folders import locked, locked_if_free
+from release_pipeline.store.formats import FormatNewer
 
 _FAILING = "failing"
 _ENDING = ".json"
@@ -45,7 +47,7 @@ class Outbox:
             if any(file.stem.partition("-")[2] == name for file in kept):
                 return
             number = int(kept[-1].stem.partition("-")[0]) + 1 if kept else 1
-            write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", document)
+            write_private_json(self.folder / f"{number:010}-{name}{_ENDING}", formats.OUTBOX.mark(document))
 
     def list_files(self) -> list[Path]:
         """What is kept, in order."""
@@ -62,8 +64,8 @@ class Outbox:
                 if not may_go_on():
                     break
                 try:
-                    deliver(json.loads(file.read_text(encoding="utf-8")))
-                except NotSent as failed:
+                    deliver(formats.OUTBOX.read(json.loads(file.read_text(encoding="utf-8")), where=str(file)))
+                except (NotSent, FormatNewer) as failed:
                     self._note(str(failed))
                     break
                 file.unlink()

@@ -77,7 +77,7 @@ def test_without_the_section_there_are_none(site: Site) -> None:
         ("{a: {to: vault}}", "targets.a.to: this folder is the site's own", "another"),
         ("{a: {to: '.'}}", "targets.a.to: this folder is the site's own", "another"),
         ("{a: {to: 'file://other.example.org/x'}}", "targets.a.to: this folder is on another machine", "three slashes"),
-        ("{a: {to: 'ftp://x/y'}}", "targets.a.to: such an address is not known", "s3://"),
+        ("{a: {to: 'ftp://x.example/y'}}", "targets.a.to: such an address is not known", "s3://"),
         ("{a: {to: '${WHERE}'}}", "targets.a.to: this is no address", "registry"),
         (f"{{a: {{to: 's3://ana:{SECRET}@b/c'}}}}", "targets.a.to: an address of an object store has no user", "environment"),
         (f"{{a: {{zenodo: 'https://a:{SECRET}@b', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo", "no user, password"),
