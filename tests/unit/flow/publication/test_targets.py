@@ -81,7 +81,7 @@ def test_without_the_section_there_are_none(site: Site) -> None:
         ("{a: {to: '${WHERE}'}}", "targets.a.to: this is no address", "registry"),
         (f"{{a: {{to: 's3://ana:{SECRET}@b/c'}}}}", "targets.a.to: an address of an object store has no user", "environment"),
         (f"{{a: {{zenodo: 'https://a:{SECRET}@b', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo", "no user, password"),
-        (f"{{a: {{zenodo: 'https://b/?k={SECRET}', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo", "no user, password"),
+        (f"{{a: {{zenodo: 'https://b.example/?k={SECRET}', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo", "no user, password"),
         (f"{{a: {{zenodo: 'http://zenodo.org', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo: by http://", "on its way"),
         (f"{{a: {{zenodo: 'zenodo.org', {TOKEN}, {CREATORS}}}}}", "targets.a.zenodo: this is no address", "https://"),
         (f"{{a: {{zenodo: 'https://b', token: {SECRET}, {CREATORS}}}}}", "targets.a.token: a token is named", "${NAME}"),
