@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.message import Message
 from email.parser import BytesParser
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
@@ -94,7 +96,7 @@ class Archive:
 
 
 @contextmanager
-def serving(archive: Archive) -> Iterator[None]:
+def serving(archive: Archive, *, port: int = 0) -> Iterator[None]:
     """The server while it serves."""
     lock = threading.Lock()
 
@@ -142,7 +144,7 @@ def serving(archive: Archive) -> Iterator[None]:
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     archive.base = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -217,6 +219,31 @@ class Bucket(Archive):
         head = f"<Name>{bucket}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(keys)}</KeyCount><MaxKeys>1000</MaxKeys>"
         text = f"{head}<IsTruncated>false</IsTruncated>{files}{more}"
         return f'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{text}</ListBucketResult>'.encode()
+
+
+class KeptObjects(dict[str, bytes]):
+    """Objects that outlive their server, each a file that is there whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__({bytes.fromhex(file.name).decode(): file.read_bytes() for file in folder.glob("[0-9a-f]*")})
+        self._folder = folder
+
+    def __setitem__(self, path: str, content: bytes) -> None:
+        partial = self._folder / ".partial"
+        partial.write_bytes(content)
+        partial.replace(self._folder / path.encode().hex())
+        super().__setitem__(path, content)
+
+
+def serve_bucket(folder: Path, port: int, hold: str, tells: Connection) -> None:
+    """A store in a process of its own, until it is killed. It tells where it is, and when it has the request for which it is to
+    `hold`."""
+    bucket = Bucket(objects=KeptObjects(folder), hold=hold)
+    with serving(bucket, port=port):
+        tells.send(bucket.base)
+        if hold and bucket.held.wait(HANGING):
+            tells.send("held")
+        threading.Event().wait(HANGING)
 
 
 # archives

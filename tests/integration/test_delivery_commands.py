@@ -22,9 +22,9 @@ from release_pipeline.store.targets import http
 from release_pipeline.verify import verify_path
 from tests.guards import HANGING
 from tests.integration.people import PASSPHRASE, RELEASE, copy_site, review
-from tests.integration.processes import run_program, start_program
+from tests.integration.processes import child, hear, run_program, start_program
 from tests.integration.sites import GX_WARNINGS, QUIET, TinySite, failures
-from tests.integration.targets import TOKEN, Bucket, Ckan, serving
+from tests.integration.targets import TOKEN, Bucket, Ckan, KeptObjects, serve_bucket, serving
 from tests.integration.test_delivery import KEY_ID, PASSWORD, SIGNATURE, look, make_bucket_case, make_ckan_case, name_target
 
 Keys = dict[str, PrivateKey]
@@ -101,6 +101,42 @@ def test_a_publisher_that_is_killed_while_it_sends_is_finished_once_by_the_same_
     for name, content in case.contents().items():
         (fetched / name).write_bytes(content)
     assert [finding.words for finding in verify_path(fetched) if finding.level == "FAIL"] == []
+
+
+@pytest.mark.slow
+def test_a_store_that_is_killed_while_it_is_sent_to_is_filled_once_by_the_same_command(
+    approved: TinySite, key_folder: Path, passphrase: Path, tmp_path: Path
+) -> None:
+    """The store's process, in the middle of the third file; publishing says so, and the release is published all the same. When
+    the store is back, with what it had, the same command sends the rest."""
+    pytest.importorskip("s3fs")
+    command = ["publish", NAME, "--key", key_folder / "robot.key", "--passphrase-file", passphrase, "--home", approved.home]
+    secrets = {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": PASSWORD, "AWS_DEFAULT_REGION": "nowhere-1"}
+    (kept := tmp_path / "kept").mkdir()
+    name_target(approved, '  open: {to: "s3://open-data/health"}\n')
+    with child(serve_bucket, kept, 0, r"PUT /open-data/.*/data\.csv") as hears:
+        base = hear(hears)
+        more = {"AWS_ENDPOINT_URL": base, "AWS_EC2_METADATA_DISABLED": "true", "AWS_MAX_ATTEMPTS": "1"}
+        environment = {**os.environ, **secrets, **more}
+        running = start_program(command, environment=environment)
+        assert hear(hears) == "held"
+    stopped = running.end()
+    assert stopped.returncode == 1
+    assert "the object store cannot be read or written" in stopped.stderr
+    assert "`release-pipeline deliver" in stopped.stderr
+    assert PASSWORD not in stopped.stderr
+    assert approved.status().state == "published"
+    start = f"/open-data/health/{NAME}/"
+    before = set(KeptObjects(kept))
+    assert 0 < len(before) < len(look(approved.site.package(NAME)))
+    assert f"{start}{SIGNATURE}" not in before
+    with child(serve_bucket, kept, int(base.rpartition(":")[2]), "") as hears:
+        assert hear(hears) == base
+        done = run_program(command, environment=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {path.removeprefix(start): part for path, part in KeptObjects(kept).items()} == look(approved.site.package(NAME))
+    kinds = [event.kind for event in approved.events()]
+    assert [kinds.count(kind) for kind in ("published", "delivering", "delivered")] == [1, 1, 1]
 
 
 def test_a_bucket_whose_etags_tell_nothing_is_filled_all_the_same(
