@@ -61,8 +61,12 @@ lint: $(READY)  ## style, types
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+# A folder of this name may be somebody's site, with a vault: only what was made here is taken away.
+NO_OTHER_SITE = [ ! -e site ] || [ -f site/objects.inv ] || { echo "site/ was not made by 'make docs': move it away." >&2; exit 1; }
+
 # Every warning is an error: a link that leads nowhere, a page that nothing leads to, a docstring that is no text.
 docs: $(READY)  ## the site of docs/, in site/: open site/index.html, no network needed
+	@$(NO_OTHER_SITE)
 	@rm -rf site build/docs   # parts are made from the program, which Sphinx does not look at: nothing old may stay
 	@$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --conf-dir docs --doctree-dir build/docs . site
 	@echo "site/index.html"
@@ -90,6 +94,7 @@ dagster-versions: $(READY)  ## Dagster's side under both ends of the range of ve
 	done
 
 clean:  ## remove what make made
+	@$(NO_OTHER_SITE)
 	rm -rf $(VENV) demo demo-table site build dist .pytest_cache .ruff_cache .hypothesis
 	! grep -qsx '$(DEMO_ENV)' .env || rm .env
 	find benchmarks docs release_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

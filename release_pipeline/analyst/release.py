@@ -290,7 +290,7 @@ def read_release(folder: str | Path, *, data: Mapping[str, npt.ArrayLike] | None
     (cells, pairs), tables = read_cells(home, facts), read_tables(home, facts)
     counts = cells or read_counts(home, facts)
     if data is None:
-        rows = _read_rows(sorted(home.glob(PARTS)) or [home / DATA], facts)
+        rows = _read_rows(_find_rows(home), facts)
         return Release(facts, rows, counts=counts, tables=tables, pairs=pairs)
     columns = _read_columns(data, "data")
     missing = [name for name in facts.columns if name not in columns]
@@ -479,10 +479,31 @@ def _kept(name: str, values: npt.NDArray[Any]) -> ColumnFacts:
     return ColumnFacts(name, "keep", "number" if values.dtype.kind in "iuf" else "string")
 
 
+def _find_rows(home: Path) -> list[Path]:
+    """The files of CSV that have the rows, in their order."""
+    parts = sorted(home.glob(PARTS))
+    wanted = [f"data.part-{number:04}.csv" for number in range(1, len(parts) + 1)]
+    if {part.name for part in parts} != set(wanted) or (parts and (home / DATA).exists()):
+        raise InvalidArgument(
+            "the files with the rows do not go together: some are missing, or others lie beside them.",
+            where=str(home),
+            remedy="Fetch the package again, into an empty folder; `verify` says which files it has.",
+        )
+    return [home / name for name in wanted] or [home / DATA]
+
+
 def _read_rows(files: Sequence[Path], facts: Facts) -> dict[str, npt.NDArray[Any]]:
-    """The columns of these files, one after the other."""
+    """The columns of these files, one after the other; refused where they are not as many as the card says."""
     read = [_read_csv(file, facts) for file in files]
-    return {name: np.concatenate([one[name] for one in read]) for name in facts.columns}
+    rows = {name: np.concatenate([one[name] for one in read]) for name in facts.columns}
+    found = len(next(iter(rows.values()), ()))
+    if len(files) > 1 and found != facts.rows_out:
+        raise InvalidArgument(
+            f"there are {found:,} rows, and the card says {facts.rows_out:,}.",
+            where=str(files[0].parent),
+            remedy="Fetch the package again: `verify` says which file is not whole.",
+        )
+    return rows
 
 
 def _read_csv(file: Path, facts: Facts) -> dict[str, npt.NDArray[Any]]:

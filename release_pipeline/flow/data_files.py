@@ -49,7 +49,8 @@ def _take_part(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table
 
 def list_data(folder: Path, form: str) -> list[Path]:
     """The files that have the rows in this format, in their order; the one that there should be, if there is none."""
-    return sorted(folder.glob(f"data.part-*.{form}")) or [folder / name for name in name_data(form)]
+    parts = folder.glob(f"data.part-*.{form}")
+    return sorted(parts, key=lambda part: (len(part.name), part.name)) or [folder / name for name in name_data(form)]
 
 
 def read_data(folder: Path, form: str, policy: Policy) -> AnyTable:

@@ -14,24 +14,21 @@ from typing import Any
 
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, StoreError, WrongUsage
+from release_pipeline.flow.settings import ENGINES, FILE, LOOKS, read_document, read_settings
 from release_pipeline.flow.upstream import read_upstream
 from release_pipeline.policy import Policy, load_policy
-from release_pipeline.policy.load import check_name, list_policies, read_text
-from release_pipeline.policy.messages import raise_problems
-from release_pipeline.policy.text import EMPTY, Document, read_yaml
-from release_pipeline.policy.typed import Plain
+from release_pipeline.policy.load import check_name, list_policies
+from release_pipeline.policy.text import Document
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
-from release_pipeline.store.memory import LEAST, format_size, machine_memory, read_size
+from release_pipeline.store.memory import machine_memory, read_size
 from release_pipeline.store.registry import BEGIN, Event, Registry, RegistryChanged, open_registry
 from release_pipeline.store.swap import is_stopped
 
 HOME = "RELEASE_PIPELINE_HOME"
 TOOL = f"release-pipeline {__version__}"
 _KEY_BYTES = 32
-ENGINES = ("auto", "memory", "duckdb")
-_LOOKS = ("allowed", "forbidden")  # at confidential records, for parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +176,7 @@ class Site:
     @property
     def forbids_looks(self) -> bool:
         """Whether site.yaml says `looks: forbidden`: nobody chooses parameters by looking at confidential records."""
-        return self._settings().get("looks", _LOOKS[0]) == "forbidden"
+        return self._settings().get("looks", LOOKS[0]) == "forbidden"
 
     @property
     def said_memory(self) -> int | None:
@@ -212,42 +209,14 @@ class Site:
             )
         return folder
 
-    def read_settings(self) -> Document | None:
+    def read_document(self) -> Document | None:
         """site.yaml as it stands, with the place of every key; None where it is left out or empty."""
-        file = self.home / "site.yaml"
-        if not file.is_file():
-            return None
-        document = read_yaml(read_text(file))
-        if [what for _, what, _ in document.problems] == [EMPTY]:
-            return None
-        if document.problems:
-            raise_problems(document, document.problems, str(file), what="file")
-        return document
+        return read_document(self.home / FILE)
 
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
-        file = self.home / "site.yaml"
-        document = self.read_settings()
-        if document is None:
-            return {}
-        said: Plain = document.value
-        texts = dict.fromkeys(("officer", "service_key", "service_passphrase_file", "looks", "memory", "engine", "spill"), str)
-        kinds = {"internal_metrics_in_ui": bool, "upstream": dict, "alerts": list, "lineage": dict, "targets": dict, **texts}
-        is_known = isinstance(said, dict) and all(type(value) is kinds.get(name) for name, value in said.items())
-        chosen = (("looks", _LOOKS), ("engine", ENGINES))
-        if not isinstance(said, dict) or not is_known or any(said.get(name, of[0]) not in of for name, of in chosen):
-            raise ReleasePipelineError(
-                "only 'internal_metrics_in_ui: true' or false, 'officer: FINGERPRINT', 'service_key: FILE.key', "
-                "'service_passphrase_file: FILE', 'looks: forbidden' or allowed, 'memory: 8 GiB', 'engine: auto', memory or "
-                "duckdb, 'spill: FOLDER', 'upstream: {POLICY: ASSET/KEY}', a list 'alerts', 'lineage: {openlineage: URL or "
-                "FOLDER}', and 'targets: {NAME: {to: FOLDER or ADDRESS}}' may stand here.",
-                where=str(file),
-            )
-        if "memory" in said and (read_size(str(said["memory"])) or 0) < LEAST:
-            raise ReleasePipelineError(
-                f"memory is no size of {format_size(LEAST)} or more.", where=str(file), remedy="Say it as in 8 GiB or 400 MB."
-            )
-        read_upstream(said.get("upstream", {}), [policy.stem for policy in self.policy_files()], file=str(file))
+        said = read_settings(self.home / FILE)
+        read_upstream(said.get("upstream", {}), [policy.stem for policy in self.policy_files()], file=str(self.home / FILE))
         return said
 
     def keyed_hash(self, content: bytes) -> str:

@@ -43,7 +43,7 @@ LICENCES = {  # by their SPDX identifiers: what each is called, and where it sta
 def _web(address: str) -> str:
     try:
         parts = urlsplit(address)
-        good = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+        good = address.startswith(("http://", "https://")) and parts.hostname and "@" not in parts.netloc
     except ValueError:
         good = False
     if not good or re.search(r"[^\x21-\x7e]|[\"<>\\^`{|}]", address):
@@ -52,7 +52,7 @@ def _web(address: str) -> str:
 
 
 def _mail(address: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", address) is None:
+    if re.fullmatch(r"[A-Za-z0-9._%+'-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*", address) is None:
         raise ValueError("must be an address like data@example.org")
     return address
 
@@ -103,6 +103,10 @@ class Licence(Frozen):
 
     @model_validator(mode="after")
     def _findable(self) -> Licence:
+        if self.url is not None and self.name in LICENCES:
+            raise ValueError(
+                f"'{self.name}' is known, and where it stands: leave the url out, or name terms of your own otherwise"
+            )
         if self.url is None and self.name not in LICENCES:
             near = ", ".join(LICENCES)
             raise ValueError(f"'{self.name}' is no licence that is known here ({near}): name its url too")

@@ -40,7 +40,7 @@ def render_datapackage(view: PublicView, hashes: Mapping[str, tuple[str, int]]) 
     anywhere = view.values == "anywhere"
     fields = [_make_field(column, anywhere=anywhere) for column in view.columns]
     schema = {"fields": fields, "missingValues": [""]}
-    coded = {"fields": [field for field in fields if field["name"] not in _list_coded(view)], "missingValues": [""]}
+    coded = {"fields": [field for field in fields if field["name"] not in list_coded(view)], "missingValues": [""]}
     package: dict[str, Any] = {
         "profile": "data-package",
         "name": re.sub(r"[^a-z0-9._/-]+", "-", view.release.lower()) or "release",
@@ -90,7 +90,7 @@ def _tell_about(about: AboutView, view: PublicView) -> dict[str, Any]:
     }
 
 
-def _list_coded(view: PublicView) -> list[str]:
+def list_coded(view: PublicView) -> list[str]:
     """The columns with reasons for no number."""
     pairs = itertools.pairwise(view.columns)
     return [column.name for before, column in pairs if column.done == "missing" and before.type != "string"]

@@ -122,7 +122,7 @@ def read_lineage(site: Site) -> LineageSettings | None:
 
 
 def _read_section(site: Site, name: str) -> tuple[Document | None, Plain]:
-    document = site.read_settings()
+    document = site.read_document()
     said: Plain = None if document is None else document.value
     return document, said.get(name) if isinstance(said, dict) else None
 

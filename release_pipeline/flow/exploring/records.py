@@ -151,9 +151,9 @@ def find_data(folder: Path) -> Path:
         files = list_data(folder, form)
         if len(files) > 1:
             raise WrongUsage(
-                f"the rows of this package lie in {len(files)} files.",
+                f"the rows of this package lie in {len(files)} files, and packages of one alone are read here.",
                 where=str(folder),
-                remedy=f"Name one, like {files[0].name}.",
+                remedy="Use --shape.",
             )
         if files[0].is_file():
             return files[0]

@@ -66,7 +66,7 @@ class TargetSettings:
 
 def read_targets(site: Site) -> tuple[TargetSettings, ...]:
     """The targets of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
-    document = site.read_settings()
+    document = site.read_document()
     settings: Plain = None if document is None else document.value
     if document is None or not isinstance(settings, dict) or "targets" not in settings:
         return ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 from release_pipeline.report.standards.terms import Files, about_of
@@ -22,35 +23,40 @@ def render_citation(view: PublicView, _: Files) -> str:
 def _list_lines(view: PublicView) -> Iterator[str]:
     about = about_of(view)
     yield "cff-version: 1.2.0"
-    yield f"message: {json.dumps(PUBLIC('about.cite_message'))}"
+    yield f"message: {_quote(PUBLIC('about.cite_message'))}"
     yield "type: dataset"
-    yield f"title: {json.dumps(about.title)}"
-    yield f"abstract: {json.dumps(about.description)}"
+    yield f"title: {_quote(about.title)}"
+    yield f"abstract: {_quote(about.description)}"
     yield "authors:"
-    creators = [one for one in about.contributors if one.role == "creator"]
+    creators = list({(one.name, one.orcid): one for one in about.contributors if one.role == "creator"}.values())
     for one in creators:
-        yield f"  - name: {json.dumps(one.name)}"
+        yield f"  - name: {_quote(one.name)}"
         if one.orcid is not None:
-            yield f"    orcid: {json.dumps(f'https://orcid.org/{one.orcid}')}"
+            yield f"    orcid: {_quote(f'https://orcid.org/{one.orcid}')}"
     if not creators:
         yield from _name_publisher(about.publisher)
     who, email, url = about.contact
     yield "contact:"
-    yield f"  - name: {json.dumps(who or about.publisher[0])}"
-    if email is not None and "." in email.rpartition("@")[2]:
-        yield f"    email: {json.dumps(email)}"
+    yield f"  - name: {_quote(who or about.publisher[0])}"
+    if email is not None and re.fullmatch(r"\S+@\S+\.\S{2,}", email):
+        yield f"    email: {_quote(email)}"
     if url is not None:
-        yield f"    website: {json.dumps(url)}"
+        yield f"    website: {_quote(url)}"
     name, _, address = about.licence
-    yield f"license: {json.dumps(name)}" if name in _KNOWN else f"license-url: {json.dumps(address)}"
+    yield f"license: {_quote(name)}" if name in _KNOWN else f"license-url: {_quote(address)}"
     if about.keywords:
-        yield f"keywords: {json.dumps(list(about.keywords))}"
-    yield f"version: {json.dumps(view.release)}"
-    yield f"date-released: {json.dumps(view.published[:10])}"
+        yield f"keywords: [{', '.join(map(_quote, about.keywords))}]"
+    yield f"version: {_quote(view.release)}"
+    yield f"date-released: {_quote(view.published[:10])}"
 
 
 def _name_publisher(publisher: tuple[str, str | None]) -> Iterator[str]:
     name, url = publisher
-    yield f"  - name: {json.dumps(name)}"
+    yield f"  - name: {_quote(name)}"
     if url is not None:
-        yield f"    website: {json.dumps(url)}"
+        yield f"    website: {_quote(url)}"
+
+
+def _quote(words: str) -> str:
+    """A text as YAML and JSON both have it; beyond 16 bits they do not write letters by number alike."""
+    return json.dumps(words, ensure_ascii=False)

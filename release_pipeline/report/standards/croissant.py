@@ -6,18 +6,19 @@ from __future__ import annotations
 from typing import Any
 
 from release_pipeline.privacy.dates import DATE, MOMENT
+from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.standards.terms import Files, about_of, drop_unsaid, find_media_type, list_rows, write_json
 from release_pipeline.report.view import ColumnView, PublicView
+from release_pipeline.sentences import PUBLIC
 
 CONFORMS = "http://mlcommons.org/croissant/1.0"
 _CONTEXT: dict[str, Any] = {
-    "@language": "en",
+    "@language": "und",  # nobody says which language a steward writes
     "@vocab": "https://schema.org/",
     "citeAs": "cr:citeAs",
     "column": "cr:column",
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
@@ -36,6 +37,7 @@ _CONTEXT: dict[str, Any] = {
     "md5": "cr:md5",
     "parentField": "cr:parentField",
     "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
     "recordSet": "cr:recordSet",
     "references": "cr:references",
     "regex": "cr:regex",
@@ -60,7 +62,7 @@ def render_croissant(view: PublicView, files: Files) -> str:
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS,
         "name": about.title,
-        "description": about.description,
+        "description": " ".join(end_sentence(words) for words in (about.description, view.headline or "", view.claim) if words),
         "license": about.licence[2],
         "url": about.publisher[1] or url or f"urn:release-pipeline:{view.release}",
         "creator": [_make_person(one.name, one.orcid) for one in about.contributors if one.role == "creator"]
@@ -73,9 +75,6 @@ def render_croissant(view: PublicView, files: Files) -> str:
         "keywords": list(about.keywords),
         "temporalCoverage": f"{about.first}/{about.last}" if about.first else "",
         "spatialCoverage": list(about.places),
-        "rai:personalSensitiveInformation": [view.claim],
-        "rai:dataUseCases": about.intended_use,
-        "rai:dataLimitations": list(view.not_protected),
         "distribution": [_make_file(name, *files[name]) for name in list_rows(view)],
         "recordSet": [_make_records(view)],
     }
@@ -103,22 +102,23 @@ def _make_file(name: str, digest: str, size: int) -> dict[str, Any]:
 
 
 def _make_records(view: PublicView) -> dict[str, Any]:
-    """The columns, as the first file of an open format has them; of several files the others go on with the same."""
-    form = "csv" if "csv" in view.formats else "parquet"
-    first = view.name_data(form)[0]
+    """The columns, as the first file has them, of Parquet where there is one: it tells a text from a cell without a value."""
+    form = "parquet" if "parquet" in view.formats else "csv"
+    first, *others = view.name_data(form)
     return {
         "@type": "cr:RecordSet",
         "@id": "rows",
         "name": "rows",
-        "field": [_make_field(column, first) for column in view.columns],
+        **({"description": PUBLIC("about.first_of_files", first=first, last=others[-1])} if others else {}),
+        "field": [_make_field(place, column, first) for place, column in enumerate(view.columns, 1)],
     }
 
 
-def _make_field(column: ColumnView, file: str) -> dict[str, Any]:
+def _make_field(place: int, column: ColumnView, file: str) -> dict[str, Any]:
     words = [column.label, column.description, column.question, column.why, column.noise]
     return {
         "@type": "cr:Field",
-        "@id": f"rows/{column.name}",
+        "@id": f"rows/{place}",
         "name": column.name,
         "description": "; ".join(part for part in words if part),
         "dataType": _TYPES[column.type],

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
-from release_pipeline.report.escaping import end_sentence, format_text
+from release_pipeline.report.datapackage import list_coded
+from release_pipeline.report.escaping import end_sentence
 from release_pipeline.report.standards.terms import Files, about_of, find_media_type, list_rows
 from release_pipeline.report.view import ColumnView, PublicView
-from release_pipeline.sentences import PUBLIC
 
 NAMESPACE = "ddi:codebook:2_6"
+_NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 Lines: TypeAlias = Iterator[str]
 
 
@@ -19,7 +21,7 @@ def render_ddi(view: PublicView, files: Files) -> str:
     """The study, the files, and every column with its label, question, values and their meaning."""
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<codeBook xmlns="{NAMESPACE}" version="2.6" xml:lang="en">',
+        f'<codeBook xmlns="{NAMESPACE}" version="2.6">',
         *_within("stdyDscr", _study(view)),
         *(line for place, name in enumerate(list_rows(view), 1) for line in _file(view, place, name, files[name][0])),
         *_within("dataDscr", _variables(view)),
@@ -39,7 +41,9 @@ def _study(view: PublicView) -> Lines:
     collected = [_tag("dataCollector", one.name) for one in about.contributors if one.role == "collector"]
     collected += [_tag("sampProc", about.sampling)] if about.sampling is not None else []
     method = [*_within("dataColl", collected)] if collected else []
-    yield from _within("method", [*method, _tag("notes", f"{end_sentence(view.claim)} {view.statement}", type="privacy")])
+    made = [view.headline or "", view.method_words, view.claim, view.statement]
+    notes = " ".join(end_sentence(words) for words in made if words)
+    yield from _within("method", [*method, _tag("notes", notes, type="privacy")])
     use = [_tag("contact", about.contact[0] or about.publisher[0], **_find_address(about.contact))]
     use.append(_tag("citReq", about.cite(view.release, view.published)))
     use += [_tag("conditions", words) for words in (about.intended_use, about.recipients) if words]
@@ -82,9 +86,7 @@ def _summary(view: PublicView) -> Lines:
         yield _tag("timePrd", about.last, event="end", date=about.last)
     for place in about.places:
         yield _tag("geogCover", place)
-    yield _tag("anlyUnit", PUBLIC("about.unit_of_analysis"))
     yield _tag("universe", view.population)
-    yield _tag("dataKind", view.method_words)
 
 
 def _file(view: PublicView, place: int, name: str, digest: str) -> Lines:
@@ -97,27 +99,35 @@ def _file(view: PublicView, place: int, name: str, digest: str) -> Lines:
     yield '<dataFingerprint type="dataFile">'
     yield from known
     yield "</dataFingerprint>"
-    yield from _within("dimensns", [*rows, _tag("varQnty", str(len(view.columns)))])
+    yield from _within("dimensns", [*rows, _tag("varQnty", str(sum(_is_in(view, column, name) for column in view.columns)))])
     yield "</fileTxt>"
     yield "</fileDscr>"
 
 
+def _is_in(view: PublicView, column: ColumnView, file: str) -> bool:
+    """Whether a file has a column: reasons for no number stand in the number's own cell in those of Stata and SPSS."""
+    return file.rpartition(".")[2] not in ("dta", "sav") or column.name not in list_coded(view)
+
+
 def _variables(view: PublicView) -> Lines:
-    files = " ".join(f"file{place}" for place in range(1, len(list_rows(view)) + 1))
+    numbered = list(enumerate(list_rows(view), 1))
     for place, column in enumerate(view.columns, 1):
-        interval = "contin" if column.done == "noise" else "discrete"
+        files = " ".join(f"file{number}" for number, name in numbered if _is_in(view, column, name))
+        interval = "contin" if column.type == "number" and not column.values else "discrete"
         unit = "" if column.unit is None else f" measUnit={_quote(column.unit)}"
         yield f'<var ID="var{place}" name={_quote(column.name)} files="{files}" intrvl="{interval}"{unit}>'
-        yield from _variable(column)
+        yield from _variable(column, anywhere=view.values == "anywhere")
         yield "</var>"
 
 
-def _variable(column: ColumnView) -> Lines:
+def _variable(column: ColumnView, *, anywhere: bool) -> Lines:
+    """A column. Where noisy values may lie anywhere its domain is no range of theirs, and dates have none in this standard."""
     if column.label is not None:
         yield _tag("labl", column.label)
     if column.question is not None:
         yield from _within("qstn", [_tag("qstnLit", column.question)])
-    if column.domain is not None:
+    is_free = anywhere and column.done == "noise"
+    if column.domain is not None and column.type in ("number", "integer") and not is_free:
         low, high = column.domain
         units = "REAL" if column.type == "number" else "INT"
         yield from _within("valrng", [f"<range UNITS={_quote(units)} min={_quote(low)} max={_quote(high)}/>"])
@@ -127,8 +137,10 @@ def _variable(column: ColumnView) -> Lines:
     for value in dict.fromkeys((*column.values, *labels)):
         named = [_tag("labl", labels[value])] if value in labels else []
         yield from _within("catgry", [_tag("catValu", value), *named])
-    yield from (_tag("codInstr", words) for words in (column.why, column.noise, column.missing) if words)
-    yield f'<varFormat type="{"character" if column.type == "string" else "numeric"}"/>'
+    of_making = [column.made.words if column.made else None, column.calibrated.words if column.calibrated else None]
+    said = [column.why, column.hierarchy, *of_making, column.noise, column.missing]
+    yield from (_tag("codInstr", words) for words in said if words)
+    yield f'<varFormat type="{"numeric" if column.type in ("number", "integer") else "character"}"/>'
 
 
 def _within(name: str, lines: Iterable[str]) -> Lines:
@@ -139,8 +151,13 @@ def _within(name: str, lines: Iterable[str]) -> Lines:
 
 def _tag(name: str, words: str, **attributes: str) -> str:
     said = "".join(f" {key}={_quote(value)}" for key, value in attributes.items())
-    return f"<{name}{said}>{escape(format_text(words))}</{name}>"
+    return f"<{name}{said}>{escape(_clean(words))}</{name}>"
 
 
 def _quote(words: str) -> str:
-    return quoteattr(format_text(words))
+    return quoteattr(_clean(words))
+
+
+def _clean(words: str) -> str:
+    """A text as it is, but for what XML 1.0 has no way to hold, which is named by its number."""
+    return _NO_XML.sub(lambda found: f"[U+{ord(found[0]):04X}]", words)

@@ -54,6 +54,7 @@ def render_ro_crate(view: PublicView, files: Files) -> str:
         "mentions": {"@id": "#making"},
     }
     licence = {"@id": about.licence[2], "@type": "CreativeWork", "name": about.licence[1], "description": about.licence[0]}
+    known = {str(one["@id"]): one for one in (licence, *people, *places)}  # one address may be of two of them: it stands once
     graph = [
         {
             "@id": "ro-crate-metadata.json",
@@ -62,9 +63,7 @@ def render_ro_crate(view: PublicView, files: Files) -> str:
             "conformsTo": {"@id": _CONFORMS},
         },
         drop_unsaid(root),
-        licence,
-        *people,
-        *places,
+        *known.values(),
         *_tell_making(view, sorted(name for name in files if name.startswith("data."))),
         *(_make_file(name, *files[name]) for name in sorted(files)),
     ]
@@ -97,7 +96,7 @@ def _tell_making(view: PublicView, made: list[str]) -> list[dict[str, Any]]:
         {
             "@id": "#confidential-records",
             "@type": "CreativeWork",
-            "name": f"{view.rows_in} confidential records: {view.population}",
+            "name": f"confidential records: {view.population}",
             "conditionsOfAccess": "confidential: not published",
         },
     ]

@@ -10,16 +10,18 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import jsonschema
+import pyarrow as pa
 import pytest
 import yaml
 
+from release_pipeline.flow.tables import write_table
 from release_pipeline.policy.about import LICENCES
 from release_pipeline.report.about import AboutView, ContributorView
 from release_pipeline.report.datapackage import render_datapackage
 from release_pipeline.report.public import CARD_SCHEMA, render_card_html, render_card_json, render_note
 from release_pipeline.report.standards import CRATE, STANDARDS, name_standards
 from release_pipeline.report.standards.ddi import NAMESPACE
-from release_pipeline.report.view import PublicView
+from release_pipeline.report.view import ColumnView, MadeView, PublicView
 from tests.unit.report.validators import (
     find_catalogue_faults,
     find_codebook_faults,
@@ -75,13 +77,16 @@ def write(folder: Path, view: PublicView) -> dict[str, tuple[str, int]]:
     """A package of such a view, with one record in each file; the hash and size of its files."""
     known: dict[str, tuple[str, int]] = {}
 
-    def put(name: str, text: str) -> None:
-        (folder / name).write_text(text)
-        known[name] = (hashlib.sha256(text.encode()).hexdigest(), len(text.encode()))
+    def put(name: str, content: str | bytes) -> None:
+        content = content.encode() if isinstance(content, str) else content
+        (folder / name).write_bytes(content)
+        known[name] = (hashlib.sha256(content).hexdigest(), len(content))
 
+    row = pa.table({column.name: [1 if column.type == "integer" else 5.0] for column in view.columns})
     for form in view.formats:
         for name in view.name_data(form):
-            put(name, ",".join(column.name for column in view.columns) + "\n1,0,5,5,5,5\n")
+            write_table(folder / name, row, format=form)
+            put(name, (folder / name).read_bytes())
     texts = {"privacy-card.html": render_card_html(view), "RELEASE_NOTE.md": render_note(view)}
     texts |= {"privacy-card.json": render_card_json(view), "datapackage.json": render_datapackage(view, known)}
     for name, text in texts.items():
@@ -102,6 +107,31 @@ def package(view: PublicView, tmp_path: Path) -> Path:
     """Its package."""
     write(tmp_path, view)
     return tmp_path
+
+
+def test_what_is_said_of_columns_is_true_of_them() -> None:
+    """Values that may lie anywhere have no range, nor have dates; files of Stata and SPSS lack the columns with reasons; a name
+    with a space breaks nothing; a letter that XML cannot hold is named."""
+    columns = (
+        ColumnView("net  income", "confidential", "noise", "number", "known\ufffe", domain=("0", "9")),
+        ColumnView("net  income_missing", "confidential", "missing", "string", "why", values=("refused",)),
+        ColumnView("day", "confidential", "noise", "date", "known", domain=("2000-01-01", "2020-12-31")),
+        ColumnView("made", "confidential", "made", "number", "known", made=MadeView("sum", ("a", "b"), "a and b")),
+    )
+    view = sample_view(about=FULL, columns=columns, values="anywhere", formats=("parquet", "dta"), headline="epsilon 3 in all")
+    files = dict.fromkeys(("data.parquet", "data.dta"), ("ab" * 32, 7))
+    root = ET.fromstring(STANDARDS["ddi-codebook.xml"](view, files))  # noqa: S314  ours
+    assert [found.text for found in root.iter(f"{{{NAMESPACE}}}varQnty")] == ["4", "3"]
+    variables = {found.attrib["name"]: found for found in root.iter(f"{{{NAMESPACE}}}var")}
+    assert variables["net  income_missing"].attrib["files"] == "file1"
+    assert list(root.iter(f"{{{NAMESPACE}}}range")) == []
+    assert variables["made"].attrib["intrvl"] == "contin"
+    told = [found.text for found in root.iter(f"{{{NAMESPACE}}}codInstr")]
+    assert "known[U+FFFE]" in told
+    assert "a and b" in told
+    croissant = json.loads(STANDARDS["croissant.json"](view, files))
+    assert [field["@id"] for field in croissant["recordSet"][0]["field"]] == [f"rows/{place}" for place in range(1, 5)]
+    assert "epsilon 3 in all." in croissant["description"]
 
 
 def test_a_policy_that_says_nothing_has_none() -> None:
@@ -150,6 +180,7 @@ def test_the_codebook_tells_what_readers_ask(package: Path, view: PublicView) ->
     variables = {found.attrib["name"]: found for found in root.iter(f"{{{NAMESPACE}}}var")}
     assert list(variables) == [column.name for column in view.columns]
     assert variables["income"].attrib["measUnit"] == "dollars"
+    assert [found.attrib["max"] for found in root.iter(f"{{{NAMESPACE}}}range")] == ["50000", "100", "40", "1000"]
 
 
 def test_the_crate_names_every_file(package: Path) -> None:
@@ -164,7 +195,7 @@ def test_the_crate_names_every_file(package: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["a|b", "<script>alert(1)</script>", '" onload="x', "]]> --> {{ x }}", "- a: &b *c", "${x} `rm`"]
+    "words", ["a|b", "<script>alert(1)</script>", '" onload="x', "]]> --> {{ x }}", "- a: &b *c", "${x} `rm`", "\U00020bb7 a  b"]
 )
 def test_texts_stay_texts(words: str, tmp_path: Path) -> None:
     """Whatever a steward wrote: who reads a file gets it back, and nothing else changes."""
@@ -189,7 +220,7 @@ def test_by_the_validators_of_the_standards(package: Path) -> None:
     """DDI-Codebook 2.6 by its schema, DCAT-AP 3.0.1 by its shapes, Croissant 1.0 by mlcroissant."""
     assert find_codebook_faults(package / "ddi-codebook.xml") == []
     assert list(find_catalogue_faults(package / "dcat.jsonld")) == []
-    assert read_croissant(package / "croissant.json")[0]["rows/income"] == 5
+    assert list(read_croissant(package / "croissant.json")[0].values()) == [1, 1, 5, 5, 5, 5]
 
 
 @pytest.mark.slow
