@@ -25,23 +25,23 @@ MADE = "The package in releases/, made of the approved candidate."
 
 
 class Emitter:
-    """The events of one attempt at one stage; of none where nobody asks."""
+    """The events of one attempt at one stage; of none where nobody asks, or before it began."""
 
-    def __init__(self, context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, stage: str, words: str) -> None:
-        self._log, self._site, self._run, self._ended = context.log, site, None, False
+    def __init__(self, context: dg.AssetExecutionContext, site: SiteResource, stage: str, words: str) -> None:
+        self._context, self._site, self._stage, self._words = context, site, stage, words
+        self._run: StageRun | None = None
+        self._ended = False
         self.assertions: Sequence[Assertion] = ()
-        with self._in_peace():
-            settings = read_lineage(site.open())
-            if settings is not None:
-                attempt = str(context.op_execution_context.retry_number)
-                run = context.run.run_id
-                name = name_run(run, stage, attempt)
-                self._run = StageRun(settings.namespace, policy, context.partition_key, stage, name, parent=run, words=words)
 
-    def begin(self) -> None:
-        """It begins."""
+    def begin(self, policy: Policy) -> None:
+        """It begins, under this policy: that of the release, whatever the definitions were made of."""
         with self._in_peace():
-            if self._run is not None:
+            settings = read_lineage(self._site.open())
+            if settings is not None:
+                run, partition = self._context.run.run_id, self._context.partition_key
+                name = name_run(run, self._stage, str(self._context.op_execution_context.retry_number))
+                words = {"parent": run, "words": self._words}
+                self._run = StageRun(settings.namespace, policy, partition, self._stage, name, **words)
                 self._keep(self._run.begin(datetime.now(UTC)))
 
     def complete(self, result: StageResult, release: ReleaseId) -> None:
@@ -73,14 +73,14 @@ class Emitter:
             yield
         except Exception as error:
             words = error.in_full if isinstance(error, ReleasePipelineError) else f"{type(error).__name__}."
-            self._log.warning(f"The lineage of this step could not be kept: {words}")
+            self._context.log.warning(f"The lineage of this step could not be kept: {words}")
 
 
 @contextmanager
-def emitting(context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, stage: str, words: str) -> Iterator[Emitter]:
-    """In the block the stage is at work; it says itself that it is complete, and is failed where the block is left otherwise."""
-    emitter = Emitter(context, site, policy, stage, words)
-    emitter.begin()
+def emitting(context: dg.AssetExecutionContext, site: SiteResource, stage: str, words: str) -> Iterator[Emitter]:
+    """In the block the stage is at work; it says itself that it began and that it is complete, and is failed where the block is
+    left otherwise."""
+    emitter = Emitter(context, site, stage, words)
     try:
         yield emitter
     except GeneratorExit:

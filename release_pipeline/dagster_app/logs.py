@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TextIO
@@ -79,11 +80,12 @@ def rewrite(lines: Iterable[bytes], *, form: str, source: Literal["stdout", "std
     for raw in lines:
         line, now = raw.decode("utf-8", "replace"), datetime.now(UTC)
         record = read_record(line, now)
-        if record is None and source == "stdout":
-            print(line, end="", flush=True)
-        elif record is not None or line.strip():
-            record = record or Record(now, "INFO", OUTPUT, _COLOUR.sub("", line.rstrip("\r\n")))
-            print(record.json if form == "json" else record.text, file=sys.stderr, flush=True)
+        with suppress(OSError, UnicodeError):  # a full disk behind it: what is printed is still read, or the service would stop
+            if record is None and source == "stdout":
+                print(line, end="", flush=True)
+            elif record is not None or line.strip():
+                record = record or Record(now, "INFO", OUTPUT, _COLOUR.sub("", line.rstrip("\r\n")))
+                print(record.json if form == "json" else record.text, file=sys.stderr, flush=True)
 
 
 def form_of_service() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from release_pipeline.dagster_app.site import SiteResource
 from release_pipeline.errors import WrongUsage
 
 _PART = re.compile("[A-Za-z][A-Za-z0-9_]*")
+_POLICY = re.compile("[a-z][a-z0-9-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Names:
 
     def policy_file(self, file_name: str) -> dg.AssetKey:
         """The asset of a policy file."""
-        return self.key("policy", asset_prefix(Path(file_name).stem))
+        return self.key("policy", _name_file(Path(file_name).stem))
 
     def job(self, policy: str) -> str:
         """The job that makes one release of a policy."""
@@ -71,6 +73,14 @@ def read_prefix(prefix: str | Sequence[str], *, where: str = "") -> Names:
             remedy="A part of it is a letter and then letters, digits and _: health, or [statistics, health].",
         )
     return Names(parts)
+
+
+def _name_file(stem: str) -> str:
+    """The name of a policy file: of one that no policy could have, its letters that Dagster knows, and a hash that tells it from
+    others. A copy, or what an editor leaves beside a file, is a broken policy and takes no definitions down."""
+    if _POLICY.fullmatch(stem):
+        return asset_prefix(stem)
+    return f"{re.sub('[^A-Za-z0-9_]', '_', stem)}_{hashlib.sha256(stem.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
 def asset_prefix(policy: str) -> str:

@@ -13,8 +13,10 @@ from release_pipeline.dagster_app.reloading import STALE, Stamps, stamp_files
 from release_pipeline.dagster_app.runs import find_run, free_dead_runs
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
 from release_pipeline.flow.opening import list_recorded_runs, open_release
+from release_pipeline.flow.record import record_failed_run
 from release_pipeline.flow.retention import prune
 from release_pipeline.flow.site import Site
+from release_pipeline.flow.states import latest_revision, list_statuses
 from release_pipeline.flow.timetable import TIMETABLE, HasRun, Tick, arrival, describe_late, record_policies, tick
 from release_pipeline.policy import Policy
 
@@ -210,13 +212,18 @@ def _ended_well_since(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
 
 
 def _record_failed(site: Site, run: dg.DagsterRun, words: str, names: Names, *, told_elsewhere: bool) -> None:
-    partition = run.tags.get("dagster/partition")
-    policy = next((known for known in site.read_policies()[0] if names.job(known.policy) == run.job_name), None)
+    """By what the run says of itself: its policy may be broken, or gone, which no failure may be hidden by."""
+    partition, statuses = run.tags.get("dagster/partition"), list_statuses(site)
+    policies = {known.policy for known in site.read_policies()[0]} | {release.policy for release in statuses}
+    policy = next((policy for policy in sorted(policies) if names.job(policy) == run.job_name), None)
     if policy is None or partition is None:
         return
+    if (release := latest_revision(statuses, policy, partition)) in statuses:
+        record_failed_run(site, release, words, run=run.run_id, told_elsewhere=told_elsewhere)
+        return
     try:
-        open_release(site, policy.policy, partition).record_failed(words, run=run.run_id, told_elsewhere=told_elsewhere)
+        open_release(site, policy, partition).record_failed(words, run=run.run_id, told_elsewhere=told_elsewhere)
     except StoreBusy:
         raise
     except ReleasePipelineError:
-        return  # a partition that the policy no longer has
+        return  # a partition that the policy no longer has, and of which nothing was begun

@@ -19,6 +19,7 @@ from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.publication.delivery import deliver
 from release_pipeline.flow.publication.publish import describe_published, list_publishable, publish, read_service_key
+from release_pipeline.flow.release import StageResult
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.states import ReleaseId
 from release_pipeline.policy import Policy
@@ -51,15 +52,16 @@ def build_publication(policy: Policy, names: Names, *, by_itself: bool) -> tuple
         site = names.site_of(context)
         tag_run(context)
         last = context.op_execution_context.retry_number >= RETRIES
-        with emitting(context, site, policy, PUBLISHED, MADE) as told:
+        with emitting(context, site, PUBLISHED, MADE) as told:
             with readable_failures(last=last, where=site.home):
                 here = site.open()
                 release = open_release(here, policy.policy, context.partition_key).id
                 publish(here, release, key=read_service_key(here))
+                made, charged = describe_published(here, release)  # under which it was made, whatever the file says by now
+                told.begin(charged)
                 _deliver(context, here, release, names)
-                metadata, version = _describe(here, release, names)
-            told.complete(describe_published(here, release)[0], release)
-        return dg.MaterializeResult(metadata=metadata, data_version=dg.DataVersion(version))
+            told.complete(made, release)
+        return dg.MaterializeResult(metadata=_describe(made, charged, names), data_version=dg.DataVersion(made.version))
 
     job = dg.define_asset_job(
         names.publishing_job(policy.policy),
@@ -95,19 +97,16 @@ def _deliver(context: dg.AssetExecutionContext, site: Site, release: ReleaseId, 
 
 def describe_package(site: Site, release: ReleaseId, names: Names) -> dg.AssetMaterialization:
     """The materialization of a package that was published by command."""
-    metadata, version = _describe(site, release, names)
-    tags = {"dagster/data_version": version}
+    made, policy = describe_published(site, release)
+    tags = {"dagster/data_version": made.version}
     key = names.stage(release.policy, PUBLISHED)
-    return dg.AssetMaterialization(key, partition=release.release, metadata=metadata, tags=tags)
+    return dg.AssetMaterialization(key, partition=release.release, metadata=_describe(made, policy, names), tags=tags)
 
 
-def _describe(site: Site, release: ReleaseId, names: Names) -> tuple[dict[str, Any], str]:
-    """The metadata of a published release under the policy that it was made under, and the hash of its package."""
-    result, policy = describe_published(site, release)
-    metadata = build_metadata(result, show_internal=False) | column_metadata(
-        policy, names.stage(policy.policy, CANDIDATE), stage=result.stage
-    )
-    return metadata, result.version
+def _describe(made: StageResult, policy: Policy, names: Names) -> dict[str, Any]:
+    """The metadata of a published release under the policy that it was made under."""
+    candidate = names.stage(policy.policy, CANDIDATE)
+    return build_metadata(made, show_internal=False) | column_metadata(policy, candidate, stage=made.stage)
 
 
 def _request(instance: dg.DagsterInstance, site: Site, policy: Policy, names: Names) -> Any:

@@ -9,7 +9,7 @@ import dagster as dg
 
 from release_pipeline import __version__
 from release_pipeline.dagster_app.checks import check_result, count_record, list_assertions
-from release_pipeline.dagster_app.emitting import emitting
+from release_pipeline.dagster_app.emitting import Emitter, emitting
 from release_pipeline.dagster_app.metadata import build_metadata, column_metadata, column_origins
 from release_pipeline.dagster_app.names import Names, asset_prefix
 from release_pipeline.dagster_app.operations import ON_TIME, Refused, build_failure_hook, on_time_check
@@ -101,8 +101,8 @@ def build_release_assets(
     def simple(stage: str, previous: str | None, step: Callable[[ReleaseFlow], StageResult]) -> Any:
         @dg.asset(key=key(stage), partitions_def=releases, pool=pool, required_resource_keys=needed, **spec(stage, previous))
         def build(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-            with emitting(context, names.site_of(context), policy, stage, ZONES[stage][2]) as told:
-                with opened_flow(context, names.site_of(context), policy, say) as flow:
+            with emitting(context, names.site_of(context), stage, ZONES[stage][2]) as told:
+                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
                     result = step(flow)
                 told.complete(result, flow.id)
             if stage == "ingested":
@@ -124,12 +124,12 @@ def build_release_assets(
         **spec("validated", "ingested"),
     )
     def validated(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with emitting(context, names.site_of(context), policy, "validated", ZONES["validated"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
+        with emitting(context, names.site_of(context), "validated", ZONES["validated"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
                 result = flow.validate(judge_expectations)
             told.assertions = list_assertions(result, policy)
             if result.refusal:
-                told.refuse(result.refusal)
+                told.refuse(["The data do not meet the policy."])  # what was counted may be of one record, and stays here
             else:
                 told.complete(result, flow.id)
         for verdict in result.verdicts:
@@ -167,8 +167,8 @@ def build_release_assets(
     )
     def microaggregated(context: dg.AssetExecutionContext) -> Iterator[Any]:
         try:
-            with emitting(context, names.site_of(context), policy, "microaggregated", ZONES["microaggregated"][2]) as told:
-                with opened_flow(context, names.site_of(context), policy, say) as flow:
+            with emitting(context, names.site_of(context), "microaggregated", ZONES["microaggregated"][2]) as told:
+                with opened_flow(context, names.site_of(context), policy, say, told) as flow:
                     result = flow.microaggregate()
                 told.complete(result, flow.id)
         except GateFailed as failed:
@@ -197,13 +197,13 @@ def build_release_assets(
         required_resource_keys=needed,
     )
     def audited_and_candidate(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        with emitting(context, names.site_of(context), policy, "audited", ZONES["audited"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
+        with emitting(context, names.site_of(context), "audited", ZONES["audited"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
                 audited = flow.audit()
             told.complete(audited, flow.id)
         yield materialized(audited, flow, key("suppressed"), asset=key("audited"))
-        with emitting(context, names.site_of(context), policy, "candidate", ZONES["candidate"][2]) as told:
-            with opened_flow(context, names.site_of(context), policy, say) as flow:
+        with emitting(context, names.site_of(context), "candidate", ZONES["candidate"][2]) as told:
+            with opened_flow(context, names.site_of(context), policy, say, told) as flow:
                 candidate = flow.freeze()
                 whole = flow.candidate_is_whole()
             told.complete(candidate, flow.id)
@@ -239,10 +239,10 @@ def build_release_assets(
 
 @contextmanager
 def opened_flow(
-    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None]
+    context: dg.AssetExecutionContext, site: SiteResource, policy: Policy, say: Callable[[str], None], told: Emitter
 ) -> Iterator[ReleaseFlow]:
     """The flow of this run's release, under the policy as it stands now; what it refuses is noted and told in words. Its steps
-    are in Dagster's log, and told."""
+    are in Dagster's log, and told; its lineage begins."""
 
     def tell(step: str) -> None:
         context.log.info(step)
@@ -251,6 +251,7 @@ def opened_flow(
     tag_run(context)
     with readable_failures(last=context.op_execution_context.retry_number >= RETRIES, where=site.home):
         flow = open_release(site.open(), policy.policy, context.partition_key, progress=tell)
+        told.begin(flow.policy)
         with flow.recording_refusals():
             yield flow
 

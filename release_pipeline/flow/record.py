@@ -42,6 +42,14 @@ from release_pipeline.store.registry import ReleaseId
 Progress: TypeAlias = Callable[[str], None]
 
 
+def record_failed_run(site: Site, release: ReleaseId, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
+    """A run of a release failed, noted once for each; the release's state stays what it was. Its policy is not read: that may be
+    what broke. `told_elsewhere`: status need not tell it, for a block says it better, or a later run ended well."""
+    with site.open_registry() as registry:
+        if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
+            registry.add(FAILED, release, reason=reason, run=run, told_elsewhere=told_elsewhere)
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
     """One release of a policy of a site, as the registry has it."""
@@ -86,11 +94,8 @@ class ReleaseRecord:
                 move(registry, self.id, BLOCKED, reason=reason, code=code, policy_hash=self._hash)
 
     def record_failed(self, reason: str, *, run: str, told_elsewhere: bool = False) -> None:
-        """A run failed, noted once for each; the state of the release stays what it was. `told_elsewhere`: status need not tell
-        it, for a block says it better, or a later run ended well."""
-        with self.site.open_registry() as registry:
-            if all(event.content.get("run") != run for event in registry.events if event.kind == FAILED):
-                registry.add(FAILED, self.id, reason=reason, run=run, told_elsewhere=told_elsewhere)
+        """See `record_failed_run`."""
+        record_failed_run(self.site, self.id, reason, run=run, told_elsewhere=told_elsewhere)
 
     def record_drawn(self, masked: str) -> None:
         """Note the release as drawn, with the keyed hash of its masked table, once; and then forget its secret."""

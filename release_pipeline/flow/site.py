@@ -158,12 +158,21 @@ class Site:
 
     def upstream_of(self, policy: str) -> tuple[str, ...]:
         """The key of the asset in somebody's Dagster that the policy's source comes from, if site.yaml names one; none, when it
-        cannot be read, which every release says."""
+        cannot be read, which `status` says: nothing that is released depends on it."""
         try:
-            said = self._settings().get("upstream", {})
+            return read_upstream(self._settings().get("upstream"), None, file=str(self.home / FILE)).get(policy, ())
         except ReleasePipelineError:
             return ()
-        return read_upstream(said, list(said), file=str(self.home / "site.yaml")).get(policy, ())
+
+    @property
+    def upstream_faults(self) -> list[str]:
+        """What is wrong with `upstream`, in words."""
+        try:
+            names = [policy.stem for policy in self.policy_files()]
+            read_upstream(self._settings().get("upstream"), names, file=str(self.home / FILE))
+        except ReleasePipelineError as error:
+            return [error.in_full]
+        return []
 
     @property
     def publishes_by_itself(self) -> bool:
@@ -215,9 +224,7 @@ class Site:
 
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""
-        said = read_settings(self.home / FILE)
-        read_upstream(said.get("upstream", {}), [policy.stem for policy in self.policy_files()], file=str(self.home / FILE))
-        return said
+        return read_settings(self.home / FILE)
 
     def keyed_hash(self, content: bytes) -> str:
         """A hash of confidential content that nobody without the vault's key can test guesses against (HMAC-SHA256)."""

@@ -102,7 +102,8 @@ def test_each_thing_is_told_once_and_in_order(tiny: TinySite, sent: Sent) -> Non
     ]
     blocked = sent[1][1]
     assert blocked.reason_code == "data-refused"
-    assert blocked.words == tiny.status("2").reason
+    assert "30 records" in str(tiny.status("2").reason)
+    assert blocked.words.startswith("The data do not meet the policy. `release-pipeline status` says where")
     assert blocked.site == "office"
     assert sent[2][1].words == "people__ingested: it failed."
     sender.tell(tiny.site)

@@ -24,7 +24,7 @@ class Alert:
     site: Annotated[str, "the name of the site's folder"]
     moment: Annotated[Moment, "when it happened; of a cap, when it was seen"]
     title: Annotated[str, "it in a few words"]
-    words: Annotated[str, "it as `release-pipeline status` has it: columns and counts, never a cell"]
+    words: Annotated[str, "it in a sentence; what checks of the data counted is in `release-pipeline status` alone"]
     remedy: Annotated[str, "what somebody may do about it"]
     release: Annotated[str | None, "POLICY/PARTITION/rN; POLICY/PARTITION of one that is late; null for a cap"] = None
     policy: Annotated[str | None, "the name of its policy; null for a cap"] = None

@@ -30,6 +30,7 @@ from release_pipeline.policy.documents import to_json
 Made = TypeVar("Made")
 WAIT_SECONDS = 10.0  # for each step of a connection
 _WEB = ("http", "https")
+_REFUSED = (400, 413, 422)  # of a document that was read, and is not wanted as it is
 
 
 class Channel(Protocol):
@@ -149,7 +150,7 @@ def post(address: str, document: Mapping[str, Any]) -> None:
             return
     except urllib.error.HTTPError as error:
         error.close()
-        raise NotSent(f"it answered {error.code}.") from None
+        raise NotSent(f"it answered {error.code}.", for_good=error.code in _REFUSED) from None
     except urllib.error.URLError as error:
         reason = error.reason if isinstance(error.reason, Exception) else error
         raise NotSent(f"it cannot be reached ({type(reason).__name__}).") from None

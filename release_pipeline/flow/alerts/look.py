@@ -7,6 +7,7 @@ look there is no such file, and what is over by then is not told.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -142,7 +143,16 @@ def _file_name(alert: Alert) -> str:
     return hashlib.sha256(alert.id.encode()).hexdigest()[:16]
 
 
+def _has_head(folder: Path, events: tuple[Event, ...]) -> bool:
+    try:
+        seen = json.loads((folder / HEAD).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return True
+    return [event.hash for event in events[seen["event"] - 1 : seen["event"]]] == [seen["hash"]]
+
+
 def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
-    """The last event that a look saw, for who asks later whether the registry still has it (`flow.status.health`)."""
-    if events:
+    """The last event that a look saw, for who asks later whether the registry still has it (`flow.status.health`); kept as it is
+    where the registry has it no more, or the next look would hide that."""
+    if events and _has_head(folder, events):
         write_private_json(folder / HEAD, {"event": events[-1].number, "hash": events[-1].hash})

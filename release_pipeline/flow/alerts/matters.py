@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import islice, takewhile
 from typing import Literal
 
+from release_pipeline.errors import DataRefused
 from release_pipeline.flow.alerts.alert import Alert
 from release_pipeline.flow.alerts.caps import Spending
 from release_pipeline.flow.holds import find_holds
@@ -21,6 +22,7 @@ from release_pipeline.store.registry import Event, ReleaseId
 AT_ONCE = timedelta(minutes=25)  # the schedule that publishes looks every ten minutes, and a package may take as long
 LATE_AFTER = timedelta(minutes=10)  # the daemon opens what is due when it is due, and takes a moment
 MOST_LATE = 12  # periods of a series that are late
+DATA = "The data do not meet the policy. `release-pipeline status` says where: its counts may be of one record, and stay here."
 AGAIN = "Look at it with `release-pipeline status`, repair what it names, and run it again."
 
 
@@ -66,7 +68,8 @@ def _of_events(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Itera
         words = str(event.content.get("reason", ""))
         if event.kind in (BLOCKED, LOST):
             alert = _alert(view, event, release, "blocked", f"{release} is blocked", words)
-            alert = replace(alert, reason_code=str(event.content.get("code", "")) or None)
+            code = str(event.content.get("code", "")) or None
+            alert = replace(alert, reason_code=code, words=DATA if code == DataRefused.code else alert.words)
             blocks[release] = Matter(alert, number=event.number)
         elif event.kind in MOVES and release in blocks:
             yield replace(blocks.pop(release), stands=False)
@@ -80,7 +83,7 @@ def _of_events(view: View, statuses: Mapping[ReleaseId, ReleaseStatus]) -> Itera
 
 def _alert(view: View, event: Event, release: ReleaseId, kind: Literal["failed", "blocked"], title: str, words: str) -> Alert:
     return Alert(
-        id=f"{kind}/{release}/event-{event.number}",
+        id=f"{kind}/{release}/event-{event.number}-{event.hash[:16]}",  # after a restore another event may have the number
         kind=kind,
         site=view.name,
         moment=event.noted,

@@ -4,7 +4,7 @@ sent is removed afterwards, so that a crash in between sends it once more."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,13 +16,18 @@ from release_pipeline.store import formats
 from release_pipeline.store.folders import locked, locked_if_free
 from release_pipeline.store.formats import FormatNewer
 
-_FAILING = "failing"
+_FAILING, _REFUSED = "failing", "refused"
 _ENDING = ".json"
 Deliver: TypeAlias = Callable[[Mapping[str, Any]], None]  # raises `NotSent`
 
 
 class NotSent(Exception):
-    """Somebody did not take what was sent. The words never have an address, which may hold a secret."""
+    """Somebody did not take what was sent. The words never have an address, which may hold a secret. `for_good`: it was read and
+    refused, and will be refused again."""
+
+    def __init__(self, words: str, *, for_good: bool = False) -> None:
+        self.for_good = for_good
+        super().__init__(words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,10 @@ class Outbox:
         """What is kept, in order."""
         return sorted(self.folder.glob(f"[0-9]*-*{_ENDING}"))
 
+    def list_refused(self) -> list[Path]:
+        """What was refused for good, and is kept for a person to look at."""
+        return sorted((self.folder / _REFUSED).glob(f"*{_ENDING}"))
+
     def send(self, deliver: Deliver, *, may_go_on: Callable[[], bool] = lambda: True) -> int:
         """Deliver what is kept, the oldest first, up to the first that is not taken; gives how many were. Where another process
         is at it, it is left to that."""
@@ -65,8 +74,15 @@ class Outbox:
                     break
                 try:
                     deliver(formats.OUTBOX.read(json.loads(file.read_text(encoding="utf-8")), where=str(file)))
-                except (NotSent, FormatNewer) as failed:
+                except NotSent as failed:
                     self._note(str(failed))
+                    if not failed.for_good:
+                        break
+                    own_folder(self.folder / _REFUSED)  # what comes after it does not wait for it
+                    file.rename(self.folder / _REFUSED / file.name)
+                    continue
+                except FormatNewer as newer:
+                    self._note(str(newer))
                     break
                 file.unlink()
                 sent += 1
@@ -92,8 +108,16 @@ def folder_of(site: Site) -> Path:
     return site.dagster_home / "outbox"
 
 
+def count_orphans(site: Site, known: Collection[str]) -> int:
+    """How many documents wait in queues that are not among these: of channels that site.yaml names no more."""
+    folders = [folder for folder in folder_of(site).glob("*") if folder.is_dir() and folder.name not in known]
+    return sum(len(Outbox(folder).list_files()) for folder in folders)
+
+
 def describe_unsent(name: str, outbox: Outbox) -> Iterator[str]:
     """What one receiver was to get and did not take, in words; nothing while all goes well."""
     failing, kept = outbox.failing, len(outbox.list_files())
     if failing is not None and kept:
         yield f"{name}: {kept} not sent, tried since {failing.since}: {failing.words}"
+    if refused := outbox.list_refused():
+        yield f"{name}: {len(refused)} refused for good, in {refused[0].parent}"

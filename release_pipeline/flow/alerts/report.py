@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.alerts.look import outbox_of
-from release_pipeline.flow.alerts.outbox import describe_unsent
+from release_pipeline.flow.alerts.outbox import count_orphans, describe_unsent
 from release_pipeline.flow.alerts.settings import WebhookSettings, fill, is_open_road, read_alerts, read_lineage
 from release_pipeline.flow.openlineage.spool import spool_of
 from release_pipeline.flow.site import Site
@@ -22,6 +22,8 @@ def find_trouble(site: Site) -> Iterator[str]:
         return
     for rule in {rule.name: rule for rule in rules}.values():
         yield from describe_unsent(rule.channel.words, outbox_of(site, rule))
+    if left := count_orphans(site, {*(rule.name for rule in rules), spool_of(site).folder.name}):
+        yield f"{left} alerts wait for a channel that site.yaml named before: those who are named now were not told of them"
     if lineage is not None:
         yield from describe_unsent(lineage.words, spool_of(site))
     yield from find_warnings(site)

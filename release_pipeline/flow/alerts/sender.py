@@ -38,8 +38,9 @@ def tell(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
     """Look, and send what waits. Raises only for what is wrong at the site; who takes nothing is told in what is given."""
     look(site)
     end = time.monotonic() + longest
-    rules = {rule.name: rule for rule in read_alerts(site)}
-    done = [_send(rule.channel.words, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules.values()]
+    rules = list({rule.name: rule for rule in read_alerts(site)}.values())
+    rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # who took nothing last time keeps nobody waiting
+    done = [_send(rule.channel.words, outbox_of(site, rule), _alerts_to(site, rule), end) for rule in rules]
     lineage = read_lineage(site)
     if lineage is not None:
         done.append(_send(lineage.words, spool_of(site), _lineage_to(site, lineage), end))

@@ -191,8 +191,10 @@ def _find_faults(said: Plain) -> Iterator[Problem]:
 
 def _find_unknown(said: Mapping[str, Plain], known: Collection[str], place: Place) -> Iterator[Problem]:
     for name in said:
-        if name not in known:
-            yield (*place, name), f"'{name}' is not known here.", suggest(name, known)
+        if name not in known:  # where a space is missing the address, or a password, is a part of the key
+            key = name.partition(":")[0]
+            what = f"'{key}' is not known here." if key == name else f"a space is missing behind '{key}:'."
+            yield place, what, suggest(key, known)
 
 
 def _find_wrong_kinds(said: Plain, place: Place) -> Iterator[Problem]:

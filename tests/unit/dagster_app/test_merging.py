@@ -11,6 +11,7 @@ import pytest
 from release_pipeline.dagster_app.building import build_defs
 from release_pipeline.dagster_app.names import Names, read_prefix
 from release_pipeline.errors import WrongUsage
+from release_pipeline.policy.load import list_policies
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 STAGES = ("source", "ingested", "validated", "microaggregated", "masked", "suppressed", "audited", "candidate", "published")
@@ -132,3 +133,14 @@ def test_a_prefix_that_no_name_could_have_is_refused(prefix: str | list[str]) ->
     """With what one may be."""
     with pytest.raises(WrongUsage, match="cannot be the prefix of a site"):
         read_prefix(prefix)
+
+
+@pytest.mark.parametrize("name", ["people copy.yaml", ".#people.yaml", "people.v2.yaml", "Ärzte.yaml", "a_b.yaml"])
+def test_a_file_that_is_no_policy_takes_no_definitions_down(tmp_path: Path, name: str) -> None:
+    """A copy, or what an editor leaves, beside policies whose names are the same in Dagster's letters: each has its own asset."""
+    (tmp_path / "policies").mkdir()
+    for file in ("a-b.yaml", name):
+        (tmp_path / "policies" / file).write_text("x\n")
+    keys = {key.to_user_string() for key in build_defs(tmp_path).resolve_asset_graph().get_all_asset_keys()}
+    assert "policy/a_b" in keys
+    assert len(keys) == len(list_policies(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -96,3 +97,22 @@ def test_a_new_document_comes_after_those_that_wait(tmp_path: Path) -> None:
     receiver.takes = 99
     outbox.send(receiver)
     assert receiver.got == [*(f"n{number}" for number in range(12)), "last"]
+
+
+def test_what_is_refused_for_good_is_set_aside(tmp_path: Path) -> None:
+    """What comes after it does not wait for it; it stays to be looked at, and is told."""
+    outbox, sent = Outbox(tmp_path / "box"), list[int]()
+    for number in range(3):
+        outbox.put({"number": number}, name=str(number))
+
+    def deliver(document: Mapping[str, Any]) -> None:
+        if document["number"] == 1:
+            raise NotSent("it answered 422.", for_good=True)
+        sent.append(document["number"])
+
+    assert outbox.send(deliver) == 2
+    assert sent == [0, 2]
+    assert outbox.list_files() == []
+    [refused] = outbox.list_refused()
+    assert json.loads(refused.read_text()) == {"number": 1}
+    assert [*describe_unsent("a webhook", outbox)] == [f"a webhook: 1 refused for good, in {refused.parent}"]

@@ -56,7 +56,8 @@ def test_without_alerts_there_are_none(tmp_path: Path, text: str) -> None:
         ("{on: [], webhook: https://a.org}", "alerts.0.on", "on is a list"),
         ("{on: [late]}", "alerts.0", "either 'webhook' or 'email'"),
         ("{on: [late], webhook: https://a.org, email: {}}", "alerts.0", "either 'webhook' or 'email'"),
-        ("{on: [late], webhok: https://a.org}", "alerts.0.webhok", "'webhok' is not known here. Did you mean 'webhook'?"),
+        (f"{{on: [late], webhook:https://a.org/{SECRET}}}", "alerts.0", "a space is missing behind 'webhook:'."),
+        ("{on: [late], webhok: https://a.org}", "alerts.0", "'webhok' is not known here. Did you mean 'webhook'?"),
         (f"{{on: [late], webhook: 'ftp://{SECRET}.org'}}", "alerts.0.webhook", "this is no address"),
         ("{on: [late], webhook: 'https://'}", "alerts.0.webhook", "this is no address"),
         (f"{{on: [late], webhook: 'https://a.org/ {SECRET}'}}", "alerts.0.webhook", "this is no address"),
@@ -104,8 +105,9 @@ def test_what_means_nothing_is_refused_with_its_place(tmp_path: Path, rule: str,
 def test_a_kind_that_is_wrong_altogether_stops_every_command(tmp_path: Path) -> None:
     """As anything else that site.yaml does not know."""
     site = site_of(tmp_path, "alerts: none\n")
-    with pytest.raises(ReleasePipelineError, match="a list 'alerts'"):
+    with pytest.raises(ReleasePipelineError) as refused:
         _ = site.officer
+    assert "alerts is not said as it should be. Say it as in: a list" in refused.value.in_full
 
 
 def test_nothing_secret_is_shown(tmp_path: Path) -> None:
