@@ -31,7 +31,7 @@ GONE = "The process of this run is gone: it was killed, or the machine went down
 
 def process_tags(run_id: str | None = None) -> dict[str, str]:
     """The tags of a run of this process; with the run's id once it is known, for whoever executes it anew copies its tags."""
-    mine = {PROCESS: _identify(os.getpid()), HOST: socket.gethostname()}
+    mine = {PROCESS: _identify(os.getpid()), HOST: _name_machine()}
     return mine if run_id is None else {**mine, RUN: run_id}
 
 
@@ -45,7 +45,7 @@ def tag_run(context: dg.AssetExecutionContext) -> None:
 def free_dead_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """Mark as failed the runs of this machine whose process is gone, and free their slots in pools; gives those runs."""
     dead: list[dg.DagsterRun] = []
-    filters = dg.RunsFilter(statuses=IN_PROGRESS, tags={HOST: socket.gethostname()})
+    filters = dg.RunsFilter(statuses=IN_PROGRESS, tags={HOST: _name_machine()})
     for run in instance.get_runs(filters):
         said = run.tags.get(PROCESS, "")
         process = re.fullmatch(r"[^:]*:([0-9]{1,9}):[^:]*", said)
@@ -89,6 +89,15 @@ def _read_parts(parts: Any) -> ReleasePipelineError:
     error = ReleasePipelineError(parts["what"], where=parts["where"], remedy=parts["remedy"])
     error.code, error.details = parts["code"], tuple(parts["details"])
     return error
+
+
+def _name_machine() -> str:
+    """This machine, and within it the container: another, under the same name, counts processes anew, and one of there would look
+    dead from here."""
+    try:
+        return f"{socket.gethostname()} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return socket.gethostname()
 
 
 def _identify(pid: int) -> str:

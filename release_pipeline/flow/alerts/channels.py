@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import EmailMessage
+from email.utils import formatdate
 from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -73,7 +74,8 @@ class Mail:
                     server.starttls(context=ssl.create_default_context())
                 if self.user:
                     server.login(self.user, self.password)
-                server.send_message(message)
+                if refused := server.send_message(message):  # of some; of all it raises
+                    raise NotSent(f"the mail server refused {len(refused)} of {len(self.to)} recipients.")
         except smtplib.SMTPResponseException as error:
             raise NotSent(f"the mail server refused ({error.smtp_code}).") from None
         except (OSError, smtplib.SMTPException, ValueError) as error:
@@ -84,6 +86,7 @@ class Mail:
         message["Subject"] = f"[{_one_line(alert.site)}] {_one_line(alert.title)}"
         message["From"], message["To"] = self.sender, ", ".join(self.to)
         message["Message-ID"] = f"<{hashlib.sha256(f'{alert.site} {alert.id}'.encode()).hexdigest()[:32]}@release-pipeline>"
+        message["Date"] = formatdate()
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(alert.text)
         return message

@@ -42,9 +42,9 @@ class WebhookSettings:
 
     @property
     def words(self) -> str:
-        """It for a person: as declared where that names a variable, else without what may be a secret."""
-        if _NAME.search(self.address):
-            return f"webhook {self.address}"
+        """It for a person: its host, or the variable that it begins with, and nothing that may be a secret."""
+        if (name := _NAME.match(self.address)) is not None:
+            return f"webhook {name[0]}"
         parts = urlsplit(self.address)
         return f"webhook {parts.scheme}://{parts.hostname}"
 
@@ -261,6 +261,10 @@ def _find_faults_of_lineage(said: Plain) -> Iterator[Problem]:
 
 
 def _find_published(site: Site, said: Plain) -> Iterator[Problem]:
-    folder, published = _build_lineage(site, cast(dict[str, str], said)).folder, site.releases.resolve()
-    if folder is not None and published in (folder, *folder.parents):
+    """A folder in which somebody else than who reads lineage would find it, or the queue itself."""
+    folder = _build_lineage(site, cast(dict[str, str], said)).folder
+    parents = () if folder is None else (folder, *folder.parents)
+    if site.releases.resolve() in parents:
         yield ("lineage", "openlineage"), "this folder is published.", "Name another: lineage is not for the public."
+    elif any(own.resolve() in parents for own in (site.vault, site.dagster_home, site.home / "policies")):
+        yield ("lineage", "openlineage"), "this folder is the site's own.", "Name another."
