@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_validator
@@ -14,9 +14,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictStr, model_va
 from release_pipeline.errors import InvalidArgument
 from release_pipeline.policy.declared import Frozen, Option
 from release_pipeline.policy.kinds.labels import Label, Words
-from release_pipeline.policy.periods import KINDS, PATTERN, begin_of, end_of
+from release_pipeline.policy.periods import PATTERN, Every, begin_of, end_of
 from release_pipeline.policy.scalars import unique
 
+_PERIODS: tuple[Every, ...] = get_args(Every)
 LICENCES = {  # by their SPDX identifiers: what each is called, and where it stands
     "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "https://creativecommons.org/publicdomain/zero/1.0/"),
     "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "https://creativecommons.org/licenses/by/4.0/"),
@@ -85,7 +86,7 @@ def _period(value: Any) -> str:
 
 def _span(text: str) -> tuple[datetime, datetime]:
     """When a period begins, and the first moment after it."""
-    every = next((each for each in KINDS if re.fullmatch(PATTERN[each], text)), "year")
+    every: Every = next((each for each in _PERIODS if re.fullmatch(PATTERN[each], text)), "year")
     return begin_of(every, text), end_of(every, text)
 
 

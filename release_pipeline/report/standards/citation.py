@@ -11,8 +11,17 @@ from release_pipeline.report.view import PublicView
 from release_pipeline.sentences import PUBLIC
 
 # SPDX identifiers that this version of the format knows, of those that a policy may name without an address
-_KNOWN = {"CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0", "ODbL-1.0", "ODC-By-1.0", "PDDL-1.0", "OGL-UK-3.0"}
-_KNOWN |= {"etalab-2.0"}
+_KNOWN = {
+    "OGL-UK-3.0",
+    "etalab-2.0",
+    "CC0-1.0",
+    "CC-BY-4.0",
+    "CC-BY-SA-4.0",
+    "CC-BY-NC-4.0",
+    "ODbL-1.0",
+    "ODC-By-1.0",
+    "PDDL-1.0",
+}
 
 
 def render_citation(view: PublicView, _: Files) -> str:

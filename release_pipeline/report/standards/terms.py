@@ -11,8 +11,15 @@ from release_pipeline.report.datapackage import MEDIA_TYPES
 from release_pipeline.report.view import PublicView
 
 Files: TypeAlias = Mapping[str, tuple[str, int]]  # SHA-256 in hex and length in bytes of each file, by name
-OTHERS = {"json": "application/json", "jsonld": "application/ld+json", "html": "text/html", "md": "text/markdown"}
-OTHERS |= {"xml": "application/xml", "cff": "application/yaml", "sig": "application/json"}
+OTHERS = {
+    "json": "application/json",
+    "jsonld": "application/ld+json",
+    "html": "text/html",
+    "md": "text/markdown",
+    "xml": "application/xml",
+    "cff": "application/yaml",
+    "sig": "application/json",
+}
 
 
 def about_of(view: PublicView) -> AboutView:
