@@ -86,7 +86,8 @@ def _period(value: Any) -> str:
 
 def _span(text: str) -> tuple[datetime, datetime]:
     """When a period begins, and the first moment after it."""
-    every: Every = next((each for each in _PERIODS if re.fullmatch(PATTERN[each], text)), "year")
+    fitting: list[Every] = [each for each in _PERIODS if re.fullmatch(PATTERN[each], text)]
+    every = fitting[0] if fitting else "year"
     return begin_of(every, text), end_of(every, text)
 
 
