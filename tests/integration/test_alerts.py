@@ -305,3 +305,13 @@ def test_the_command_is_for_cron(tiny: TinySite, sent: Sent, capsys: pytest.Capt
     printed = capsys.readouterr()
     assert printed.out == "webhook http://down.example: 0 sent, 1 left: it answered 503.\n"
     assert "warning: webhook http://down.example: what goes there by http can be read" in printed.err
+
+
+def test_what_waits_is_sent_though_the_registry_cannot_be_read(tiny: TinySite, sent: Sent) -> None:
+    """And the trouble is told all the same."""
+    say(tiny, ALL)
+    assert look.look(tiny.site)
+    (tiny.home / "registry.duckdb").write_bytes(b"no database" * 2000)
+    with pytest.raises(ReleasePipelineError):
+        sender.tell(tiny.site)
+    assert len(sent) == 3

@@ -93,7 +93,8 @@ class Outbox:
     def failing(self) -> Failing | None:
         """Since when nothing is taken, and why; None where the last attempt went well, or there was none."""
         try:
-            return Failing(**json.loads((self.folder / _FAILING).read_text(encoding="utf-8")))
+            said = json.loads((self.folder / _FAILING).read_text(encoding="utf-8"))
+            return Failing(said["since"], said["words"])
         except FileNotFoundError:
             return None
 

@@ -36,7 +36,11 @@ class Sent:
 
 def tell(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
     """Look, and send what waits. Raises only for what is wrong at the site; who takes nothing is told in what is given."""
-    look(site)
+    trouble: ReleasePipelineError | None = None
+    try:
+        look(site)
+    except ReleasePipelineError as error:  # of a registry that cannot be read, say: what waits already is sent all the same
+        trouble = error
     end = time.monotonic() + longest
     rules = list({rule.name: rule for rule in read_alerts(site)}.values())
     rules.sort(key=lambda rule: outbox_of(site, rule).failing is not None)  # who took nothing last time keeps nobody waiting
@@ -44,6 +48,8 @@ def tell(site: Site, *, longest: float = LONGEST_SECONDS) -> list[Sent]:
     lineage = read_lineage(site)
     if lineage is not None:
         done.append(_send(lineage.words, spool_of(site), _lineage_to(site, lineage), end))
+    if trouble is not None:
+        raise trouble
     return done
 
 
