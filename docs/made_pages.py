@@ -93,7 +93,7 @@ def describe_names(_text: str) -> str:
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     parts = SECTION.split(text)[1:]
     names = {module: NAME.findall(listed.partition("\n## ")[0]) for module, listed in zip(parts[::2], parts[1::2], strict=True)}
-    for found, function in BESIDES.findall(text.rpartition("\n## ")[2]):
+    for found, function in BESIDES.findall(text.partition("\n## Besides\n")[2].partition("\n## ")[0]):
         module, name = (found, function) if function else found.rsplit(".", 1)
         names.setdefault(module, []).append(name)
     return "\n".join(_describe_module(module, listed) for module, listed in names.items())

@@ -77,7 +77,8 @@ class Mail:
                 if refused := server.send_message(message):  # of some; of all it raises
                     raise NotSent(f"the mail server refused {len(refused)} of {len(self.to)} recipients.")
         except smtplib.SMTPResponseException as error:
-            raise NotSent(f"the mail server refused ({error.smtp_code}).") from None
+            status = error.smtp_code
+            raise NotSent(f"the mail server refused ({status}).") from None
         except (OSError, smtplib.SMTPException, ValueError) as error:
             raise NotSent(f"the mail server cannot be reached or used ({type(error).__name__}).") from None
 
@@ -153,7 +154,8 @@ def post(address: str, document: Mapping[str, Any]) -> None:
             return
     except urllib.error.HTTPError as error:
         error.close()
-        raise NotSent(f"it answered {error.code}.", for_good=error.code in _REFUSED) from None
+        status = error.code
+        raise NotSent(f"it answered {status}.", for_good=status in _REFUSED) from None
     except urllib.error.URLError as error:
         reason = error.reason if isinstance(error.reason, Exception) else error
         raise NotSent(f"it cannot be reached ({type(reason).__name__}).") from None

@@ -152,7 +152,8 @@ def _folder_errors(said: str) -> Generator[None]:
         yield
     except OSError as error:
         full = read_out_of_space(OSError(error.errno, os.strerror(error.errno or 0)), said)
-        raise _tell(full, error, said) from None
+        told = _tell(full, error, said)
+        raise told from None
 
 
 def _tell(full: OutOfSpace | None, error: OSError, said: str) -> ReleasePipelineError:

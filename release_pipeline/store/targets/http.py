@@ -87,10 +87,12 @@ class Server:
                 if error.code == NOT_FOUND and method in ("GET", "DELETE"):
                     return None
                 if error.code not in _AGAIN or not pauses:
-                    raise self.refused(doing, error.code) from None
+                    refused = self.refused(doing, error.code)
+                    raise refused from None
             except (OSError, http.client.HTTPException, ValueError) as error:
                 if isinstance(error, _NoJson) or not pauses:
-                    raise self._broken(doing, error) from None
+                    broken = self._broken(doing, error)
+                    raise broken from None
             time.sleep(pauses.pop(0))
 
     def refused(self, doing: str, status: int) -> TargetFailed:
