@@ -3,7 +3,7 @@ used, with faults of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -65,6 +65,18 @@ def read_settings(file: Path) -> dict[str, Any]:
     if problems := list(_find_faults(document.value)):
         raise_problems(document, problems, str(file), what="file")
     return cast(dict[str, Any], document.value)
+
+
+def read_section(file: Path, name: str, find_faults: Callable[[Plain], Iterable[Problem]]) -> Plain:
+    """What stands under a key, None where nothing does; refused with every fault that is found in it, and its line."""
+    document = read_document(file)
+    settings: Plain = None if document is None else document.value
+    if document is None or not isinstance(settings, dict) or name not in settings:
+        return None
+    said = settings[name]
+    if problems := list(find_faults(said)):
+        raise_problems(document, problems, str(file), what="file")
+    return said
 
 
 def _find_faults(said: Plain) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +14,12 @@ from typing import Any
 
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError, StoreError, WrongUsage
-from release_pipeline.flow.settings import ENGINES, FILE, LOOKS, read_document, read_settings
+from release_pipeline.flow.settings import ENGINES, FILE, LOOKS, read_section, read_settings
 from release_pipeline.flow.upstream import read_upstream
 from release_pipeline.policy import Policy, load_policy
 from release_pipeline.policy.load import check_name, list_policies
-from release_pipeline.policy.text import Document
+from release_pipeline.policy.text import Problem
+from release_pipeline.policy.typed import Plain
 from release_pipeline.store.connections import is_unfinished
 from release_pipeline.store.folders import locked, make_vault, sync
 from release_pipeline.store.holdings import RESTORE, VaultDamaged, check_populations
@@ -218,9 +219,9 @@ class Site:
             )
         return folder
 
-    def read_document(self) -> Document | None:
-        """site.yaml as it stands, with the place of every key; None where it is left out or empty."""
-        return read_document(self.home / FILE)
+    def read_section(self, name: str, find_faults: Callable[[Plain], Iterable[Problem]]) -> Plain:
+        """What stands under a key of site.yaml, None where nothing does; refused with every fault that is found in it."""
+        return read_section(self.home / FILE, name, find_faults)
 
     def _settings(self) -> dict[str, Any]:
         """What site.yaml says; it may be left out."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -15,16 +15,16 @@ from urllib.parse import urlsplit
 from release_pipeline.errors import ReleasePipelineError, SourceError
 from release_pipeline.flow.alerts.alert import KINDS
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.messages import raise_problems, suggest
-from release_pipeline.policy.text import Document, Problem
+from release_pipeline.policy.messages import suggest
 from release_pipeline.policy.text import Path as Place
+from release_pipeline.policy.text import Problem
 from release_pipeline.policy.typed import Plain
 from release_pipeline.store.expansion import expand
+from release_pipeline.store.targets.address import LOCAL
 
 _NAME = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _ADDRESS = re.compile(r"[^\s@<>]+@[^\s@<>]+")
 _SHARE = re.compile(r"([1-9][0-9]?)%")
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _RULE, _EMAIL, _LINEAGE = (
     ("on", "webhook", "email", "share"),
     ("to", "from", "host", "port", "starttls", "user", "password"),
@@ -103,28 +103,18 @@ class LineageSettings:
 
 def read_alerts(site: Site) -> tuple[Rule, ...]:
     """The rules of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
-    document, said = _read_section(site, "alerts")
-    if document is None or said is None:
-        return ()
-    if problems := [*_find_faults(said)]:
-        raise_problems(document, problems, str(site.home / "site.yaml"), what="file")
-    return tuple(_build(rule) for rule in cast(list[dict[str, Any]], said))
+    said = site.read_section("alerts", lambda said: _find_faults(said) if said is not None else ())
+    return tuple(_build(rule) for rule in cast(list[dict[str, Any]], said or []))
 
 
 def read_lineage(site: Site) -> LineageSettings | None:
     """Where the lineage of a site goes, if site.yaml says so."""
-    document, said = _read_section(site, "lineage")
-    if document is None or said is None:
-        return None
-    if problems := [*_find_faults_of_lineage(said)] or [*_find_published(site, said)]:
-        raise_problems(document, problems, str(site.home / "site.yaml"), what="file")
-    return _build_lineage(site, cast(dict[str, str], said))
 
+    def find_faults(said: Plain) -> Iterable[Problem]:
+        return () if said is None else [*_find_faults_of_lineage(said)] or _find_published(site, said)
 
-def _read_section(site: Site, name: str) -> tuple[Document | None, Plain]:
-    document = site.read_document()
-    said: Plain = None if document is None else document.value
-    return document, said.get(name) if isinstance(said, dict) else None
+    said = site.read_section("lineage", find_faults)
+    return None if said is None else _build_lineage(site, cast(dict[str, str], said))
 
 
 def fill(site: Site, text: str) -> str:
@@ -139,7 +129,7 @@ def fill(site: Site, text: str) -> str:
 def is_open_road(address: str) -> bool:
     """Whether what goes to an address can be read on its way: by http, and not to this machine."""
     parts = urlsplit(address)
-    return parts.scheme == "http" and parts.hostname not in _LOCAL
+    return parts.scheme == "http" and parts.hostname not in LOCAL
 
 
 def _build(said: Mapping[str, Any]) -> Rule:
@@ -239,7 +229,7 @@ def _find_wrong_mail(said: Plain, place: Place) -> Iterator[Problem]:
         yield place, "user and password go together.", "Name both or neither."
     if "password" in said and not _NAME.fullmatch(str(said["password"])):
         yield (*place, "password"), "a password stands here.", "Put it into the environment: ${NAME}."
-    if "password" in said and said.get("starttls") is not True and said.get("host") not in _LOCAL:
+    if "password" in said and said.get("starttls") is not True and said.get("host") not in LOCAL:
         yield (*place, "password"), "the password would be readable on its way.", "Add starttls: true."
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from release_pipeline.errors import ReleasePipelineError
 from release_pipeline.flow.site import Site
-from release_pipeline.policy.messages import raise_problems, suggest
+from release_pipeline.policy.messages import suggest
 from release_pipeline.policy.sections import find_secret_in_address
 from release_pipeline.policy.text import Path as Place
 from release_pipeline.policy.text import Problem
@@ -66,14 +66,8 @@ class TargetSettings:
 
 def read_targets(site: Site) -> tuple[TargetSettings, ...]:
     """The targets of a site; none where site.yaml has none. Refuses what it does not mean, with every fault and its place."""
-    document = site.read_document()
-    settings: Plain = None if document is None else document.value
-    if document is None or not isinstance(settings, dict) or "targets" not in settings:
-        return ()
-    said = settings["targets"]
-    if problems := [*_find_faults(site, said)]:
-        raise_problems(document, problems, str(site.home / "site.yaml"), what="file")
-    return tuple(_build(name, one) for name, one in cast(dict[str, dict[str, Any]], said).items())
+    said = site.read_section("targets", lambda said: _find_faults(site, said))
+    return tuple(_build(name, one) for name, one in cast(dict[str, dict[str, Any]], said or {}).items())
 
 
 def find_target_faults(site: Site) -> list[str]:
