@@ -20,7 +20,8 @@ from release_pipeline.cli import main
 from release_pipeline.dagster_app.heartbeat import read_heartbeat
 from release_pipeline.dagster_app.launch import prepare
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.flow.alerts.look import look
+from release_pipeline.flow.alerts.look import HEAD, look
+from release_pipeline.flow.alerts.outbox import folder_of
 from release_pipeline.flow.opening import open_release
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.status import health
@@ -106,6 +107,20 @@ def test_a_registry_that_was_changed_is_found(tiny: TinySite) -> None:
     assert list(unwell(check(tiny.site))) == ["chain"]
     tiny.site.registry.write_bytes(b"no database" * 9000)
     assert "registry" in unwell(check(tiny.site))
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "[1]", '{"event": 1}', '{"event": "one", "hash": "x"}'])
+def test_what_the_last_look_saw_and_cannot_be_read_stops_no_look(tiny: TinySite, damaged: str) -> None:
+    """It stays as it is, for the next look would hide that; who asks is told."""
+    (tiny.home / "site.yaml").write_text(RULES)
+    look(tiny.site)
+    head = folder_of(tiny.site) / HEAD
+    head.write_text(damaged)
+    look(tiny.site)
+    assert head.read_text() == damaged
+    [chain] = [one for one in check(tiny.site).checks if one.name == "chain"]
+    assert chain.ok
+    assert chain.words.endswith("what the last look saw cannot be read")
 
 
 def test_an_older_pair_of_vault_and_registry_is_found_by_what_the_last_look_saw(tiny: TinySite, tmp_path: Path) -> None:

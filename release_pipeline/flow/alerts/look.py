@@ -40,6 +40,18 @@ class Told:
     rules: tuple[Rule, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last event of a registry, as it was seen."""
+
+    number: int
+    hash: str
+
+    def is_in(self, events: tuple[Event, ...]) -> bool:
+        """Whether a registry still has it."""
+        return [event.hash for event in events[self.number - 1 : self.number]] == [self.hash]
+
+
 def look(site: Site, *, now: datetime | None = None) -> list[Told]:
     """Put what is new in the queues, and give it. Nothing where site.yaml has no `alerts`."""
     rules = read_alerts(site)
@@ -143,16 +155,23 @@ def _file_name(alert: Alert) -> str:
     return hashlib.sha256(alert.id.encode()).hexdigest()[:16]
 
 
-def _has_head(folder: Path, events: tuple[Event, ...]) -> bool:
+def read_head(folder: Path) -> Head | None:
+    """The last event that a look saw; None where none has looked. ValueError where it is there and cannot be read."""
     try:
         seen = json.loads((folder / HEAD).read_text(encoding="utf-8"))
+        return Head(int(seen["event"]), str(seen["hash"]))
     except FileNotFoundError:
-        return True
-    return [event.hash for event in events[seen["event"] - 1 : seen["event"]]] == [seen["hash"]]
+        return None
+    except (OSError, KeyError, TypeError) as error:
+        raise ValueError from error
 
 
 def _note_head(folder: Path, events: tuple[Event, ...]) -> None:
     """The last event that a look saw, for who asks later whether the registry still has it (`flow.status.health`); kept as it is
-    where the registry has it no more, or the next look would hide that."""
-    if events and _has_head(folder, events):
+    where the registry has it no more, or it cannot be read: the next look would hide that."""
+    try:
+        seen = read_head(folder)
+    except ValueError:
+        return
+    if events and (seen is None or seen.is_in(events)):
         write_private_json(folder / HEAD, {"event": events[-1].number, "hash": events[-1].hash})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from release_pipeline.errors import ReleasePipelineError, StoreBusy
-from release_pipeline.flow.alerts.look import HEAD
+from release_pipeline.flow.alerts.look import read_head
 from release_pipeline.flow.alerts.outbox import folder_of
 from release_pipeline.flow.site import Site
 from release_pipeline.flow.upcoming import words_of
@@ -80,16 +79,15 @@ def _check_registry(site: Site) -> Iterator[HealthCheck]:
 def _check_chain(site: Site, events: tuple[Event, ...]) -> HealthCheck:
     whole = f"{len(events)} events, each sealed and after the one before"
     try:
-        seen = json.loads((folder_of(site) / HEAD).read_text(encoding="utf-8"))
-        number, digest = int(seen["event"]), str(seen["hash"])
-    except FileNotFoundError:
-        return HealthCheck("chain", ok=True, words=whole)
-    except (OSError, ValueError, KeyError, TypeError):
+        seen = read_head(folder_of(site))
+    except ValueError:
         return HealthCheck("chain", ok=True, words=f"{whole}; what the last look saw cannot be read")
-    if len(events) < number or events[number - 1].hash != digest:
-        words = f"event {number}, which the last look saw, is not there any more: the registry is another one, or an older one"
-        return HealthCheck("chain", ok=False, words=words)
-    return HealthCheck("chain", ok=True, words=f"{whole}, up to event {number} as the last look saw them")
+    if seen is None:
+        return HealthCheck("chain", ok=True, words=whole)
+    if not seen.is_in(events):
+        gone = f"event {seen.number}, which the last look saw, is not there any more"
+        return HealthCheck("chain", ok=False, words=f"{gone}: the registry is another one, or an older one")
+    return HealthCheck("chain", ok=True, words=f"{whole}, up to event {seen.number} as the last look saw them")
 
 
 def _check_vault(site: Site) -> HealthCheck:
