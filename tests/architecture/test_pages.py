@@ -261,6 +261,7 @@ def test_commands_and_docstrings_are_those_of_the_program(site: Path) -> None:
 def test_search_works_from_the_disk(site: Path, browser: Page) -> None:
     """Words are found, and what is found is there."""
     show(browser, site / "search.html", "?q=differencing+guard")
+    browser.wait("/finished, found/.test(document.querySelector('.search-summary').innerText)")
     found = browser.wait("[...document.querySelectorAll('#search-results li a')].map((link) => link.href).join(' ')").split()
     assert any("operating.html" in link for link in found)
     assert all(Path(unquote(link.partition("#")[0].partition("?")[0].removeprefix("file://"))).is_file() for link in found)
