@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from release_pipeline.dagster_app.delivering import build_delivery
 from release_pipeline.dagster_app.names import read_prefix
 from release_pipeline.dagster_app.operations import build_arrival, build_prune, build_timetable, build_watch
 from release_pipeline.dagster_app.policies import build_policy_asset
@@ -44,6 +45,7 @@ def build_defs(
     assets: list[Any] = [*files]
     jobs: list[Any] = [checking]
     pruning, daily = build_prune(names)
+    delivering, hourly = build_delivery(names)
     site = Site(home, os.environ)
     policies, _ = site.read_policies()
     publications: list[Any] = []
@@ -55,8 +57,8 @@ def build_defs(
         publications.append(publication)
     return dg.Definitions(
         assets=assets,
-        jobs=[*jobs, pruning],
-        schedules=[daily, *publications, *(build_timetable(policy, names) for policy in policies if policy.cron)],
+        jobs=[*jobs, pruning, delivering],
+        schedules=[daily, hourly, *publications, *(build_timetable(policy, names) for policy in policies if policy.cron)],
         sensors=[
             build_watch(policies, names, loaded),
             build_telling(names),

@@ -35,7 +35,7 @@ def process_tags(run_id: str | None = None) -> dict[str, str]:
     return mine if run_id is None else {**mine, RUN: run_id}
 
 
-def tag_run(context: dg.AssetExecutionContext) -> None:
+def tag_run(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> None:
     """Say of a run which process it is, where it is one. Where every step has its own, as under a team's executor, that of a step
     ends long before the run, and whoever looks would take the run for dead: there Dagster's own monitoring looks."""
     if context.job_def.executor_def.name in _ONE_PROCESS:

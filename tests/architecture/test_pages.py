@@ -28,13 +28,32 @@ TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES = [*TOP, *sorted(DOCS.glob("*.md")), *sorted((DOCS / "decisions").glob("*.md"))]
 FENCE = re.compile(r"^ *```(.*)\n((?:.*\n)*?) *```$", re.MULTILINE)
 EXECUTED = {  # pages whose sh and python blocks a test executes, and the test
+    "analyst.md": "tests/integration/test_examples.py",
     "api.md": "tests/unit/test_api.py",
+    "choosing.md": "tests/integration/test_examples.py",
+    "dagster.md": "tests/integration/test_examples.py",
     "five-people.md": "tests/integration/test_five_people.py",
+    "operating.md": "tests/integration/test_examples.py",
     "publishing.md": "tests/integration/test_walk_through.py",
     "restoring.md": "tests/integration/test_restoring.py",
+    "reviewing.md": "tests/integration/test_examples.py",
     "roots.md": "tests/integration/test_roots.py",
+    "start.md": "tests/integration/test_examples.py",
     "survey.md": "tests/integration/test_survey.py",
 }
+NOT_EXECUTED = {  # pages with blocks that nothing executes, how many these are, and why
+    "README.md": (2, "they set up what this test runs in, or ask an index of packages"),
+    "CONTRIBUTING.md": (2, "they run the tests"),
+    "docs/start.md": (1, "they set up what this test runs in"),
+    "docs/analyst.md": (1, "it asks an index of packages"),
+    "docs/deploying.md": (
+        9,
+        "they need root and systemd, an engine for containers, an index of packages, or two versions of the program",
+    ),
+    "docs/multivariate.md": (1, "it takes minutes; tests/statistical/test_multivariate.py makes parts of it"),
+    "docs/reproduction.md": (1, "it takes minutes; tests/integration/test_reproduce.py makes parts of it"),
+}
+MADE = ("deploy/.env",)  # by the blocks themselves
 SHOWN = {"sh example", "python example", "yaml", "json", "text"}  # and executed by nothing
 READERS = ("Steward", "Privacy officer", "Reviewer", "Analyst", "Operator", "Auditor", "Contributor")
 PHONE = 360
@@ -60,6 +79,18 @@ def test_what_is_executed_is_executed_by_that_test(page: str) -> None:
     """It reads the page by its name, and there is something to execute."""
     assert f'"{page}"' in (ROOT / EXECUTED[page]).read_text(encoding="utf-8")
     assert {kind for kind, _ in blocks(DOCS / page)} & {"sh", "python"}
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
+def test_what_nothing_executes_has_a_reason(file: Path) -> None:
+    """And can be read by a shell, and names no file of the checkout that is not there."""
+    shown = [block for kind, block in blocks(file) if kind.endswith(" example")]
+    assert len(shown) == NOT_EXECUTED.get(file.relative_to(ROOT).as_posix(), (0, ""))[0]
+    for block in shown:
+        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+        assert done.stderr == "", block
+        named = re.findall(r"(?<![\w./-])(?:deploy|docs|tests)/[\w./*-]+", block)
+        assert [name for name in named if not (name in MADE or any(ROOT.glob(name)))] == []
 
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)

@@ -53,12 +53,12 @@ def publish_by_job(tiny: TinySite, instance: dg.DagsterInstance, release: str = 
     return job.execute_in_process(partition_key=release, instance=instance, raise_on_error=False, run_config=QUIET)
 
 
-def tick(tiny: TinySite, instance: dg.DagsterInstance) -> Any:
-    """One tick of the schedule."""
+def tick(tiny: TinySite, instance: dg.DagsterInstance, name: str = "publication_people") -> Any:
+    """One tick of a schedule."""
     repository = build_defs(tiny.home).get_repository_def()
     resources = {"site": SiteResource(home=str(tiny.home))}
     with dg.build_schedule_context(instance=instance, resources=resources, repository_def=repository) as context:
-        return repository.get_schedule_def("publication_people").evaluate_tick(context)
+        return repository.get_schedule_def(name).evaluate_tick(context)
 
 
 def test_the_lineage_ends_in_what_the_public_has(tiny: TinySite, instance: dg.DagsterInstance) -> None:
@@ -111,3 +111,28 @@ def test_the_schedule_runs_by_itself_only_where_a_key_is_named(tiny: TinySite) -
     (tiny.home / "site.yaml").unlink()
     stopped = build_defs(tiny.home).resolve_schedule_def("publication_people").default_status
     assert (running, stopped) == (dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED)
+
+
+def test_what_a_target_missed_is_brought_later(tiny: TinySite, instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    """A target that is away when a package is published: the run fails, the package is public all the same, and the schedule asks
+    for what is outstanding until it is done, and for nothing afterwards."""
+    away = tmp_path / "shelf"
+    away.write_text("no folder")
+    with (tiny.home / "site.yaml").open("a") as settings:
+        settings.write(f"targets: {{shelf: {{to: {away}}}}}\n")
+    defs = build_defs(tiny.home)
+    assert "Nothing is outstanding" in tick(tiny, instance, "delivery").skip_message
+    assert not publish_by_job(tiny, instance).success
+    assert tiny.status().state == "published"
+    [request] = tick(tiny, instance, "delivery").run_requests
+    job = defs.resolve_job_def("deliver")
+    failed = job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
+    assert not failed.success
+    assert any("release-pipeline deliver" in words for words in failures(failed))
+    away.unlink()
+    [request] = tick(tiny, instance, "delivery").run_requests
+    assert request.partition_key is None
+    assert job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET).success
+    assert not [finding for finding in verify_path(away / "people" / "1" / "r1") if finding.level == "FAIL"]
+    assert "Nothing is outstanding" in tick(tiny, instance, "delivery").skip_message
+    assert [event.kind for event in tiny.events()].count("delivered") == 1

@@ -27,6 +27,7 @@ from release_pipeline.flow.alerts.outbox import NotSent
 from release_pipeline.flow.alerts.settings import EmailSettings, Rule, WebhookSettings, fill
 from release_pipeline.flow.site import Site
 from release_pipeline.policy.documents import to_json
+from release_pipeline.store.web import open_request
 
 Made = TypeVar("Made")
 WAIT_SECONDS = 10.0  # for each step of a connection
@@ -126,21 +127,6 @@ def _open(site: Site, said: WebhookSettings | EmailSettings) -> Channel:
     )
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """Speaks HTTP, by the proxy of the environment if there is one. It follows nobody elsewhere: what is sent is for the address
-    that was named."""
-    opener = urllib.request.OpenerDirector()
-    for handler in (
-        urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPErrorProcessor(),
-        urllib.request.HTTPDefaultErrorHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
 def post(address: str, document: Mapping[str, Any]) -> None:
     """Post a document as JSON; whoever answers with 2xx has it. A name and password in the address are sent as HTTP has them."""
     try:
@@ -150,7 +136,7 @@ def post(address: str, document: Mapping[str, Any]) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": f"release-pipeline/{__version__}", **_basic(parts)}
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
         request = urllib.request.Request(bare, json.dumps(document).encode(), headers, method="POST")  # noqa: S310  judged above
-        with _opener().open(request, timeout=WAIT_SECONDS):
+        with open_request(request, timeout=WAIT_SECONDS):
             return
     except urllib.error.HTTPError as error:
         error.close()

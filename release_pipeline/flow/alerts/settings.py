@@ -19,11 +19,10 @@ from release_pipeline.policy.messages import suggest
 from release_pipeline.policy.text import Path as Place
 from release_pipeline.policy.text import Problem
 from release_pipeline.policy.typed import Plain
+from release_pipeline.store.addresses import LOCAL, is_mail
 from release_pipeline.store.expansion import expand
-from release_pipeline.store.targets.address import LOCAL
 
 _NAME = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_ADDRESS = re.compile(r"[^\s@<>]+@[^\s@<>]+")
 _SHARE = re.compile(r"([1-9][0-9]?)%")
 _RULE, _EMAIL, _LINEAGE = (
     ("on", "webhook", "email", "share"),
@@ -234,7 +233,7 @@ def _find_wrong_mail(said: Plain, place: Place) -> Iterator[Problem]:
 
 
 def _is_mail(said: Plain) -> bool:
-    return isinstance(said, str) and (_ADDRESS.fullmatch(said) is not None or _NAME.fullmatch(said) is not None)
+    return is_mail(said) or (isinstance(said, str) and _NAME.fullmatch(said) is not None)
 
 
 def _find_faults_of_lineage(said: Plain) -> Iterator[Problem]:

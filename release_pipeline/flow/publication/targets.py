@@ -17,8 +17,8 @@ from release_pipeline.policy.sections import find_secret_in_address
 from release_pipeline.policy.text import Path as Place
 from release_pipeline.policy.text import Problem
 from release_pipeline.policy.typed import Plain
+from release_pipeline.store.addresses import find_address_fault, is_mail
 from release_pipeline.store.schemes import STORES
-from release_pipeline.store.targets.address import find_address_fault
 from release_pipeline.store.targets.target import Parcel, Target, TargetFailed
 
 FILES, DATAVERSE, ZENODO, CKAN = "to", "dataverse", "zenodo", "ckan"
@@ -43,7 +43,6 @@ _EXAMPLE = {
 }
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 _TOKEN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ def _find_wrong_parts(kind: str, said: Mapping[str, Plain], place: Place) -> Ite
 def _is_right(kind: str, name: str, value: Plain) -> bool:
     """Whether a part of the metadata has the shape that the target asks for."""
     if name == "contact":
-        return isinstance(value, str) and _MAIL.fullmatch(value) is not None
+        return is_mail(value)
     if kind == DATAVERSE:
         return isinstance(value, list) and bool(value) and all(_is_text(one) for one in value)
     if kind == CKAN or name == "license":

@@ -21,8 +21,9 @@ from urllib.parse import quote, urlencode
 
 from release_pipeline import __version__
 from release_pipeline.errors import ReleasePipelineError
-from release_pipeline.store.targets.address import find_address_fault
+from release_pipeline.store.addresses import find_address_fault
 from release_pipeline.store.targets.target import TargetFailed
+from release_pipeline.store.web import open_request
 
 WAIT_SECONDS = 120.0  # for each step of a connection: an archive may look at a large file before it answers
 PAUSES = (1.0, 4.0)  # seconds before what changes nothing if it is done twice is tried again
@@ -49,13 +50,6 @@ class Form:
     fields: Mapping[str, str]
     name: str  # of the field that has the file
     file: Path
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Nowhere else is asked than where one meant to: whoever is sent elsewhere would take the token along."""
-
-    def redirect_request(self, req: Any, fp: Any, code: Any, msg: Any, headers: Any, newurl: Any) -> None:
-        """See `HTTPRedirectHandler`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +126,7 @@ class Server:
             sent, headers["Content-Length"] = _read_pieces(body), str(body.stat().st_size)
             headers["Content-Type"] = "application/octet-stream"
         request = urllib.request.Request(address, sent, headers, method=method)  # noqa: S310  see open_server
-        with urllib.request.build_opener(_Stay).open(request, timeout=WAIT_SECONDS) as reply:
+        with open_request(request, timeout=WAIT_SECONDS) as reply:
             content = reply.read(_LONGEST + 1)
         if not content.strip():
             return None

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import socket
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from email import message_from_string
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from release_pipeline.flow.alerts import channels
 from release_pipeline.flow.alerts.alert import Alert, read_alert
@@ -201,3 +209,95 @@ def test_a_password_is_not_sent_to_a_server_that_has_no_tls() -> None:
         mail(port, starttls=True, user="ana", password=SECRET).send(ALERT)
     assert SECRET not in "".join(got)
     assert not [line for line in got if line.upper().startswith("AUTH")]
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of this machine that nobody signed but itself, with its key."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "here")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("tls") / "here.pem"
+    parts = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    file.write_bytes(key.private_bytes(*parts) + made.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+@contextmanager
+def mailing_by_tls(got: list[str], certificate: Path) -> Iterator[int]:
+    """A mail server that speaks TLS when it is asked to, and lets one log in then."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.say("220 here")
+            secret = False
+            while raw := self.rfile.readline():
+                line = raw.decode().rstrip()
+                got.append(line)
+                if line.lower().startswith("ehlo"):
+                    self.say("250-here\r\n250 AUTH PLAIN" if secret else "250-here\r\n250 STARTTLS")
+                elif line.upper() == "STARTTLS":
+                    self.say("220 go on")
+                    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                    context.load_cert_chain(certificate)
+                    try:
+                        self.request = context.wrap_socket(self.request, server_side=True)
+                    except OSError:  # whoever asked does not trust it
+                        return
+                    self.setup()
+                    secret = True
+                elif line.upper().startswith("AUTH"):
+                    right = base64.b64decode(line.split()[2]) == f"\0ana\0{SECRET}".encode()
+                    self.say("235 you are" if secret and right else "535 you are not")
+                elif line.lower() == "data":
+                    self.say("354 go on")
+                    got.append("".join(iter(lambda: self.rfile.readline().decode(), ".\r\n")))
+                    self.say("250 OK")
+                elif line.lower() == "quit":
+                    self.say("221 bye")
+                    return
+                else:
+                    self.say("250 OK")
+
+        def finish(self) -> None:
+            super().finish()
+            self.request.close()  # the one of TLS is not the server's
+
+        def say(self, words: str) -> None:
+            self.wfile.write(f"{words}\r\n".encode())
+
+    with serving(socketserver.TCPServer(("127.0.0.1", 0), Handler)) as port:
+        yield port
+
+
+def test_a_password_goes_by_tls_to_a_server_that_is_who_it_says(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a certificate that this machine trusts the mail arrives; without nothing but the wish for TLS was said."""
+    got: list[str] = []
+    with mailing_by_tls(got, certificate) as port:
+        channel = mail(port, starttls=True, user="ana", password=SECRET)
+        with pytest.raises(NotSent, match="SSLCertVerificationError"):
+            channel.send(ALERT)
+        assert [line.split()[0].upper() for line in got] == ["EHLO", "STARTTLS"]
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        channel.send(ALERT)
+        assert any(text.startswith("Subject: [office]") for text in got)
+        with pytest.raises(NotSent, match="the mail server refused \\(535\\)"):
+            mail(port, starttls=True, user="ana", password="another").send(ALERT)  # noqa: S106
+
+
+def test_this_machine_is_asked_without_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the environment would ask itself; every other server is asked by it."""
+    got: list[Any] = []
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with hooked(204, got) as port:
+        Webhook(f"http://127.0.0.1:{port}/hook").send(ALERT)
+        with pytest.raises(NotSent, match="ConnectionRefusedError"):  # by the proxy, and not "gaierror"
+            Webhook("http://nowhere.invalid/hook").send(ALERT)
+    assert len(got) == 1

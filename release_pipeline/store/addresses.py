@@ -1,10 +1,20 @@
-"""Addresses of servers that a token goes to; judged without loading what speaks to them."""
+"""Addresses of servers that a token goes to, and of people; judged without loading what speaks to them."""
 
 from __future__ import annotations
 
+import re
+from typing import Any
 from urllib.parse import urlsplit
 
 LOCAL = ("localhost", "127.0.0.1", "::1")  # to this machine alone one may speak without TLS
+
+
+_MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+")
+
+
+def is_mail(said: Any) -> bool:
+    """Whether something can be a mail address. One that everybody is to read is judged more strictly (`policy.about`)."""
+    return isinstance(said, str) and _MAIL.fullmatch(said) is not None
 
 
 def find_address_fault(address: str) -> str | None:

@@ -1,0 +1,65 @@
+"""What is outstanding at targets, done by the daemon: a target that was away when a package was published gets it all the same.
+
+No `from __future__ import annotations`: Dagster reads the annotations of these functions.
+"""
+
+from typing import Any
+
+import dagster as dg
+
+from release_pipeline.dagster_app.names import Names
+from release_pipeline.dagster_app.releases import readable_failures
+from release_pipeline.dagster_app.runs import find_run, tag_run
+from release_pipeline.errors import ReleasePipelineError
+from release_pipeline.flow.publication.delivery import Outcome, deliver, list_outstanding
+
+EVERY_HOUR = "25 * * * *"
+
+
+def build_delivery(names: Names) -> tuple[dg.JobDefinition, dg.ScheduleDefinition]:
+    """The job that does what is outstanding at targets, and the schedule that asks for it while something is. Neither needs a
+    key: what is brought was signed when it was published."""
+
+    @dg.op(
+        name=names.name("deliver_outstanding"),
+        required_resource_keys={names.resource},
+        description="Brings packages to targets that lack them, and tells targets what was superseded or retracted.",
+    )
+    def deliver_outstanding(context: dg.OpExecutionContext) -> None:
+        site = names.site_of(context)
+        tag_run(context)
+
+        def tell(outcome: Outcome) -> None:
+            context.log.info(outcome.words)
+            if outcome.undone:
+                context.log.warning(f"To be done by a person: {outcome.undone}")
+
+        with readable_failures(last=True, where=site.home):
+            deliver(site.open(), tell=tell)
+
+    @dg.job(name=names.name("deliver"), executor_def=dg.in_process_executor, description="What `release-pipeline deliver` does.")
+    def delivery_job() -> None:
+        deliver_outstanding()
+
+    @dg.schedule(
+        name=names.name("delivery"),
+        job=delivery_job,
+        required_resource_keys={names.resource},
+        cron_schedule=EVERY_HOUR,
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Does what is outstanding at the targets of site.yaml, as long as something is.",
+    )
+    def delivery(context: dg.ScheduleEvaluationContext) -> Any:
+        run = find_run(context.instance, names.name("deliver"), unfinished=True)
+        if run is not None:
+            return dg.SkipReason(f"Packages are being delivered (run {run.run_id[:8]}).")
+        try:
+            tasks = list_outstanding(names.site_of(context).open())
+        except ReleasePipelineError as error:
+            return dg.SkipReason(error.in_full)
+        if not tasks:
+            return dg.SkipReason("Nothing is outstanding at targets.")
+        return dg.RunRequest(run_key=None)
+
+    return delivery_job, delivery
