@@ -36,7 +36,7 @@ UNNAMED = {  # parts of the theme, and how they are when they have a name
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
-    '<article role="main" id="furo-main-content">\n          \n<noscript>': '<article role="main" id="furo-main-content">\n<h1>Search</h1>\n<noscript>',
+    '          \n<noscript>\n<div class="admonition error">': '<h1>Search</h1>\n<noscript>\n<div class="admonition error">',
 }
 
 

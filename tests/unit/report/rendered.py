@@ -15,6 +15,7 @@ from release_pipeline.report.view import LevelView, LooksView, PublicView, Table
 from tests.unit.report import explorations, internal_views, test_standards, test_status, test_synthetic, views
 
 NANO = 10**9
+EXPLORED = ("usual", "refused", "own refused", "solved")  # of the documents of `explorations`
 TABLE = TableView(
     "sex",
     "tables/sex.csv",
@@ -50,7 +51,9 @@ def list_cards() -> Iterator[tuple[str, Callable[[], str]]]:
 def make_full() -> PublicView:
     """What a policy can say: labels, who made it, levels, looks, tables, parts, several files, what came before."""
     view = test_standards.labelled(views.sample_view(about=test_standards.FULL, data_files=(("csv", 2),)))
-    first = dataclasses.replace(view.columns[0], hierarchy="six sites, two regions, all", levels=("site", "region", "all"), level=1)
+    first = dataclasses.replace(
+        view.columns[0], hierarchy="six sites, two regions, all", levels=("site", "region", "all"), level=1
+    )
     return dataclasses.replace(
         view,
         columns=(first, *view.columns[1:]),
@@ -74,13 +77,15 @@ def list_reports() -> Iterator[tuple[str, Callable[[], str]]]:
 def list_others() -> Iterator[tuple[str, Callable[[], str]]]:
     """A site's state, and settings side by side."""
     yield "status", lambda: render_status(make_site())
-    for name in explorations.DOCUMENTS:
+    for name in EXPLORED:
         yield f"explore, {name}", lambda name=name: render_exploration(explorations.read(name))
 
 
 def make_site() -> test_status.StatusView:
     """A site with a release in every state that a page tells, and a population that was charged and has plans."""
-    releases = [ReleaseView(f"people/{number}/r1", state, rows=100, claim="epsilon 1") for number, state in enumerate(test_status.STATES)]
+    releases = [
+        ReleaseView(f"people/{number}/r1", state, rows=100, claim="epsilon 1") for number, state in enumerate(test_status.STATES)
+    ]
     folk = test_status.population(NANO, 2 * NANO, planned=(NANO, 20 * NANO))
     return test_status.site(*releases, broken=("policies/broken.yaml",), populations=(folk,))
 
