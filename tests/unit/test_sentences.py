@@ -38,15 +38,18 @@ def find_in_code(file: Path) -> Iterator[tuple[str, Use]]:
         if not isinstance(node, ast.Call) or not node.args:
             continue
         name, section = node.func, False
-        if isinstance(name, ast.Attribute) and name.attr == "read_section":
+        if isinstance(name, ast.Attribute) and name.attr in ("read_section", "read_phrases"):
+            with_places = name.attr == "read_phrases"
             name, section = name.value, True
         if not isinstance(name, ast.Name) or ASKED_BY.get(name.id, name.id) not in CATALOGUES:
             continue
         where = f"{file.relative_to(PACKAGE)}:{node.lineno}"
-        if file.name in ("escaping.py", "prose.py") and not isinstance(node.args[0], ast.Constant):
+        if file.name in ("escaping.py", "prose.py", "figures.py") and not isinstance(node.args[0], ast.Constant):
             continue  # which passes keys on
         assert isinstance(node.args[0], ast.Constant), f"{where}: the key is a text, so that it can be looked for"
         filled = None if section else frozenset(word.arg or "" for word in node.keywords)
+        if section and with_places:
+            filled = ANY
         yield ASKED_BY.get(name.id, name.id), (str(node.args[0].value), filled, where)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from release_pipeline.privacy.figures import (
-    count_of,
+    count_things,
     format_number,
     format_range,
     format_share,
@@ -92,7 +92,7 @@ def _judge_errors(view: InternalView) -> list[Sentence]:
     said: list[Sentence] = []
     if ranged:
         within = sum(not column.partitioned for column in ranged)
-        among, is_one = count_of(len(ranged), "column"), 1 in (within, len(ranged))
+        among, is_one = count_things(len(ranged), "column"), 1 in (within, len(ranged))
         said.append(
             REVIEWERS("errors.one_within", count=within, among=among)
             if is_one
